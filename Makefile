@@ -1,0 +1,79 @@
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+DEMO ?= .demo
+
+##@ Use
+
+.PHONY: demo
+demo: $(READY) java ## Make real Delta tables with Spark and look at them with deltaproto
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python examples/demo.py --into $(DEMO)
+
+##@ Develop
+
+.PHONY: test
+test: check java ## Lint, types and the whole test suite
+	@$(BIN)/python -m pytest
+
+.PHONY: check
+check: $(READY) ## Lint, format and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+.PHONY: fast
+fast: $(READY) ## The tests that need neither Java nor an object store
+	@$(BIN)/python -m pytest -m "not spark and not storage"
+
+.PHONY: format
+format: $(READY) ## Format the code
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+.PHONY: bench
+bench: $(READY) ## Time deltaproto against a bare deltalake script, in pairs
+	@$(BIN)/python benchmarks/inspect_vs_deltalake.py
+
+.PHONY: build
+build: $(READY) ## Wheel and sdist in dist/
+	@$(BIN)/python -m pip install --quiet build && $(BIN)/python -m build --outdir dist .
+
+.PHONY: lock
+lock: ## Write constraints.txt from a fresh install of the newest allowed versions
+	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
+	@.venv-lock/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@.venv-lock/bin/python -m pip install --quiet -e ".[connect]" --group dev
+	@.venv-lock/bin/python -m pip freeze --exclude-editable > constraints.txt
+	@rm -rf .venv-lock
+
+.PHONY: clean
+clean: ## Remove the virtual environment and everything generated
+	@rm -rf $(VENV) .venv-lock $(DEMO) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+##@ Set up (each of the targets above does what it needs of this)
+
+.PHONY: setup
+setup: $(READY) ## Virtual environment with the proven set of versions
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "error: Python 3.11 or later is needed, this is " + sys.version.split()[0] + "\nhint: make PYTHON=python3.12 …")'
+	@echo "setting up $(VENV) (a few minutes the first time: pyspark is large)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[connect]" --group dev
+	@$(BIN)/python -m compileall -q deltaproto
+	@touch $(READY)
+
+.PHONY: java
+java: $(READY)
+	@$(BIN)/python -m deltaproto.tables.java
+
+.PHONY: help
+help: ## This list
+	@awk 'BEGIN {FS = ":.*##"; printf "make <target>\n"} \
+	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z-]+:.*##/ {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,72 @@
+"""How a command declares its arguments and options, once for both parsers.
+
+Typer (`app`) makes help, completion and error messages of a declaration; `short` reads plain,
+well-formed command lines with the same declaration and without typer's start-up cost. Every
+option has an environment twin by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+
+class Option(NamedTuple):
+    """One option. `type` is bool (a flag), int, str or an enumeration of strings."""
+
+    flags: tuple[str, ...]
+    """the long flag first"""
+    help: str
+    type: type
+    default: Any = None
+    many: bool = False
+    """may be repeated; the value is then a tuple"""
+    metavar: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The key of its value."""
+        return self.flags[0].lstrip("-").replace("-", "_")
+
+    @property
+    def environment(self) -> str:
+        """The environment variable that stands in for it."""
+        return f"DELTAPROTO_{self.name.upper()}"
+
+    def convert(self, text: str) -> Any:
+        """The value that `text` stands for.
+
+        Raises:
+            ValueError: when it stands for none.
+        """
+        if self.type is int and not (text.isascii() and text.isdecimal()):
+            raise ValueError(text)
+        return self.type(text)
+
+
+class Argument(NamedTuple):
+    """The positional argument of a command: one or many names."""
+
+    name: str
+    metavar: str
+    help: str
+    many: bool = False
+    required: bool = True
+
+
+class Command(NamedTuple):
+    """One command. `run` takes all values by name and returns the exit code."""
+
+    name: str
+    help: str
+    run: Callable[[Mapping[str, Any]], int]
+    argument: Argument | None = None
+    options: tuple[Option, ...] = ()
+
+
+def choices(option: Option) -> tuple[str, ...]:
+    """What an option of an enumeration type accepts; empty for other types."""
+    if issubclass(option.type, StrEnum):
+        return tuple(member.value for member in option.type)
+    return ()

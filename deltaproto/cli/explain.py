@@ -1,0 +1,43 @@
+"""`deltaproto explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deltaproto.cli import options
+from deltaproto.cli.declare import Argument, Command
+from deltaproto.errors import ExitCode, UsageError
+from deltaproto.policy.rules import all_rules, find_rule
+from deltaproto.report.rules import write_rule, write_rules
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Render one rule's page, or the list of rules."""
+    name, format_, color = values["rule"], values["format"], not values["no_color"]
+    found = None if name is None else find_rule(name)
+    if name is not None and found is None:
+        raise UsageError(f"no rule is called {name}", _did_you_mean(name))
+    with options.opened(values["output"]) as file:
+        if found is None:
+            write_rules(all_rules(), format_, file, color=color)
+        else:
+            write_rule(*found, format_, file, color=color)
+    return int(ExitCode.OK)
+
+
+def _did_you_mean(name: str) -> str:
+    import difflib
+
+    names = [text for rule in all_rules() for text in (rule.id, rule.name)]
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return f"did you mean {', '.join(near)}?" if near else "run `deltaproto explain`"
+
+
+COMMAND = Command(
+    "explain",
+    "Explain a rule: what it finds, who breaks, how to fix it.",
+    run,
+    Argument("rule", "[RULE]", "Id or name of a rule; without it, a list.", required=False),
+    (options.FORMAT, options.OUTPUT, options.NO_COLOR, options.DEBUG),
+)

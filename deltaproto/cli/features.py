@@ -1,0 +1,44 @@
+"""`deltaproto features`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deltaproto.cli import options
+from deltaproto.cli.declare import Argument, Command
+from deltaproto.errors import ExitCode, UsageError
+from deltaproto.protocol import catalogue
+from deltaproto.report.catalogue import write_features
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Render the catalogue, or one feature of it."""
+    name = values["name"]
+    chosen = catalogue.all_features()
+    if name is not None:
+        feature, near = catalogue.search(name)
+        if feature is None:
+            raise UsageError(
+                f"no feature is called {name}",
+                f"did you mean {', '.join(near)}?" if near else "run `deltaproto features`",
+            )
+        chosen = (feature,)
+    with options.opened(values["output"]) as file:
+        write_features(
+            chosen,
+            values["format"],
+            file,
+            color=not values["no_color"],
+            detailed=name is not None,
+        )
+    return int(ExitCode.OK)
+
+
+COMMAND = Command(
+    "features",
+    "Show the catalogue of table features, or everything about one.",
+    run,
+    Argument("name", "[NAME]", "One feature; without it, all of them.", required=False),
+    (options.FORMAT, options.OUTPUT, options.NO_COLOR, options.DEBUG),
+)

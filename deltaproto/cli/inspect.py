@@ -1,0 +1,107 @@
+"""`deltaproto inspect`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from deltaproto.cli import options
+from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.progress import tracked
+from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError
+from deltaproto.inspection import Inspection, Request, Unreadable, inspect_table
+from deltaproto.inspection.interface import ReaderChoice
+from deltaproto.policy.finding import FailOn, exit_code
+from deltaproto.report.inspection import InspectionReport
+from deltaproto.tables.interface import SparkSettings
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Inspect every table, render each, and return the worst exit code."""
+    request = Request(
+        reader=values["reader"],
+        version=values["version"],
+        use_checksums=not values["no_crc"],
+        look_in_files=values["look_in_files"],
+        storage_options=options.pairs(values["storage_option"], "--storage-option"),
+        spark=SparkSettings(
+            values["spark_remote"],
+            options.pairs(values["spark_conf"], "--spark-conf"),
+            show_log=values["debug"],
+        ),
+    )
+    names = list(_tables(values["tables"]))
+    codes = [ExitCode.OK]
+    with options.opened(values["output"]) as file:
+        report = InspectionReport(
+            values["format"], file, color=not values["no_color"], summary=not values["quiet"]
+        )
+        show = not (values["no_progress"] or values["quiet"])
+        for name in tracked(names, "inspecting", show=show):
+            result = inspect_table(name, request)
+            codes.append(_exit_code(result, values["fail_on"]))
+            report.add(result)
+        report.close()
+    return int(ExitCode.worst(codes))
+
+
+def _exit_code(result: Inspection | Unreadable, fail_on: FailOn) -> ExitCode:
+    if isinstance(result, Unreadable):
+        return ExitCode.UNREADABLE
+    answers = (result.readers or {}).values()
+    if any(isinstance(a, TableError) and a.code is ErrorCode.ENGINE for a in answers):
+        return ExitCode.UNREADABLE
+    return exit_code(result.findings, fail_on)
+
+
+def _tables(given: Iterable[str]) -> Iterator[str]:
+    for table in given:
+        if table != "-":
+            yield table
+            continue
+        if sys.stdin.isatty():
+            raise UsageError("- reads tables from standard input, which is a terminal")
+        for line in sys.stdin:
+            name = line.rstrip("\r\n")
+            if name.strip():
+                yield name
+
+
+COMMAND = Command(
+    "inspect",
+    "Show protocol, features in their layers, isolation and findings of tables.",
+    run,
+    Argument(
+        "tables",
+        "TABLE...",
+        "Path, URI or catalog name; - reads one per line from standard input.",
+        many=True,
+    ),
+    (
+        Option(
+            ("--reader",),
+            "auto: log for paths and URIs, spark for catalog names; all: compare the three.",
+            ReaderChoice,
+            ReaderChoice.AUTO,
+        ),
+        Option(("--version",), "Read this older version.", int, metavar="N"),
+        Option(("--no-crc",), "Distrust the log's checksum files.", bool, False),
+        Option(
+            ("--look-in-files",),
+            "Also look for traces of features in every file action; slow on large tables.",
+            bool,
+            False,
+        ),
+        options.FORMAT,
+        options.OUTPUT,
+        options.FAIL_ON,
+        options.STORAGE_OPTION,
+        options.SPARK_REMOTE,
+        options.SPARK_CONF,
+        options.NO_COLOR,
+        options.NO_PROGRESS,
+        options.QUIET,
+        options.DEBUG,
+    ),
+)

@@ -1,0 +1,72 @@
+"""The entry point: finds the command, runs it, turns failures into lines and exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from deltaproto.cli import short
+from deltaproto.cli.declare import Command
+from deltaproto.errors import DeltaprotoError, ExitCode
+
+# A command's module is imported when the command is called, so that each start pays only for
+# what it uses.
+COMMANDS = ("inspect", "features", "explain")
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code; never raises for an expected failure."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output went away; what is still buffered must not raise at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.OK)
+    except DeltaprotoError as error:
+        return _report(error)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:
+        if type(error).__name__ == "Abort":
+            print("interrupted", file=sys.stderr)
+            return INTERRUPTED
+        if "--debug" in words or os.environ.get("DELTAPROTO_DEBUG"):
+            raise
+        print(f"error: internal error, {type(error).__name__}: {error}", file=sys.stderr)
+        print("hint: a defect in deltaproto; run with --debug and report it", file=sys.stderr)
+        return int(ExitCode.FAILED)
+    return code
+
+
+def command_named(name: str) -> Command:
+    """The declaration of one command."""
+    declared: Command = importlib.import_module(f"deltaproto.cli.{name}").COMMAND
+    return declared
+
+
+def _run(words: list[str]) -> int:
+    if words and words[0] in COMMANDS:
+        command = command_named(words[0])
+        values = short.parse(command, words[1:])
+        if values is not None:
+            return command.run(values)
+        commands = [command]
+    else:
+        commands = [command_named(name) for name in COMMANDS]
+    from deltaproto.cli import app
+
+    # Typer turns an application with a single command into that command.
+    return app.run(commands, words)
+
+
+def _report(error: DeltaprotoError) -> int:
+    print(f"error: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"hint: {error.hint}", file=sys.stderr)
+    return int(error.exit_code)

@@ -1,0 +1,66 @@
+"""Options that several commands share, and what becomes of their values."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO
+
+from deltaproto.cli.declare import Option
+from deltaproto.errors import UsageError
+from deltaproto.policy.finding import FailOn
+from deltaproto.report.interface import Format
+
+FORMAT = Option(("--format",), "Output format.", Format, Format.TEXT)
+OUTPUT = Option(("--output", "-o"), "Write to this file.", str, metavar="FILE")
+FAIL_ON = Option(("--fail-on",), "Severity from which on the exit code is 1.", FailOn, FailOn.ERROR)
+STORAGE_OPTION = Option(
+    ("--storage-option",),
+    "Object store option as deltalake takes it; repeatable.",
+    str,
+    many=True,
+    metavar="K=V",
+)
+SPARK_REMOTE = Option(("--spark-remote",), "Spark Connect URL.", str, metavar="sc://HOST")
+SPARK_CONF = Option(("--spark-conf",), "Spark setting; repeatable.", str, many=True, metavar="K=V")
+NO_COLOR = Option(("--no-color",), "No colour in text.", bool, False)
+NO_PROGRESS = Option(("--no-progress",), "No progress display.", bool, False)
+QUIET = Option(("--quiet", "-q"), "Only data and errors.", bool, False)
+DEBUG = Option(("--debug",), "Show Spark's own output, and tracebacks.", bool, False)
+
+
+def pairs(values: Sequence[str], flag: str) -> dict[str, str]:
+    """`K=V` options as a mapping; the last of equal keys wins.
+
+    Raises:
+        UsageError: for an option without a key or without `=`.
+    """
+    mapping: dict[str, str] = {}
+    for value in values:
+        key, equals, rest = value.partition("=")
+        if not key or not equals:
+            # The value may be a secret, so it is not repeated.
+            raise UsageError(f"{flag} takes K=V", f"for example {flag} key=value")
+        mapping[key] = rest
+    return mapping
+
+
+@contextmanager
+def opened(output: str | None) -> Iterator[IO[str]]:
+    """Standard output, or the file `output`.
+
+    Raises:
+        UsageError: when the file cannot be written.
+    """
+    if output is None or output == "-":
+        yield sys.stdout
+        return
+    try:
+        file = open(output, "w", encoding="utf-8")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {output}: {error.strerror}", "choose another --output"
+        ) from None
+    with file:
+        yield file

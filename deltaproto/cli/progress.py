@@ -1,0 +1,19 @@
+"""Progress on standard error, only where someone is looking."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+_WORTH_SHOWING = 20
+
+
+def tracked(items: Sequence[str], verb: str, *, show: bool) -> Iterator[str]:
+    """`items`, with a progress bar when they are many and standard error is a terminal."""
+    if not show or len(items) < _WORTH_SHOWING or not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(items, verb, console=Console(stderr=True), transient=True)

@@ -1,0 +1,84 @@
+"""The errors that reach a user, and the process's exit codes.
+
+Every expected failure is a `DeltaprotoError`: one line of cause, one hint, and a code that is
+stable for programs. Anything else that is raised is a defect of ours and is reported as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum, StrEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of every command (README, "Exit codes")."""
+
+    OK = 0
+    FINDINGS = 1
+    USAGE = 2
+    UNREADABLE = 3
+    STALE = 4
+    FAILED = 5
+    CHANGES = 10
+
+    @staticmethod
+    def worst(codes: Iterable[ExitCode]) -> ExitCode:
+        """The one code for a batch, in the order 5, 4, 2, 3, 1, 10, 0."""
+        return min(codes, key=_WORST_FIRST.index, default=ExitCode.OK)
+
+
+_WORST_FIRST = (
+    ExitCode.FAILED,
+    ExitCode.STALE,
+    ExitCode.USAGE,
+    ExitCode.UNREADABLE,
+    ExitCode.FINDINGS,
+    ExitCode.CHANGES,
+    ExitCode.OK,
+)
+
+
+class ErrorCode(StrEnum):
+    """Why a table has no answer; the `error.code` of the JSON output."""
+
+    NOT_FOUND = "not-found"
+    NOT_A_DELTA_TABLE = "not-a-delta-table"
+    CORRUPT_LOG = "corrupt-log"
+    PERMISSION_DENIED = "permission-denied"
+    UNSUPPORTED_PROTOCOL = "unsupported-protocol"
+    CATALOG_MANAGED = "catalog-managed"
+    TIMEOUT = "timeout"
+    STORAGE = "storage"
+    ENGINE = "engine-unavailable"
+
+
+class DeltaprotoError(Exception):
+    """An expected failure: `message` is one line of cause, `hint` says what to do."""
+
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(DeltaprotoError):
+    """A flag, an argument or a configuration that cannot be used. Exit code 2."""
+
+
+class TableError(DeltaprotoError):
+    """A table that cannot be read. Exit code 3; never stops the other tables of a batch."""
+
+    exit_code = ExitCode.UNREADABLE
+
+    def __init__(self, code: ErrorCode, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.code = code
+
+
+class EngineError(TableError):
+    """An engine (Spark, Java, delta-rs) that is missing or does not start. Exit code 3."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(ErrorCode.ENGINE, message, hint)

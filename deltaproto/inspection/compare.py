@@ -1,0 +1,82 @@
+"""Comparing what the readers saw, field by field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.policy.finding import Finding
+from deltaproto.policy.rules.reader_refused import RULE as REFUSED
+from deltaproto.policy.rules.readers_disagree import RULE as DISAGREE
+from deltaproto.tables.interface import ReaderName, TableState
+
+_REDACTED = "(redacted)"
+
+
+def compare(table: str, answers: Mapping[ReaderName, TableState | TableError]) -> Iterator[Finding]:
+    """Refusals and disagreements between the readers' answers.
+
+    The log's answer is the yardstick; without it, the first answer there is. A reader whose
+    engine is missing has said nothing, so it is not a finding. Fields that a reader cannot see
+    are not compared.
+    """
+    states = {name: answer for name, answer in answers.items() if isinstance(answer, TableState)}
+    for name, answer in answers.items():
+        if isinstance(answer, TableError) and answer.code is not ErrorCode.ENGINE and states:
+            yield REFUSED.finding(
+                table,
+                f"{name} gives no answer: {answer.message}",
+                answer.hint or "see the other readers' answers for what the table demands",
+                evidence=f"{name}: {answer.code}",
+            )
+    if not states:
+        return
+    yardstick = states.get(ReaderName.LOG) or next(iter(states.values()))
+    expected = comparable(yardstick)
+    for name, state in states.items():
+        if state is yardstick:
+            continue
+        for field, value in comparable(state).items():
+            if field in expected and value != expected[field]:
+                yield DISAGREE.finding(
+                    table,
+                    f"{field}: {yardstick.reader} has {_short(expected[field])}, "
+                    f"{name} has {_short(value)}",
+                    _hint(yardstick, state),
+                    evidence=field,
+                )
+
+
+def comparable(state: TableState) -> dict[str, Any]:
+    """The fields of a state that its reader can vouch for, in comparable form."""
+    protocol, metadata = state.protocol, state.metadata
+    fields: dict[str, Any] = {
+        "version": state.version,
+        "id": metadata.id,
+        "minReaderVersion": protocol.min_reader_version,
+        "minWriterVersion": protocol.min_writer_version,
+        # delta-rs and Spark show an empty list and an absent one alike.
+        "readerFeatures": sorted(protocol.reader_features or ()),
+        "writerFeatures": sorted(protocol.writer_features or ()),
+        "partition_columns": list(metadata.partition_columns),
+        "configuration": dict(sorted(metadata.configuration.items())),
+    }
+    if state.clustering_columns is not None and "columnMapping" not in protocol.supported:
+        # With column mapping the log names clustering columns physically, Spark logically.
+        fields["clustering_columns"] = list(state.clustering_columns)
+    if any(_REDACTED in str(value) for value in metadata.configuration.values()):
+        del fields["configuration"]
+    return fields
+
+
+def _hint(yardstick: TableState, state: TableState) -> str:
+    if yardstick.version != state.version:
+        return "the table was written meanwhile, or a reader sees another version; run again"
+    return "the log reader follows the spec; look at the log before trusting the other answer"
+
+
+def _short(value: Any, limit: int = 60) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

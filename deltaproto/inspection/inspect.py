@@ -1,0 +1,106 @@
+"""Reading one table with the readers asked for, and judging what they saw."""
+
+from __future__ import annotations
+
+from deltaproto.errors import ErrorCode, TableError, UsageError
+from deltaproto.inspection.interface import Inspection, ReaderChoice, Request, Unreadable
+from deltaproto.policy.finding import Finding
+from deltaproto.policy.rules import lint
+from deltaproto.policy.rules.catalog_managed import incomplete
+from deltaproto.policy.subject import Subject
+from deltaproto.protocol.concurrency import row_level_concurrency
+from deltaproto.protocol.isolation import PROPERTY, isolation
+from deltaproto.tables.interface import Reader, ReaderName, TableState
+from deltaproto.tables.location import Kind, locate
+
+_BY_TRUST = (ReaderName.LOG, ReaderName.SPARK, ReaderName.DELTA_RS)
+
+
+def inspect_table(table: str, request: Request) -> Inspection | Unreadable:
+    """The inspection of `table`; a table that cannot be read is a result, not an exception.
+
+    Raises:
+        UsageError: when the request makes no sense for this table.
+    """
+    if request.version is not None and request.version < 0:
+        raise UsageError(f"--version {request.version} is negative", "versions start at 0")
+    if request.reader is ReaderChoice.ALL:
+        return _with_all(table, request)
+    try:
+        state = _reader(_chosen(table, request.reader), request).read(table, request.version)
+    except TableError as error:
+        return Unreadable(table, error)
+    return _judged(state)
+
+
+def _with_all(table: str, request: Request) -> Inspection | Unreadable:
+    answers: dict[ReaderName, TableState | TableError] = {}
+    where = table
+    order = list(_BY_TRUST)
+    if locate(table).kind is Kind.NAME:
+        order = [ReaderName.SPARK, ReaderName.LOG, ReaderName.DELTA_RS]
+    for name in order:
+        answers[name] = _answer(name, where, request)
+        answer = answers[name]
+        if name is ReaderName.SPARK and where == table and isinstance(answer, TableState):
+            where = answer.location if locate(table).kind is Kind.NAME else table
+    readers = {name: answers[name] for name in ReaderName}
+    trusted = next((a for n in _BY_TRUST if isinstance(a := answers[n], TableState)), None)
+    if trusted is None:
+        error = answers[order[0]]
+        assert isinstance(error, TableError)
+        return Unreadable(table, error, readers)
+    unavailable = any(
+        isinstance(answer, TableError) and answer.code is ErrorCode.ENGINE
+        for answer in answers.values()
+    )
+    from deltaproto.inspection.compare import compare
+
+    judged = _judged(trusted, tuple(compare(table, answers)))
+    return judged._replace(complete=judged.complete and not unavailable, readers=readers)
+
+
+def _judged(state: TableState, more: tuple[Finding, ...] = ()) -> Inspection:
+    subject = Subject(state)
+    return Inspection(
+        subject=subject,
+        isolation=isolation(state.metadata.property(PROPERTY)),
+        row_level=row_level_concurrency(
+            subject.features, state.metadata.partition_columns, state.clustering_columns
+        ),
+        findings=(*lint(subject), *more),
+        complete=not incomplete(subject),
+    )
+
+
+def _answer(name: ReaderName, table: str, request: Request) -> TableState | TableError:
+    try:
+        return _reader(name, request).read(table, request.version)
+    except TableError as error:
+        return error
+
+
+def _chosen(table: str, choice: ReaderChoice) -> ReaderName:
+    if choice is ReaderChoice.AUTO:
+        return ReaderName.SPARK if locate(table).kind is Kind.NAME else ReaderName.LOG
+    return ReaderName(choice)
+
+
+def _reader(name: ReaderName, request: Request) -> Reader:
+    match name:
+        case ReaderName.LOG:
+            from deltaproto.tables.log.reader import LogReader
+
+            return LogReader(
+                request.storage_options,
+                use_checksums=request.use_checksums,
+                look_in_files=request.look_in_files,
+            )
+        case ReaderName.DELTA_RS:
+            from deltaproto.tables.delta_rs import DeltaRsReader
+
+            return DeltaRsReader(request.storage_options)
+        case ReaderName.SPARK:
+            from deltaproto.tables.spark import SparkReader
+
+            return SparkReader(request.spark)

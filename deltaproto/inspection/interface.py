@@ -1,0 +1,61 @@
+"""The request for an inspection, and its two possible results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from deltaproto.errors import TableError
+from deltaproto.policy.finding import Finding
+from deltaproto.policy.subject import Subject
+from deltaproto.protocol.concurrency import RowLevelConcurrency
+from deltaproto.protocol.isolation import Isolation
+from deltaproto.tables.interface import ReaderName, SparkSettings, TableState
+
+
+class ReaderChoice(StrEnum):
+    """What `--reader` takes: `auto` is the log for paths and URIs, Spark for catalog names."""
+
+    AUTO = "auto"
+    LOG = "log"
+    DELTA_RS = "delta-rs"
+    SPARK = "spark"
+    ALL = "all"
+
+
+class Request(NamedTuple):
+    """How tables are to be read."""
+
+    reader: ReaderChoice = ReaderChoice.AUTO
+    version: int | None = None
+    use_checksums: bool = True
+    look_in_files: bool = False
+    storage_options: Mapping[str, str] = MappingProxyType({})
+    spark: SparkSettings = SparkSettings()
+
+
+class Inspection(NamedTuple):
+    """One table that could be read."""
+
+    subject: Subject
+    isolation: Isolation
+    row_level: RowLevelConcurrency
+    findings: tuple[Finding, ...]
+    complete: bool
+    """False when the answer may miss something: a catalog's commits, an engine that is missing"""
+    readers: Mapping[ReaderName, TableState | TableError] | None = None
+    """each reader's answer, when all were asked"""
+
+    @property
+    def state(self) -> TableState:
+        return self.subject.state
+
+
+class Unreadable(NamedTuple):
+    """One table without an answer, and why."""
+
+    table: str
+    error: TableError
+    readers: Mapping[ReaderName, TableState | TableError] | None = None

@@ -1,0 +1,49 @@
+"""One finding: a rule that a table breaks, in one line, with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from deltaproto.errors import ExitCode
+
+
+class Severity(StrEnum):
+    """How bad a finding is, worst first."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class FailOn(StrEnum):
+    """From which severity on findings make the exit code 1."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NEVER = "never"
+
+
+class Finding(NamedTuple):
+    """What one rule says about one table."""
+
+    rule: str
+    severity: Severity
+    message: str
+    hint: str
+    table: str
+    feature: str | None = None
+    client: str | None = None
+    evidence: str | None = None
+
+
+def exit_code(findings: Iterable[Finding], fail_on: FailOn) -> ExitCode:
+    """1 when a finding reaches `fail_on`, else 0."""
+    reaching: dict[FailOn, tuple[Severity, ...]] = {
+        FailOn.ERROR: (Severity.ERROR,),
+        FailOn.WARNING: (Severity.ERROR, Severity.WARNING),
+        FailOn.NEVER: (),
+    }
+    hit = any(finding.severity in reaching[fail_on] for finding in findings)
+    return ExitCode.FINDINGS if hit else ExitCode.OK

@@ -1,0 +1,47 @@
+"""A rule: its id, its page, and how it makes findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.subject import Subject
+
+Check = Callable[[Subject], Iterable[Finding]]
+
+
+class Rule(NamedTuple):
+    """One rule. Its page, shown by `explain`, is the docstring of the module it lives in."""
+
+    id: str
+    name: str
+    severity: Severity
+    since: str
+
+    def finding(
+        self,
+        table: str,
+        message: str,
+        hint: str,
+        *,
+        feature: str | None = None,
+        evidence: str | None = None,
+        severity: Severity | None = None,
+    ) -> Finding:
+        return Finding(
+            rule=self.id,
+            severity=severity or self.severity,
+            message=message,
+            hint=hint,
+            table=table,
+            feature=feature,
+            evidence=evidence or None,
+        )
+
+
+def page_text(docstring: str | None) -> str:
+    """A rule's page as Markdown, from its module's docstring."""
+    import inspect
+
+    return inspect.cleandoc(docstring or "")

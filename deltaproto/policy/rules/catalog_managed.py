@@ -1,0 +1,54 @@
+"""The table is managed by a catalog: the log alone may not show its newest commits.
+
+## What it does
+Reports tables that support `catalogManaged` (or its preview name), or that have staged commits.
+
+## Why it breaks
+A catalog ratifies commits before they appear in `_delta_log`. Whoever reads the file system alone
+may see an old version, and whoever writes past the catalog destroys the table.
+
+## Who breaks
+Readers by path see the past. Delta Spark refuses path access; delta-rs refuses to open it.
+
+## How to fix
+Ask the catalog: `deltaproto inspect catalog.schema.table --reader spark`. An answer from the log
+is marked as not complete.
+
+## How safe
+Reading is safe; never write by path.
+
+## References
+PROTOCOL.md, "Catalog-managed tables".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.subject import Subject
+from deltaproto.tables.interface import NoteKind, ReaderName
+
+RULE = Rule("DP112", "catalog-managed", Severity.WARNING, since="0.1.0")
+_NAMES = ("catalogManaged", "catalogOwned", "catalogOwned-preview")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    named = [name for name in _NAMES if name in subject.protocol.supported]
+    if not named or subject.state.reader is ReaderName.SPARK:
+        return
+    staged = any(note.kind is NoteKind.STAGED_COMMITS for note in subject.state.notes)
+    yield RULE.finding(
+        subject.table,
+        "a catalog manages this table: newer commits than version "
+        f"{subject.state.version} may not be in the file system",
+        "read it by its catalog name with --reader spark",
+        feature=named[0],
+        evidence="commits are staged beside the log" if staged else None,
+    )
+
+
+def incomplete(subject: Subject) -> bool:
+    """True when the answer may miss commits that only a catalog knows."""
+    return any(True for _ in check(subject))

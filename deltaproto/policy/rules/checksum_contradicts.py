@@ -1,0 +1,40 @@
+"""The version checksum does not belong to its commit.
+
+## What it does
+Reports a `.crc` file of the newest version whose transaction, protocol, metadata or timestamp
+contradicts the commit of the same version. The answer comes from the log itself.
+
+## Why it breaks
+Delta Spark and others take protocol and metadata from the checksum without looking further.
+
+## Who breaks
+Every client that trusts checksums: it may see a protocol that the table does not have.
+
+## How to fix
+Find out who copied or edited the log folder, then delete the checksum file; it is optional.
+
+## How safe
+Deleting a checksum loses nothing: clients read the log instead.
+
+## References
+PROTOCOL.md, "Version Checksum File".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.subject import Subject
+from deltaproto.tables.interface import NoteKind
+
+RULE = Rule("DP131", "checksum-contradicts-log", Severity.WARNING, since="0.1.0")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    for note in subject.state.notes:
+        if note.kind is NoteKind.CHECKSUM_CONTRADICTS:
+            yield RULE.finding(
+                subject.table, note.message, "delete the checksum file; clients do without it"
+            )

@@ -1,0 +1,78 @@
+"""The schema or a property needs a feature that the protocol does not support.
+
+## What it does
+Goes through the catalogue: a TIMESTAMP_NTZ column needs `timestampNtz`, a generated column
+`generatedColumns`, `delta.enableDeletionVectors=true` needs `deletionVectors`, widened types need
+`typeWidening`, and so on. A preview feature counts for its successor.
+
+## Why it breaks
+Clients trust the protocol to say what they need. Where it stays silent some read wrong values,
+some ignore the property, some refuse the table.
+
+## Who breaks
+Delta Kernel and what is built on it refuse such tables; Delta Spark reports
+`DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH` for many of them; older clients read on blindly.
+
+## How to fix
+Add the feature: `ALTER TABLE t SET TBLPROPERTIES ('delta.feature.<name>' = 'supported')`, after
+checking that every client of the table can do without or with it. Or take the property or column
+away.
+
+## How safe
+Adding a feature is a protocol change, and some features can never be dropped again:
+see `deltaproto features <name>`.
+
+## References
+PROTOCOL.md, "Active Features"; Delta Spark's `FeatureAutomaticallyEnabledByMetadata`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.subject import Subject
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import (
+    AlwaysWhenSupported,
+    Enablement,
+    Feature,
+    SchemaHas,
+    Status,
+    Trait,
+)
+from deltaproto.protocol.layers import enabled
+
+RULE = Rule("DP103", "feature-missing", Severity.ERROR, since="0.1.0")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    metadata, domains = subject.state.metadata, subject.state.domains
+    for rule, candidates in _by_need().items():
+        if any(feature.name in subject.protocol.supported for feature in candidates):
+            continue
+        on, shown = enabled(rule, metadata, domains)
+        if on:
+            feature = candidates[0]
+            yield RULE.finding(
+                subject.table,
+                f"{shown} needs {feature.name}, which the protocol does not support",
+                f"add the feature with 'delta.feature.{feature.name}'='supported', "
+                "or take away what needs it",
+                feature=feature.name,
+                evidence=shown,
+            )
+
+
+def _by_need() -> dict[Enablement, list[Feature]]:
+    """For each need, the features that meet it, the one to recommend first."""
+    needs: dict[Enablement, list[Feature]] = {}
+    for feature in catalogue.all_features():
+        if not isinstance(feature.enablement, AlwaysWhenSupported):
+            needs.setdefault(feature.enablement, []).append(feature)
+        if feature.name.startswith("typeWidening"):
+            needs.setdefault(SchemaHas(Trait.TYPE_CHANGE), []).append(feature)
+    for candidates in needs.values():
+        candidates.sort(key=lambda feature: feature.status is not Status.STABLE)
+    return needs

@@ -1,0 +1,60 @@
+"""An upgrade to table features lost features that the old versions implied.
+
+## What it does
+Where a table-features protocol lacks `appendOnly` or `invariants`, follows the protocol back
+through the log. A commit that replaced a legacy pair by explicit lists without naming what the
+pair had implied lost those features; only DROP FEATURE may do that.
+
+## Why it breaks
+Writers no longer have to honour what the table may still rely on: NOT NULL columns, CHECK
+constraints, append-only, generated columns, the change data feed.
+
+## Who breaks
+Nobody with an error message. Rows that break a constraint get written.
+
+## How to fix
+Add the lost features again, `'delta.feature.<name>'='supported'` for each, and check the rows
+written since. Do not change protocols with the client that did it: deltalake's
+`alter.add_feature` is known to lose them.
+
+## How safe
+Adding legacy features back is a protocol change; appendOnly and invariants are understood by
+every writer of writer version 7, and they can't be dropped again.
+
+## References
+PROTOCOL.md, "Table Features for New and Existing Tables": on the upgrade all implied features
+must be listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.subject import Subject
+
+RULE = Rule("DP105", "implied-features-lost", Severity.WARNING, since="0.1.0")
+_IMPLIED_FIRST = frozenset({"appendOnly", "invariants"})
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    now = subject.protocol
+    if not now.uses_table_features or now.supported >= _IMPLIED_FIRST:
+        return
+    for before, after in pairwise(subject.changes):
+        lost = (before.protocol.implied - after.protocol.supported) - now.supported
+        dropped = after.commit_info.get("operation") == "DROP FEATURE"
+        upgraded = after.protocol.uses_table_features
+        if lost and upgraded and not dropped:
+            names = ", ".join(sorted(lost))
+            engine = after.commit_info.get("engineInfo") or "an unnamed client"
+            yield RULE.finding(
+                subject.table,
+                f"version {after.version} took {before.protocol} to {after.protocol} "
+                f"and lost {names}",
+                "add the features again with Delta Spark, and check what was written since",
+                evidence=f"version {after.version}: "
+                f"{after.commit_info.get('operation', 'unknown operation')} by {engine}",
+            )

@@ -1,0 +1,43 @@
+"""The declared isolation level is none that a table may declare.
+
+## What it does
+Compares `delta.isolationLevel` with the two values that exist: `Serializable` and
+`WriteSerializable`.
+
+## Why it breaks
+Delta Spark throws on the next commit, delta-rs silently falls back to Serializable.
+
+## Who breaks
+Writers.
+
+## How to fix
+`ALTER TABLE t SET TBLPROPERTIES ('delta.isolationLevel' = 'Serializable')`, or UNSET it.
+
+## How safe
+Setting the level is a metadata change: it aborts concurrent writes.
+
+## References
+`DeltaConfigs.ISOLATION_LEVEL` in Delta Spark; the platform's page on isolation levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.subject import Subject
+from deltaproto.protocol.isolation import PROPERTY, isolation
+
+RULE = Rule("DP113", "invalid-isolation-level", Severity.ERROR, since="0.1.0")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    declared = subject.state.metadata.property(PROPERTY)
+    if not isolation(declared).valid:
+        yield RULE.finding(
+            subject.table,
+            f"{PROPERTY} is {declared!r}, not Serializable or WriteSerializable",
+            "set it to Serializable, or unset it",
+            evidence=f"{PROPERTY}={declared}",
+        )

@@ -1,0 +1,48 @@
+"""The protocol breaks a rule of the spec.
+
+## What it does
+Looks at the version pair and the two feature lists as the log stores them: reader version 1 to 3,
+writer version 1 to 7, reader 3 only with writer 7, each list exactly when its version calls
+for it, and no reader-writer feature that readers are not told about.
+
+## Why it breaks
+A protocol is the one thing that every client reads first. Clients repair, ignore or refuse an
+invalid one each in its own way, so the same table is readable here and closed there.
+
+## Who breaks
+delta-rs and the Delta Kernel refuse to open the table. Delta Spark refuses some breaches and
+silently repairs others with its next protocol change.
+
+## How to fix
+Find the commit that stored it with `deltaproto history`, and upgrade or repair the client that
+wrote it. A commit with a valid protocol that supports the same features puts the table right:
+with Delta Spark, adding any feature rewrites the lists.
+
+## How safe
+The repair is a protocol change: it conflicts with concurrent writes.
+
+## References
+PROTOCOL.md, "Protocol Evolution" and "Table Features"; Protocol in Delta Spark's actions.scala.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.subject import Subject
+from deltaproto.protocol.violations import Breach
+
+RULE = Rule("DP101", "invalid-protocol", Severity.ERROR, since="0.1.0")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    for violation in subject.violations:
+        if violation.breach is not Breach.NOT_IN_WRITER_LIST:
+            yield RULE.finding(
+                subject.table,
+                violation.message,
+                "find the commit that stored it and the client that wrote it",
+                feature=violation.feature,
+            )

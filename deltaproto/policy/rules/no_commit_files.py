@@ -1,0 +1,39 @@
+"""The log holds checkpoints, but not a single commit.
+
+## What it does
+Reports a log whose commits are all gone.
+
+## Why it breaks
+Readers differ: delta-rs reads the checkpoint, Delta Spark demands the commit of the newest version.
+
+## Who breaks
+Delta Spark and everything on it.
+
+## How to fix
+Restore the newest commit file from a backup, or append once with delta-rs, which writes one.
+
+## How safe
+An append writes a normal new version.
+
+## References
+PROTOCOL.md, "Metadata Cleanup": the commit of the newest version must stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.subject import Subject
+from deltaproto.tables.interface import NoteKind
+
+RULE = Rule("DP133", "no-commit-files", Severity.WARNING, since="0.1.0")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    for note in subject.state.notes:
+        if note.kind is NoteKind.NO_COMMIT_FILES:
+            yield RULE.finding(
+                subject.table, note.message, "restore the newest commit file from a backup"
+            )

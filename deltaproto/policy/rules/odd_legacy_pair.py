@@ -1,0 +1,47 @@
+"""A legacy version pair that says more than it means.
+
+## What it does
+Points out legacy pairs whose numbers are higher than their features need, such as (1,5), which
+does not imply column mapping because its reader version is 1, or (2,3), (2,1).
+
+## Why it breaks
+People read (1,5) as "has column mapping". Clients that only compare numbers refuse the table
+for features that it does not have.
+
+## Who breaks
+Clients limited to the lower numbers.
+
+## How to fix
+Nothing needs fixing. The next protocol change by Delta Spark 3.3 or later stores the pair in
+its lowest form.
+
+## How safe
+The lowest form implies exactly the same features.
+
+## References
+`Protocol.denormalizedNormalized` in Delta Spark's TableFeatureSupport.scala.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.subject import Subject
+
+RULE = Rule("DP111", "odd-legacy-pair", Severity.INFO, since="0.1.0")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    protocol, lowest = subject.protocol, subject.lowest
+    if lowest is None or protocol.uses_table_features or lowest == protocol:
+        return
+    surprise = ""
+    if protocol.min_writer_version >= 5 and "columnMapping" not in protocol.implied:
+        surprise = "; columnMapping is not implied, because the reader version is 1"
+    yield RULE.finding(
+        subject.table,
+        f"{protocol} implies no more than {lowest} does{surprise}",
+        "the next protocol change by Delta Spark 3.3 or later stores the lowest form",
+    )

@@ -1,0 +1,46 @@
+"""A feature is in readerFeatures but not in writerFeatures.
+
+## What it does
+Compares the two lists: whoever writes a table must also read it, so every reader feature has to
+stand in both.
+
+## Why it breaks
+A writer that goes by `writerFeatures` alone believes that it understands the table and writes
+without keeping the feature's promises.
+
+## Who breaks
+Delta Kernel and delta-rs refuse to open the table. Writers that check only their own list may
+damage it.
+
+## How to fix
+Add the feature once more with a client that writes both lists, for example
+`ALTER TABLE t SET TBLPROPERTIES ('delta.feature.<name>' = 'supported')` in Delta Spark.
+
+## How safe
+The repair is a protocol change: it conflicts with concurrent writes.
+
+## References
+PROTOCOL.md, "Protocol Evolution": reader features must be listed for writers too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.subject import Subject
+from deltaproto.protocol.violations import Breach
+
+RULE = Rule("DP102", "reader-feature-unlisted", Severity.ERROR, since="0.1.0")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    for violation in subject.violations:
+        if violation.breach is Breach.NOT_IN_WRITER_LIST:
+            yield RULE.finding(
+                subject.table,
+                violation.message,
+                "add the feature again with a client that writes both lists",
+                feature=violation.feature,
+            )

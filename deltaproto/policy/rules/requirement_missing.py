@@ -1,0 +1,68 @@
+"""A supported feature lacks what it requires, or stands beside what it excludes.
+
+## What it does
+Checks the four kinds of requirement between features: another one supported (`rowTracking`
+needs `domainMetadata`), enabled (`icebergCompatV2` needs column mapping switched on), not
+supported, or not enabled (deletion vectors beside Iceberg compatibility).
+
+## Why it breaks
+Clients validate these rules when they open the table, each its own selection of them.
+
+## Who breaks
+Delta Kernel and delta-rs refuse to open or to write the table; Delta Spark fails when it next
+changes metadata.
+
+## How to fix
+Add the missing feature, or drop the one that requires it. Delta Spark adds required features
+by itself when it adds a feature, so a missing one points at another client.
+
+## How safe
+Adding is a protocol change and may be permanent; look at `deltaproto features <name>` first.
+
+## References
+`requiredFeatures` in Delta Spark's TableFeature.scala; the feature requirements in
+delta-kernel-rs; IcebergCompat checks in Delta Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.subject import Subject
+from deltaproto.protocol.feature import Need, Requirement
+from deltaproto.protocol.layers import FeatureState
+
+RULE = Rule("DP104", "requirement-missing", Severity.ERROR, since="0.1.0")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    states = {state.name: state for state in subject.features}
+    for state in subject.features:
+        for requirement in state.feature.requires:
+            broken = _broken(state, requirement, states)
+            if broken:
+                yield RULE.finding(
+                    subject.table,
+                    f"{state.name} {broken}",
+                    f"see `deltaproto features {state.name}` for what it requires",
+                    feature=state.name,
+                    evidence=requirement.source,
+                )
+
+
+def _broken(state: FeatureState, requirement: Requirement, states: dict[str, FeatureState]) -> str:
+    name = requirement.feature
+    other = states.get(name)
+    if requirement.need in (Need.SUPPORTED, Need.ENABLED) and other is None:
+        return f"requires {name}, which the protocol does not support"
+    if not state.enabled:
+        return ""
+    if requirement.need is Need.ENABLED and other is not None and other.enabled is False:
+        return f"is enabled and requires {name} to be enabled too"
+    if requirement.need is Need.NOT_SUPPORTED and other is not None:
+        return f"is enabled and excludes {name}, which the protocol supports"
+    if requirement.need is Need.NOT_ENABLED and other is not None and other.enabled:
+        return f"is enabled and excludes {name}, which is enabled"
+    return ""

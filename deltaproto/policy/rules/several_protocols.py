@@ -1,0 +1,40 @@
+"""One commit stores several different protocols.
+
+## What it does
+Reports a commit with more than one protocol action. The last one counts here, as in Delta Spark.
+
+## Why it breaks
+The spec allows one protocol action in a commit. With several, delta-rs takes the first one and
+Spark the last one, so that they disagree about the same table.
+
+## Who breaks
+Whichever client reads the lesser protocol may write what the other one forbids.
+
+## How to fix
+Change the protocol once more with Delta Spark: the newer commit settles it for everybody.
+
+## How safe
+That is a protocol change: it conflicts with concurrent writes.
+
+## References
+PROTOCOL.md, "Protocol Evolution"; measured with Delta Spark 4.4 and deltalake 1.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.subject import Subject
+from deltaproto.tables.interface import NoteKind
+
+RULE = Rule("DP132", "several-protocols", Severity.WARNING, since="0.1.0")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    for note in subject.state.notes:
+        if note.kind is NoteKind.SEVERAL_PROTOCOLS:
+            yield RULE.finding(
+                subject.table, note.message, "settle it with one more protocol change by Spark"
+            )

@@ -1,0 +1,87 @@
+"""A feature came along in a commit that did not ask for it, and nothing uses it.
+
+## What it does
+For each listed feature that nothing uses, looks up the commit that brought it. When that commit
+set properties that name neither the feature nor its switch, and no feature that it added
+requires it, the feature was not requested.
+
+## Why it breaks
+Every supported feature closes the table to the clients that do not know it, used or not.
+
+## Who breaks
+Clients that lack the feature: see `deltaproto features <name>`.
+
+## How to fix
+Drop the feature where it can be dropped. deltalake's `set_table_properties` is known to add
+`variantType` beside `deletionVectors`; Delta Spark cannot drop that one, only a rewrite into a
+new table gets rid of it.
+
+## How safe
+DROP FEATURE is a metadata and protocol change: it conflicts with concurrent writes.
+
+## References
+PROTOCOL.md, "Supported Features"; the measured behaviour of deltalake 1.6.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.subject import Subject
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import PropertyIs, PropertyPrefix
+from deltaproto.protocol.layers import FeatureState
+from deltaproto.tables.interface import ProtocolChange
+
+RULE = Rule("DP106", "unrequested-feature", Severity.WARNING, since="0.1.0")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    for state, change in unrequested(subject):
+        engine = change.commit_info.get("engineInfo") or "an unnamed client"
+        yield RULE.finding(
+            subject.table,
+            f"{state.name} came with version {change.version}, which did not ask for it",
+            f"see `deltaproto features {state.name}` for whether it can be dropped",
+            feature=state.name,
+            evidence=f"version {change.version}: {change.commit_info['operation']} by {engine}",
+        )
+
+
+def unrequested(subject: Subject) -> Iterator[tuple[FeatureState, ProtocolChange]]:
+    """Unused features with the commit that brought them unasked."""
+    unused = [state for state in subject.features if state.listed and state.unused]
+    if not unused:
+        return
+    for state in unused:
+        previous: frozenset[str] | None = None
+        for change in subject.changes:
+            added = change.protocol.supported - (previous or frozenset())
+            if previous is not None and state.name in added and _unasked(state, change, added):
+                yield state, change
+            previous = change.protocol.supported
+
+
+def _unasked(state: FeatureState, change: ProtocolChange, added: frozenset[str]) -> bool:
+    operation = str(change.commit_info.get("operation", ""))
+    if "PROPERTIES" not in operation.upper():
+        return False
+    parameters = json.dumps(change.commit_info.get("operationParameters", "")).lower()
+    if state.name.lower() in parameters or _switch(state).lower() in parameters:
+        return False
+    if "minreaderversion" in parameters or "minwriterversion" in parameters:
+        return False
+    return not any(state.name in catalogue.record(name).required_features for name in added)
+
+
+def _switch(state: FeatureState) -> str:
+    match state.feature.enablement:
+        case PropertyIs(key):
+            return key
+        case PropertyPrefix(prefix):
+            return prefix
+        case _:
+            return state.name

@@ -1,0 +1,97 @@
+"""Look-ups in the feature catalogue.
+
+Names are compared exactly: Delta writes feature names with case, and DROP FEATURE compares
+them with case too. `search` is the forgiving look-up for what people type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from deltaproto.protocol.feature import (
+    AlwaysWhenSupported,
+    Drop,
+    Feature,
+    Kind,
+    Since,
+    Status,
+)
+from deltaproto.protocol.records import RECORDS
+
+_BY_NAME: dict[str, Feature] = {record.name: record for record in RECORDS}
+LEGACY: tuple[Feature, ...] = tuple(record for record in RECORDS if record.legacy)
+CHECKPOINT_PROTECTION = "checkpointProtection"
+
+
+def all_features() -> tuple[Feature, ...]:
+    """Every record, in the catalogue's order."""
+    return RECORDS
+
+
+def find(name: str) -> Feature | None:
+    """The record of exactly `name`, or None."""
+    return _BY_NAME.get(name)
+
+
+def record(name: str, *, in_reader_list: bool = False) -> Feature:
+    """The record of `name`; for an unknown name a record that fails closed.
+
+    An unknown feature is reader-writer exactly when a protocol lists it in `readerFeatures`
+    (PROTOCOL.md, "Table Features").
+    """
+    known = _BY_NAME.get(name)
+    if known is not None:
+        return known
+    return Feature(
+        name=name,
+        kind=Kind.READER_WRITER if in_reader_list else Kind.WRITER,
+        status=Status.UNKNOWN,
+        summary="Not in deltaproto's catalogue: nothing is known about it.",
+        min_reader=3 if in_reader_list else 1,
+        min_writer=7,
+        enablement=AlwaysWhenSupported(),
+        since=Since(delta_spark=None, databricks=None),
+        drop=Drop(delta_spark=None, databricks=None, commits=(0, 0)),
+    )
+
+
+def search(text: str) -> tuple[Feature | None, tuple[str, ...]]:
+    """The record people mean by `text`, else None with the nearest names."""
+    wanted = text.casefold()
+    for candidate in RECORDS:
+        names = (candidate.name, *candidate.aliases)
+        if any(name.casefold() == wanted for name in names):
+            return candidate, ()
+    import difflib
+
+    folded = {name.casefold(): name for name in _BY_NAME}
+    near = difflib.get_close_matches(wanted, folded, n=3, cutoff=0.5)
+    return None, tuple(folded[name] for name in near)
+
+
+def implied_by(min_reader_version: int, min_writer_version: int) -> frozenset[str]:
+    """Features that a version pair implies (TableFeatureSupport.implicitlySupportedFeatures).
+
+    None once either version carries an explicit list: reader 3 or writer 7.
+    """
+    if min_reader_version >= 3 or min_writer_version >= 7:
+        return frozenset()
+    return frozenset(
+        feature.name
+        for feature in LEGACY
+        if feature.min_reader <= min_reader_version and feature.min_writer <= min_writer_version
+    )
+
+
+def closure(names: Iterable[str]) -> frozenset[str]:
+    """`names` and every feature they require, transitively."""
+    reached: set[str] = set()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        if name not in reached:
+            reached.add(name)
+            known = _BY_NAME.get(name)
+            if known is not None:
+                pending.extend(known.required_features)
+    return frozenset(reached)

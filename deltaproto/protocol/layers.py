@@ -1,0 +1,172 @@
+"""The layers of each feature on one table: listed, implied, enabled, present, pulled in by what.
+
+Pure: everything comes from the protocol, the metadata and what a reader looked at. None stands
+for "not looked" or "cannot be told", never for no.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import (
+    AlwaysWhenSupported,
+    DomainHas,
+    Enablement,
+    Feature,
+    Kind,
+    PropertyIs,
+    PropertyPrefix,
+    SchemaHas,
+    Trace,
+    Trait,
+)
+from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.protocol import Protocol
+
+# The schema is what these features leave behind, also when their switch is off.
+_SCHEMA_TRACES = {"columnMapping": Trait.MAPPING, "typeWidening": Trait.TYPE_CHANGE}
+
+
+class FeatureState(NamedTuple):
+    """One supported feature of one table."""
+
+    feature: Feature
+    kind: Kind
+    listed: bool
+    implied: bool
+    enabled: bool | None
+    present: bool | None
+    required_by: tuple[str, ...]
+    """supported features that require this one directly"""
+    evidence: str
+    """what shows that it is enabled or present, as one would point to it; else empty"""
+
+    @property
+    def name(self) -> str:
+        return self.feature.name
+
+    @property
+    def unused(self) -> bool:
+        """True when it is certain that nothing on the table uses the feature."""
+        switchless = isinstance(self.feature.enablement, AlwaysWhenSupported)
+        off = self.enabled is False or switchless
+        return off and self.present is False and not self.required_by
+
+
+def feature_states(
+    protocol: Protocol,
+    metadata: Metadata,
+    domains: Mapping[str, str] | None,
+    traces: Mapping[Trace, bool],
+) -> tuple[FeatureState, ...]:
+    """Every supported feature, sorted by name."""
+    return tuple(
+        _state(name, protocol, metadata, domains, traces) for name in sorted(protocol.supported)
+    )
+
+
+def enabled(
+    rule: Enablement, metadata: Metadata, domains: Mapping[str, str] | None
+) -> tuple[bool | None, str]:
+    """Whether `rule` holds on a table that supports its feature, and what shows it."""
+    match rule:
+        case PropertyIs(key, values):
+            value = metadata.property(key)
+            on = value is not None and value.strip().lower() in {v.lower() for v in values}
+            return on, f"{key}={value}" if on else ""
+        case PropertyPrefix(prefix):
+            keys = sorted(key for key in metadata.configuration if key.startswith(prefix))
+            return bool(keys), ", ".join(keys)
+        case SchemaHas(trait):
+            return _schema_has(trait, metadata)
+        case DomainHas(domain, key):
+            return _domain_has(domain, key, domains)
+        case AlwaysWhenSupported():
+            return True, ""
+
+
+def _state(
+    name: str,
+    protocol: Protocol,
+    metadata: Metadata,
+    domains: Mapping[str, str] | None,
+    traces: Mapping[Trace, bool],
+) -> FeatureState:
+    in_reader_list = name in (protocol.reader_features or ())
+    feature = catalogue.record(name, in_reader_list=in_reader_list)
+    on, shown = enabled(feature.enablement, metadata, domains)
+    present, seen = _present(feature, metadata, on, shown, traces)
+    return FeatureState(
+        feature=feature,
+        kind=feature.kind,
+        listed=name in protocol.listed,
+        implied=name in protocol.implied,
+        enabled=on,
+        present=present,
+        required_by=tuple(
+            sorted(
+                other
+                for other in protocol.supported
+                if name in catalogue.record(other).required_features
+            )
+        ),
+        evidence=shown or seen,
+    )
+
+
+def _present(
+    feature: Feature,
+    metadata: Metadata,
+    on: bool | None,
+    shown: str,
+    traces: Mapping[Trace, bool],
+) -> tuple[bool | None, str]:
+    trait = _SCHEMA_TRACES.get(feature.name.removesuffix("-preview"))
+    if trait is not None:
+        return _schema_has(trait, metadata)
+    if feature.traces:
+        looked = [traces.get(trace) for trace in feature.traces]
+        if any(looked):
+            seen = [str(t) for t in feature.traces if traces.get(t)]
+            return True, ", ".join(seen)
+        return (None, "") if None in looked else (False, "")
+    match feature.enablement:
+        case SchemaHas() | PropertyPrefix() | DomainHas():
+            return on, shown
+        case PropertyIs():
+            # The property is all that such a writer feature consists of (appendOnly); files
+            # written under a reader-writer feature keep its form when the property goes.
+            unseen = on is False and feature.kind is Kind.READER_WRITER
+            return (None, "") if unseen else (on, shown)
+        case AlwaysWhenSupported():
+            return None, ""
+
+
+def _schema_has(trait: Trait, metadata: Metadata) -> tuple[bool | None, str]:
+    if metadata.traits is None:
+        return None, ""
+    columns = metadata.traits.get(trait, ())
+    return bool(columns), _some(columns)
+
+
+def _domain_has(
+    domain: str, key: str, domains: Mapping[str, str] | None
+) -> tuple[bool | None, str]:
+    if domains is None:
+        return None, ""
+    try:
+        members = json.loads(domains.get(domain) or "{}").get(key)
+    except (ValueError, AttributeError):
+        return None, ""
+    return bool(members), f"domain {domain}" if members else ""
+
+
+def _some(columns: tuple[str, ...], limit: int = 3) -> str:
+    if not columns:
+        return ""
+    more = f" and {len(columns) - limit} more" if len(columns) > limit else ""
+    noun = "column" if len(columns) == 1 else "columns"
+    return f"{noun} {', '.join(columns[:limit])}{more}"

@@ -1,0 +1,162 @@
+"""`Metadata`: the metaData action, and what its schema says about table features."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from deltaproto.protocol.feature import Trait
+
+
+class Metadata:
+    """One metaData action. `schema_string` is None where the writer left it out."""
+
+    def __init__(
+        self,
+        id: str | None,
+        name: str | None = None,
+        schema_string: str | None = None,
+        partition_columns: tuple[str, ...] = (),
+        configuration: Mapping[str, str | None] = MappingProxyType({}),
+    ) -> None:
+        self.id = id
+        self.name = name
+        self.schema_string = schema_string
+        self.partition_columns = partition_columns
+        self.configuration = configuration
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Metadata):
+            return NotImplemented
+        return self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.schema_string))
+
+    def _fields(self) -> tuple[Any, ...]:
+        configuration = dict(self.configuration)
+        return (self.id, self.name, self.schema_string, self.partition_columns, configuration)
+
+    @classmethod
+    def stored(cls, action: Mapping[str, Any]) -> Metadata:
+        """The metadata of a log action.
+
+        Raises:
+            ValueError: when `configuration`, `partitionColumns` or `schemaString` have a
+                type that the spec does not allow.
+        """
+        configuration = action.get("configuration") or {}
+        partitions = action.get("partitionColumns") or []
+        schema = action.get("schemaString")
+        if not isinstance(configuration, Mapping):
+            raise ValueError("metaData.configuration is not a map")
+        if not isinstance(partitions, list) or not all(isinstance(p, str) for p in partitions):
+            raise ValueError("metaData.partitionColumns is not a list of names")
+        if schema is not None and not isinstance(schema, str):
+            raise ValueError("metaData.schemaString is not a string")
+        return cls(
+            id=_text(action.get("id")),
+            name=_text(action.get("name")),
+            schema_string=schema,
+            partition_columns=tuple(partitions),
+            configuration={key: _text(value) for key, value in configuration.items()},
+        )
+
+    def property(self, key: str) -> str | None:
+        """The value of a table property; keys are compared exactly, as Delta does."""
+        return self.configuration.get(key)
+
+    @cached_property
+    def traits(self) -> Mapping[Trait, tuple[str, ...]] | None:
+        """For each trait of the schema, the columns that show it; None without a usable schema."""
+        if not self.schema_string:
+            return None
+        try:
+            schema = json.loads(self.schema_string)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(schema, dict) or not isinstance(schema.get("fields"), list):
+            return None
+        found: dict[Trait, list[str]] = {}
+        for column, trait in _walk_struct(schema, "", in_collection=False):
+            found.setdefault(trait, []).append(column)
+        return {trait: tuple(dict.fromkeys(columns)) for trait, columns in found.items()}
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value)
+
+
+def _walk_struct(
+    struct: Mapping[str, Any], parent: str, *, in_collection: bool
+) -> Iterator[tuple[str, Trait]]:
+    # Delta looks for NOT NULL in nested structs, but not inside arrays and maps
+    # (Invariants.getFromSchema with checkComplexTypes = false).
+    for column in struct.get("fields") or ():
+        if not isinstance(column, dict):
+            continue
+        path = f"{parent}{column.get('name')}"
+        metadata = column.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        bound = column.get("nullable") is False or "delta.invariants" in metadata
+        if bound and not in_collection:
+            yield path, Trait.NON_NULLABLE
+        for trait in _of_metadata(metadata):
+            yield path, trait
+        yield from _walk_type(column.get("type"), path, in_collection=in_collection)
+
+
+def _of_metadata(metadata: Mapping[str, Any]) -> Iterator[Trait]:
+    if "delta.generationExpression" in metadata:
+        yield Trait.GENERATED
+    if any(key.startswith("delta.identity.") for key in metadata):
+        yield Trait.IDENTITY
+    if "CURRENT_DEFAULT" in metadata:
+        yield Trait.DEFAULT
+    if "delta.columnMapping.id" in metadata or "delta.columnMapping.physicalName" in metadata:
+        yield Trait.MAPPING
+    if "delta.typeChanges" in metadata:
+        yield Trait.TYPE_CHANGE
+    if "__COLLATIONS" in metadata or "__COLLATION_METADATA" in metadata:
+        yield Trait.COLLATION
+
+
+def _walk_type(kind: Any, path: str, *, in_collection: bool) -> Iterator[tuple[str, Trait]]:
+    if isinstance(kind, str):
+        trait = _of_type(kind.lower())
+        if trait is not None:
+            yield path, trait
+    elif isinstance(kind, dict):
+        match kind.get("type"):
+            case "struct":
+                yield from _walk_struct(kind, f"{path}.", in_collection=in_collection)
+            case "array":
+                yield from _walk_type(
+                    kind.get("elementType"), f"{path}.element", in_collection=True
+                )
+            case "map":
+                yield from _walk_type(kind.get("keyType"), f"{path}.key", in_collection=True)
+                yield from _walk_type(kind.get("valueType"), f"{path}.value", in_collection=True)
+            case other:
+                yield from _walk_type(other, path, in_collection=in_collection)
+
+
+def _of_type(name: str) -> Trait | None:
+    if name == "timestamp_ntz":
+        return Trait.TIMESTAMP_NTZ
+    if name.startswith("timestamp_nanos") or name.startswith("timestamp_ntz_nanos"):
+        return Trait.TIMESTAMP_NANOS
+    if name == "variant":
+        return Trait.VARIANT
+    if name.startswith(("geometry", "geography")):
+        return Trait.GEOSPATIAL
+    if name.startswith("string collate"):
+        return Trait.COLLATION
+    if name.startswith("interval "):
+        return Trait.INTERVAL
+    return None

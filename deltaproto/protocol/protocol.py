@@ -1,0 +1,241 @@
+"""`Protocol`: what a table demands of its readers and writers, and its arithmetic.
+
+The arithmetic is Delta's own (`TableFeatureSupport.scala`, PROTOCOL.md "Table Features") and
+is held against it in the tests: *normalised* is the weakest form of a feature set,
+*denormalised* the same set as explicit lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import Kind
+from deltaproto.protocol.violations import InvalidProtocol, Violation, violations
+
+READER_FEATURES_VERSION = 3
+WRITER_FEATURES_VERSION = 7
+
+
+class _Fields(NamedTuple):
+    min_reader_version: int
+    min_writer_version: int
+    reader_features: frozenset[str] | None
+    writer_features: frozenset[str] | None
+
+
+class Protocol(_Fields):
+    """One protocol action. The constructor refuses combinations that the spec forbids.
+
+    `reader_features` exists exactly at reader version 3, `writer_features` exactly at writer
+    version 7; an empty list is not an absent one.
+
+    Raises:
+        InvalidProtocol: naming every rule that is broken.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        min_reader_version: int,
+        min_writer_version: int,
+        reader_features: frozenset[str] | None = None,
+        writer_features: frozenset[str] | None = None,
+    ) -> Protocol:
+        protocol = super().__new__(
+            cls, min_reader_version, min_writer_version, reader_features, writer_features
+        )
+        broken = protocol.violations()
+        if broken:
+            raise InvalidProtocol(broken)
+        return protocol
+
+    @classmethod
+    def stored(cls, action: Mapping[str, Any]) -> Protocol:
+        """The protocol of a log action exactly as it is stored, valid or not.
+
+        The only door for a protocol that breaks a rule; ask `violations()` before computing.
+
+        Raises:
+            ValueError: when versions are not integers or lists are not lists of strings.
+        """
+        return cls._make(
+            (
+                _version(action, "minReaderVersion"),
+                _version(action, "minWriterVersion"),
+                _names(action, "readerFeatures"),
+                _names(action, "writerFeatures"),
+            )
+        )
+
+    @classmethod
+    def parse(cls, action: Mapping[str, Any]) -> Protocol:
+        """The protocol of a log action, refused when it breaks a rule."""
+        return cls(*cls.stored(action))
+
+    @classmethod
+    def carrying(cls, features: Iterable[str], *, reader_features: Iterable[str] = ()) -> Protocol:
+        """The lowest protocol that supports exactly `features` and what they require.
+
+        `reader_features` names those of unknown features that readers must know.
+        """
+        return _lowest(catalogue.closure(features), frozenset(reader_features))
+
+    def to_action(self) -> dict[str, Any]:
+        """The action as the log stores it: no key for an absent list."""
+        action: dict[str, Any] = {
+            "minReaderVersion": self.min_reader_version,
+            "minWriterVersion": self.min_writer_version,
+        }
+        if self.reader_features is not None:
+            action["readerFeatures"] = sorted(self.reader_features)
+        if self.writer_features is not None:
+            action["writerFeatures"] = sorted(self.writer_features)
+        return action
+
+    def violations(self) -> tuple[Violation, ...]:
+        """Every rule of the spec that this protocol breaks; empty when it is valid."""
+        return violations(
+            self.min_reader_version,
+            self.min_writer_version,
+            self.reader_features,
+            self.writer_features,
+        )
+
+    @property
+    def from_the_future(self) -> bool:
+        """True when a version is higher than any that the spec defines."""
+        return (
+            self.min_reader_version > READER_FEATURES_VERSION
+            or self.min_writer_version > WRITER_FEATURES_VERSION
+        )
+
+    @property
+    def listed(self) -> frozenset[str]:
+        """Features named in either list."""
+        return (self.reader_features or frozenset()) | (self.writer_features or frozenset())
+
+    @property
+    def implied(self) -> frozenset[str]:
+        """Features that follow from the version numbers alone."""
+        return catalogue.implied_by(self.min_reader_version, self.min_writer_version)
+
+    @property
+    def supported(self) -> frozenset[str]:
+        """What a client must understand: listed and implied."""
+        return self.listed | self.implied
+
+    @property
+    def uses_table_features(self) -> bool:
+        """True when writers find an explicit list; otherwise this is a legacy pair."""
+        return self.min_writer_version >= WRITER_FEATURES_VERSION
+
+    def kind_of(self, feature: str) -> Kind:
+        """Who must know `feature` here; for an unknown one its lists decide."""
+        in_reader_list = feature in (self.reader_features or ())
+        return catalogue.record(feature, in_reader_list=in_reader_list).kind
+
+    def denormalized(self) -> Protocol:
+        """The same features as explicit lists; a table-features protocol stays as it is."""
+        if self.uses_table_features:
+            return self
+        return _with_lists(self.implied, frozenset())
+
+    def normalized(self) -> Protocol:
+        """The weakest form of the same features; a legacy pair stays as it is."""
+        if not self.uses_table_features:
+            return self
+        return _lowest(self.supported, self._unknown_reader_features())
+
+    def lowest(self) -> Protocol:
+        """The lowest protocol for the same features, odd legacy pairs repaired.
+
+        (2,3) becomes (1,3), (1,5) becomes (1,4): Delta's `denormalizedNormalized`.
+        """
+        return self.denormalized().normalized()
+
+    def merge(self, *others: Protocol) -> Protocol:
+        """The lowest protocol with all features of all of them: how every upgrade is computed.
+
+        Two legacy pairs merge to the larger of each number, which may imply a feature that
+        neither does: (2,1) with (1,5) is (2,5). Delta does the same.
+        """
+        protocols = (self, *others)
+        if not any(protocol.uses_table_features for protocol in protocols):
+            return Protocol(
+                max(protocol.min_reader_version for protocol in protocols),
+                max(protocol.min_writer_version for protocol in protocols),
+            ).lowest()
+        supported = frozenset().union(*(protocol.supported for protocol in protocols))
+        unknown = frozenset().union(*(p._unknown_reader_features() for p in protocols))
+        return _lowest(supported, unknown)
+
+    def with_feature(self, name: str, *, in_reader_list: bool = False) -> Protocol:
+        """The lowest protocol that also supports `name` and everything it requires."""
+        unknown = frozenset({name} if in_reader_list else ())
+        added = catalogue.closure({name})
+        return _lowest(self.supported | added, self._unknown_reader_features() | unknown)
+
+    def without_feature(self, name: str) -> Protocol:
+        """The lowest protocol without `name`; what it required stays (Protocol.removeFeature)."""
+        return _lowest(self.supported - {name}, self._unknown_reader_features() - {name})
+
+    def can_upgrade_to(self, target: Protocol) -> bool:
+        """True when `target` supports every feature that this one supports."""
+        return self.supported <= target.supported
+
+    def can_downgrade_to(self, target: Protocol, dropped: str) -> bool:
+        """True when `target` differs by `dropped` alone; checkpointProtection may have joined."""
+        gained = target.supported - self.supported
+        return gained <= {catalogue.CHECKPOINT_PROTECTION} and (
+            self.supported - {dropped} == target.supported - gained
+        )
+
+    def _unknown_reader_features(self) -> frozenset[str]:
+        return frozenset(
+            name for name in self.reader_features or () if catalogue.find(name) is None
+        )
+
+    def __str__(self) -> str:
+        return f"({self.min_reader_version},{self.min_writer_version})"
+
+
+def _lowest(features: frozenset[str], unknown_reader: frozenset[str]) -> Protocol:
+    records = [catalogue.record(n, in_reader_list=n in unknown_reader) for n in features]
+    reader = max((record.min_reader for record in records), default=1)
+    writer = max((record.min_writer for record in records), default=1)
+    if writer < WRITER_FEATURES_VERSION and catalogue.implied_by(reader, writer) == features:
+        return Protocol(reader, writer)
+    # Delta re-adds each feature with what it requires, so a listed feature whose
+    # requirement was missing gets it back here (TableFeatureSupport.withFeature).
+    return _with_lists(catalogue.closure(features), unknown_reader)
+
+
+def _with_lists(features: frozenset[str], unknown_reader: frozenset[str]) -> Protocol:
+    records = [catalogue.record(n, in_reader_list=n in unknown_reader) for n in features]
+    reader = max((record.min_reader for record in records), default=1)
+    for_readers = frozenset(r.name for r in records if r.kind is Kind.READER_WRITER)
+    return Protocol(
+        reader,
+        WRITER_FEATURES_VERSION,
+        for_readers if reader >= READER_FEATURES_VERSION else None,
+        features,
+    )
+
+
+def _version(action: Mapping[str, Any], key: str) -> int:
+    value = action.get(key)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{key} is {value!r}, not an integer")
+    return value
+
+
+def _names(action: Mapping[str, Any], key: str) -> frozenset[str] | None:
+    value = action.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise ValueError(f"{key} is {value!r}, not a list of names")
+    return frozenset(value)

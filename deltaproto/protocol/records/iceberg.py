@@ -1,0 +1,223 @@
+"""Writer-only features that keep a table convertible to Apache Iceberg."""
+
+from __future__ import annotations
+
+from deltaproto.protocol.feature import (
+    Feature,
+    Kind,
+    PropertyIs,
+    Since,
+    Status,
+    Trigger,
+)
+from deltaproto.protocol.records.common import (
+    COMPATIBILITY_PAGE,
+    NEVER,
+    VALID_NAMES,
+    enabled,
+    not_enabled,
+    not_supported,
+)
+
+_V1 = "PROTOCOL.md#writer-requirements-for-icebergcompatv1"
+_V2 = "PROTOCOL.md#writer-requirements-for-icebergcompatv2"
+_V3 = "protocol_rfcs/iceberg-compat-v3.md"
+_ONE_VERSION = "IcebergCompat.scala CheckOnlySingleVersionEnabled"
+_WRITER_V1 = "protocol_rfcs/iceberg-writer-compat-v1.md"
+_WRITER_V3 = "IcebergWriterCompatV3MetadataValidatorAndUpdater.java"
+_COMMON_CHECKS = "IcebergWriterCompatMetadataValidatorAndUpdater.java COMMON_CHECKS"
+_UNIFORM = "The platform's table has one row, UniForm, at 13.3 LTS, for all Iceberg features. "
+_ID_MODE = "Column mapping must be in id mode, with physical names of the form col-<id>."
+
+RECORDS: tuple[Feature, ...] = (
+    Feature(
+        name="icebergCompatV1",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Keeps the table convertible to Iceberg v2, without lists and maps.",
+        min_reader=1,
+        min_writer=7,
+        enablement=PropertyIs("delta.enableIcebergCompatV1"),
+        triggers=(Trigger("delta.enableIcebergCompatV1=true", by="property"),),
+        switch_off="delta.enableIcebergCompatV1=false",
+        requires=(
+            *enabled("columnMapping", source=_V1),
+            *not_supported("deletionVectors", source=_V1),
+            *not_enabled("icebergCompatV2", "icebergCompatV3", source=_ONE_VERSION),
+        ),
+        since=Since(
+            delta_spark="3.0.0",
+            databricks="13.3 LTS",
+            databricks_note=_UNIFORM.strip(),
+        ),
+        drop=NEVER,
+        notes=(
+            "It keeps columnMapping in the protocol for good, also when switched off.",
+            (
+                "The spec wants deletionVectors absent from the protocol; Delta Spark only checks "
+                "that they are switched off."
+            ),
+            "On an existing table the property fails unless column mapping is on already.",
+        ),
+        sources=(
+            "PROTOCOL.md#iceberg-compatibility-v1",
+            "IcebergCompat.scala IcebergCompatV1",
+            COMPATIBILITY_PAGE,
+        ),
+    ),
+    Feature(
+        name="icebergCompatV2",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Keeps the table convertible to Iceberg v2, lists and maps included.",
+        min_reader=1,
+        min_writer=7,
+        enablement=PropertyIs("delta.enableIcebergCompatV2"),
+        triggers=(
+            Trigger("delta.enableIcebergCompatV2=true", by="property"),
+            Trigger(
+                "REORG TABLE … APPLY (UPGRADE UNIFORM(ICEBERG_COMPAT_VERSION=2))",
+                by="command",
+                new_tables=False,
+                note="Rewrites files that are not convertible and switches deletion vectors off.",
+            ),
+        ),
+        switch_off="delta.enableIcebergCompatV2=false",
+        requires=(
+            *enabled("columnMapping", source=_V2),
+            *not_enabled("deletionVectors", source=_V2),
+            *not_enabled("icebergCompatV1", "icebergCompatV3", source=_ONE_VERSION),
+        ),
+        since=Since(
+            delta_spark="3.1.0",
+            databricks="14.3 LTS",
+            databricks_note=_UNIFORM + "The page on Iceberg reads, which is about this version, "
+            "wants writers on 14.3 LTS.",
+        ),
+        drop=NEVER,
+        notes=(
+            "It keeps columnMapping in the protocol for good, also when switched off.",
+            "On an existing table the property fails unless column mapping is on already.",
+        ),
+        sources=(
+            "PROTOCOL.md#iceberg-compatibility-v2",
+            "IcebergCompat.scala IcebergCompatV2",
+            "learn.microsoft.com/azure/databricks/delta/uniform",
+            COMPATIBILITY_PAGE,
+        ),
+    ),
+    Feature(
+        name="icebergCompatV3",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Keeps the table convertible to Iceberg v3, with deletion vectors allowed.",
+        min_reader=1,
+        min_writer=7,
+        enablement=PropertyIs("delta.enableIcebergCompatV3"),
+        triggers=(
+            Trigger(
+                "delta.enableIcebergCompatV3=true",
+                by="property",
+                note="ALTER TABLE refuses it while row tracking is already enabled.",
+            ),
+        ),
+        requires=(
+            *enabled("columnMapping", "rowTracking", source=_V3),
+            *not_enabled("icebergCompatV1", "icebergCompatV2", source=_ONE_VERSION),
+        ),
+        since=Since(
+            delta_spark="4.3.0",
+            databricks="18.0",
+            databricks_note="From the platform's page on Iceberg v3; its preview named 17.3, its "
+            "newest form 18 LTS.",
+        ),
+        drop=NEVER,
+        notes=(
+            "Delta Spark refuses to set the property back to false on an existing table.",
+            "On an existing table column mapping must be on already; row tracking comes along.",
+            "It keeps columnMapping, rowTracking and domainMetadata in the protocol for good.",
+        ),
+        sources=(
+            _V3,
+            "IcebergCompat.scala IcebergCompatV3, CheckCannotDisableCompat",
+            "learn.microsoft.com/azure/databricks/iceberg/iceberg-v3",
+            VALID_NAMES + " (not listed yet)",
+        ),
+    ),
+    Feature(
+        name="icebergWriterCompatV1",
+        kind=Kind.WRITER,
+        status=Status.KERNEL,
+        summary="Keeps the table readable and writable as an Iceberg v2 table.",
+        min_reader=1,
+        min_writer=7,
+        enablement=PropertyIs("delta.enableIcebergWriterCompatV1"),
+        triggers=(
+            Trigger(
+                "delta.enableIcebergWriterCompatV1=true",
+                by="property",
+                existing_tables=False,
+                note="Through Delta Kernel (Java), and only when the table is created.",
+            ),
+        ),
+        requires=(
+            *enabled("icebergCompatV2", "columnMapping", source=_WRITER_V1),
+            *not_supported("allowColumnDefaults", "collations", "variantType", source=_WRITER_V1),
+            *not_enabled(
+                "changeDataFeed",
+                "checkConstraints",
+                "generatedColumns",
+                "identityColumns",
+                "rowTracking",
+                source=_WRITER_V1,
+            ),
+        ),
+        since=Since(delta_spark=None, databricks=None),
+        drop=NEVER,
+        notes=(
+            _ID_MODE,
+            (
+                "The RFC keeps a list of the only features such a table may list; column "
+                "invariants may be listed, but no column may carry delta.invariants (NOT NULL "
+                "is fine)."
+            ),
+            "Delta Spark 4.4.0 rejects the name.",
+        ),
+        sources=(_WRITER_V1, "TableFeatures.java IcebergWriterCompatV1"),
+    ),
+    Feature(
+        name="icebergWriterCompatV3",
+        kind=Kind.WRITER,
+        status=Status.KERNEL,
+        summary="Keeps the table readable and writable as an Iceberg v3 table.",
+        min_reader=1,
+        min_writer=7,
+        enablement=PropertyIs("delta.enableIcebergWriterCompatV3"),
+        triggers=(
+            Trigger(
+                "delta.enableIcebergWriterCompatV3=true",
+                by="property",
+                existing_tables=False,
+                note="Through Delta Kernel (Java), and only when the table is created.",
+            ),
+        ),
+        requires=(
+            *enabled("icebergCompatV3", "columnMapping", source=_WRITER_V3),
+            *not_enabled(
+                "changeDataFeed",
+                "checkConstraints",
+                "generatedColumns",
+                "identityColumns",
+                source=_COMMON_CHECKS,
+            ),
+        ),
+        since=Since(delta_spark=None, databricks=None),
+        drop=NEVER,
+        notes=(
+            _ID_MODE,
+            "No RFC describes it yet; Delta Kernel (Java) is the only authority.",
+            "Delta Spark 4.4.0 rejects the name.",
+        ),
+        sources=("TableFeatures.java IcebergWriterCompatV3", _WRITER_V3),
+    ),
+)

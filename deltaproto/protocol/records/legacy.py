@@ -1,0 +1,263 @@
+"""The seven features that a legacy version number implies (TableFeature.scala, PROTOCOL.md)."""
+
+from __future__ import annotations
+
+from deltaproto.protocol.feature import (
+    Drop,
+    Feature,
+    Kind,
+    PropertyIs,
+    PropertyPrefix,
+    Refusal,
+    SchemaHas,
+    Since,
+    Status,
+    Trace,
+    Trait,
+    Trigger,
+)
+from deltaproto.protocol.records.common import (
+    ALL_RUNTIMES,
+    COMPATIBILITY_PAGE,
+    DROP_LEGACY_PAGE,
+    DROP_PAGE,
+    NEVER,
+    VALID_NAMES,
+    needed_by,
+)
+
+RECORDS: tuple[Feature, ...] = (
+    Feature(
+        name="appendOnly",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Lets an owner forbid updates and deletes on the table.",
+        min_reader=1,
+        min_writer=2,
+        enablement=PropertyIs("delta.appendOnly"),
+        triggers=(Trigger("delta.appendOnly=true", by="property"),),
+        switch_off="delta.appendOnly=false",
+        since=Since(
+            delta_spark="0.1.0",
+            databricks=ALL_RUNTIMES,
+            databricks_note="Part of what the platform calls basic functionality; not a row of "
+            "its table of minimum runtimes.",
+        ),
+        drop=NEVER,
+        notes=("Named as a table feature since Delta 2.3.0; implied by writer version 2 before.",),
+        sources=(
+            "PROTOCOL.md#append-only-tables",
+            VALID_NAMES,
+            "TableFeature.scala AppendOnlyTableFeature",
+        ),
+    ),
+    Feature(
+        name="invariants",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Makes writers enforce NOT NULL columns and column invariants.",
+        min_reader=1,
+        min_writer=2,
+        enablement=SchemaHas(Trait.NON_NULLABLE),
+        triggers=(
+            Trigger(
+                "column NOT NULL",
+                by="schema",
+                existing_tables=False,
+                note="NOT NULL is declared when the table is created or replaced; on an existing "
+                "column it can only be taken away.",
+            ),
+        ),
+        switch_off="ALTER TABLE … ALTER COLUMN … DROP NOT NULL, for each such column",
+        since=Since(
+            delta_spark="0.1.0",
+            databricks=ALL_RUNTIMES,
+            databricks_note="Part of what the platform calls basic functionality; not a row of "
+            "its table of minimum runtimes.",
+        ),
+        drop=NEVER,
+        notes=(
+            "Named as a table feature since Delta 2.3.0; implied by writer version 2 before.",
+            (
+                "Delta counts every non-nullable column as an invariant, also inside structs, but "
+                "not inside arrays and maps."
+            ),
+        ),
+        sources=(
+            "PROTOCOL.md#column-invariants",
+            "Invariants.scala getFromSchema",
+            "docs.delta.io/delta-constraints",
+        ),
+    ),
+    Feature(
+        name="checkConstraints",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Makes writers reject rows that break a CHECK constraint of the table.",
+        min_reader=1,
+        min_writer=3,
+        enablement=PropertyPrefix("delta.constraints."),
+        triggers=(Trigger("ALTER TABLE … ADD CONSTRAINT … CHECK (…)", by="command"),),
+        switch_off="ALTER TABLE … DROP CONSTRAINT, for each constraint",
+        since=Since(delta_spark="0.8.0", databricks=ALL_RUNTIMES),
+        drop=Drop(
+            delta_spark="3.3.0",
+            databricks="14.3 LTS",
+            refusals=(
+                Refusal(
+                    when="the table has a CHECK constraint",
+                    error="DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE",
+                    remedy="Drop every CHECK constraint, then drop the feature.",
+                ),
+            ),
+            note="On Databricks 14.3 LTS is the preview that needs TRUNCATE HISTORY; the current "
+            "behaviour is documented from 16.3.",
+        ),
+        notes=(
+            "Adding a constraint reads the whole table: every existing row must satisfy it.",
+            (
+                "Dropping it from writer version 4 or higher leaves a gap in the legacy set, so "
+                "the table moves to writer version 7."
+            ),
+        ),
+        sources=(
+            "PROTOCOL.md#check-constraints",
+            "PreDowngradeTableFeatureCommand.scala CheckConstraintsPreDowngradeTableFeatureCommand",
+            DROP_PAGE,
+            DROP_LEGACY_PAGE,
+        ),
+    ),
+    Feature(
+        name="changeDataFeed",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Records row-level changes so that readers can query what changed per version.",
+        min_reader=1,
+        min_writer=4,
+        enablement=PropertyIs("delta.enableChangeDataFeed"),
+        triggers=(Trigger("delta.enableChangeDataFeed=true", by="property"),),
+        switch_off="delta.enableChangeDataFeed=false",
+        traces=(Trace.CHANGE_FILES,),
+        since=Since(delta_spark="2.0.0", databricks=ALL_RUNTIMES),
+        drop=NEVER,
+        notes=(
+            "Delta also honours the older key delta.enableChangeDataCapture.",
+            (
+                "Switching it off stops new change files; the changes already recorded stay "
+                "readable until VACUUM removes them."
+            ),
+        ),
+        sources=("PROTOCOL.md#add-cdc-file", "DeltaConfig.scala CHANGE_DATA_FEED"),
+    ),
+    Feature(
+        name="generatedColumns",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Lets a column be computed from other columns on every write.",
+        min_reader=1,
+        min_writer=4,
+        enablement=SchemaHas(Trait.GENERATED),
+        triggers=(Trigger("column GENERATED ALWAYS AS (expression)", by="schema"),),
+        switch_off="drop the generated columns",
+        since=Since(delta_spark="1.0.0", databricks=ALL_RUNTIMES),
+        drop=NEVER,
+        notes=("Dropping a column needs column mapping, which is a feature of its own.",),
+        sources=(
+            "PROTOCOL.md#generated-columns",
+            "TableFeature.scala GeneratedColumnsTableFeature",
+        ),
+    ),
+    Feature(
+        name="columnMapping",
+        kind=Kind.READER_WRITER,
+        status=Status.STABLE,
+        summary="Lets columns be renamed and dropped without rewriting data files.",
+        min_reader=2,
+        min_writer=5,
+        enablement=PropertyIs("delta.columnMapping.mode", values=("name", "id")),
+        triggers=(
+            Trigger("delta.columnMapping.mode=name", by="property"),
+            Trigger(
+                "delta.columnMapping.mode=id",
+                by="property",
+                existing_tables=False,
+                note="id mode can only be chosen when the table is created.",
+            ),
+        ),
+        switch_off="delta.columnMapping.mode=none (rewrites every data file)",
+        since=Since(delta_spark="1.2.0", databricks=ALL_RUNTIMES),
+        drop=Drop(
+            delta_spark="3.3.0",
+            databricks="15.3",
+            commits=(4, 5),
+            preparation=("REMOVE COLUMN MAPPING",),
+            rewrites="all",
+            protects_history=True,
+            refusals=(
+                Refusal(
+                    when="a column name contains a space or one of ,;{}()=, a tab or a newline",
+                    error="DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING",
+                    remedy="Rename those columns first.",
+                ),
+                needed_by(
+                    "icebergCompatV1",
+                    "icebergCompatV2",
+                    "icebergCompatV3",
+                    "adaptiveMetadata-preview",
+                ),
+            ),
+            note="Without mapping mode and mapping ids no file is rewritten. Streaming readers of "
+            "the table fail for good and need a new checkpoint or a schema tracking location.",
+        ),
+        notes=(
+            (
+                "Setting the mode to none is itself the rewrite and leaves the feature in the "
+                "protocol; DROP FEATURE does both."
+            ),
+            (
+                "A table with this as its only reader-writer feature has reader version 2 and no "
+                "readerFeatures, also at writer version 7."
+            ),
+        ),
+        sources=(
+            "PROTOCOL.md#column-mapping",
+            "PreDowngradeTableFeatureCommand.scala ColumnMappingPreDowngradeCommand",
+            "learn.microsoft.com/azure/databricks/delta/column-mapping",
+        ),
+    ),
+    Feature(
+        name="identityColumns",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Lets a column fill itself with unique, growing numbers.",
+        min_reader=1,
+        min_writer=6,
+        enablement=SchemaHas(Trait.IDENTITY),
+        triggers=(
+            Trigger(
+                "column GENERATED … AS IDENTITY",
+                by="schema",
+                existing_tables=False,
+                note="Only when the table is created; an identity column cannot be added or "
+                "changed later.",
+            ),
+        ),
+        switch_off="drop the identity columns",
+        since=Since(
+            delta_spark="3.3.0",
+            databricks=ALL_RUNTIMES,
+            databricks_note="The platform's page names 10.4 LTS as the first runtime with "
+            "identity columns.",
+        ),
+        drop=NEVER,
+        notes=(
+            "Concurrent transactions are not supported on a table with an identity column.",
+            "Delta 2.3.0 knew the name; 2.4 to 3.2 did not accept it in production.",
+        ),
+        sources=(
+            "PROTOCOL.md#identity-columns",
+            "docs.delta.io/delta-batch (identity column limitations)",
+            COMPATIBILITY_PAGE,
+        ),
+    ),
+)

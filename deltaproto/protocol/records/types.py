@@ -1,0 +1,195 @@
+"""Reader-writer features about column types, VARIANT apart (OSS Delta 4.4.0)."""
+
+from __future__ import annotations
+
+from deltaproto.protocol.feature import (
+    Drop,
+    Feature,
+    Kind,
+    PropertyIs,
+    Refusal,
+    SchemaHas,
+    Since,
+    Status,
+    Trait,
+    Trigger,
+)
+from deltaproto.protocol.records.common import (
+    COMPATIBILITY_PAGE,
+    DROP_LEGACY_PAGE,
+    NEVER,
+    VALID_NAMES,
+    by_hand,
+)
+
+_WIDENING_PAGE = "learn.microsoft.com/azure/databricks/tables/features/type-widening"
+_WIDENING_STEPS = ("UNSET TBLPROPERTIES", "REORG", "DROP FEATURE")
+_WIDENING_NOTE = (
+    "Nothing is prepared when the property is unset and no type was changed; then one DROP "
+    "FEATURE … TRUNCATE HISTORY is enough. The second DROP FEATURE entry in the history removes "
+    "the type changes from the schema."
+)
+_GEO_REFUSAL = Refusal(
+    when="the schema has a GEOMETRY or GEOGRAPHY column",
+    error="DELTA_CANNOT_DROP_GEOSPATIAL_FEATURE",
+    remedy="Drop those columns first.",
+)
+_GEO_RUNTIME = (
+    "GEOMETRY and GEOGRAPHY columns are documented from 17.1 as a public preview; no page "
+    "found names the table feature."
+)
+
+RECORDS: tuple[Feature, ...] = (
+    Feature(
+        name="timestampNtz",
+        kind=Kind.READER_WRITER,
+        status=Status.STABLE,
+        summary="Allows columns of type TIMESTAMP_NTZ, a timestamp without a time zone.",
+        min_reader=3,
+        min_writer=7,
+        enablement=SchemaHas(Trait.TIMESTAMP_NTZ),
+        triggers=(
+            Trigger(
+                "column type TIMESTAMP_NTZ",
+                by="schema",
+                existing_tables=False,
+                note="On an existing table it stops with "
+                "DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT until the feature is added by hand.",
+            ),
+            by_hand("timestampNtz"),
+        ),
+        switch_off="drop the TIMESTAMP_NTZ columns",
+        aliases=("timestampWithoutTimezone",),
+        since=Since(delta_spark="2.4.0", databricks="13.3 LTS"),
+        drop=NEVER,
+        notes=(
+            (
+                "Some logs carry the name timestampWithoutTimezone, which is not in the spec; "
+                "delta-kernel-rs reads it as timestampNtz and never writes it."
+            ),
+        ),
+        sources=(
+            "PROTOCOL.md#timestamp-without-timezone-timestampntz",
+            "delta-kernel-rs kernel/src/table_features/mod.rs TimestampWithoutTimezone",
+            COMPATIBILITY_PAGE,
+        ),
+    ),
+    Feature(
+        name="typeWidening",
+        kind=Kind.READER_WRITER,
+        status=Status.STABLE,
+        summary="Lets a column change to a wider type without rewriting data files.",
+        min_reader=3,
+        min_writer=7,
+        enablement=PropertyIs("delta.enableTypeWidening"),
+        triggers=(
+            Trigger(
+                "delta.enableTypeWidening=true",
+                by="property",
+                note="Adds nothing when typeWidening-preview is already supported.",
+            ),
+        ),
+        switch_off="delta.enableTypeWidening=false",
+        since=Since(delta_spark="3.3.0", databricks="15.4 LTS"),
+        drop=Drop(
+            delta_spark="3.3.0",
+            databricks=None,
+            commits=(4, 7),
+            preparation=_WIDENING_STEPS,
+            rewrites="affected",
+            protects_history=True,
+            note=_WIDENING_NOTE,
+        ),
+        notes=(
+            "Delta 3.3 accepts the name, but the property adds it only from 4.0.0.",
+            "The widened type stays when the feature is dropped.",
+        ),
+        sources=(
+            "PROTOCOL.md#type-widening",
+            "PreDowngradeTableFeatureCommand.scala TypeWideningPreDowngradeCommand",
+            _WIDENING_PAGE,
+        ),
+    ),
+    Feature(
+        name="typeWidening-preview",
+        kind=Kind.READER_WRITER,
+        status=Status.PREVIEW,
+        summary="The name of type widening from its preview; still honoured where it is listed.",
+        min_reader=3,
+        min_writer=7,
+        enablement=PropertyIs("delta.enableTypeWidening"),
+        triggers=(by_hand("typeWidening-preview", note="In Delta 3.2 the property added it."),),
+        switch_off="delta.enableTypeWidening=false",
+        since=Since(
+            delta_spark="3.2.0",
+            databricks="15.4 LTS",
+            databricks_note="Older pages name 15.2, as a public preview.",
+        ),
+        drop=Drop(
+            delta_spark="3.2.0",
+            databricks="15.4 LTS",
+            commits=(4, 7),
+            preparation=_WIDENING_STEPS,
+            rewrites="affected",
+            protects_history=True,
+            note=_WIDENING_NOTE + " The Databricks runtime is read from two pages: the legacy "
+            "drop page lists the feature, the type widening page starts at 15.4 LTS.",
+        ),
+        notes=("It can stand next to typeWidening; neither requires the other.",),
+        sources=(
+            "TableFeature.scala TypeWideningPreviewTableFeature",
+            DROP_LEGACY_PAGE,
+            _WIDENING_PAGE,
+        ),
+    ),
+    Feature(
+        name="geospatial",
+        kind=Kind.READER_WRITER,
+        status=Status.STABLE,
+        summary="Allows columns of type GEOMETRY and GEOGRAPHY.",
+        min_reader=3,
+        min_writer=7,
+        enablement=SchemaHas(Trait.GEOSPATIAL),
+        triggers=(
+            Trigger(
+                "column type GEOMETRY or GEOGRAPHY",
+                by="schema",
+                note="Refused unless spark.databricks.delta.geo.preview.enabled is true; the "
+                "default is false. Adds nothing when geospatial-dev is already supported.",
+            ),
+        ),
+        switch_off="drop the GEOMETRY and GEOGRAPHY columns",
+        aliases=("GeospatialType",),
+        since=Since(delta_spark="4.3.0", databricks=None, databricks_note=_GEO_RUNTIME),
+        drop=Drop(
+            delta_spark="4.3.0",
+            databricks=None,
+            commits=(4, 4),
+            protects_history=True,
+            refusals=(_GEO_REFUSAL,),
+        ),
+        notes=("The stable name, yet still behind a preview setting in Delta 4.4.0.",),
+        sources=("TableFeature.scala GeoSpatialTableFeature", VALID_NAMES + " (not listed yet)"),
+    ),
+    Feature(
+        name="geospatial-dev",
+        kind=Kind.READER_WRITER,
+        status=Status.PREVIEW,
+        summary="The name of the geospatial types from their private preview.",
+        min_reader=3,
+        min_writer=7,
+        enablement=SchemaHas(Trait.GEOSPATIAL),
+        triggers=(by_hand("geospatial-dev"),),
+        switch_off="drop the GEOMETRY and GEOGRAPHY columns",
+        since=Since(delta_spark="4.3.0", databricks=None, databricks_note=_GEO_RUNTIME),
+        drop=Drop(
+            delta_spark="4.3.0",
+            databricks=None,
+            commits=(4, 4),
+            protects_history=True,
+            refusals=(_GEO_REFUSAL,),
+        ),
+        notes=("Delta Kernel, Java and Rust, knows only the name geospatial.",),
+        sources=("TableFeature.scala GeoSpatialPreviewTableFeature",),
+    ),
+)

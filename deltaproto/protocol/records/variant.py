@@ -1,0 +1,142 @@
+"""Reader-writer features about the VARIANT type (OSS Delta 4.4.0)."""
+
+from __future__ import annotations
+
+from deltaproto.protocol.feature import (
+    Drop,
+    Feature,
+    Kind,
+    PropertyIs,
+    SchemaHas,
+    Since,
+    Status,
+    Trait,
+    Trigger,
+)
+from deltaproto.protocol.records.common import (
+    COMPATIBILITY_PAGE,
+    NEVER,
+    by_hand,
+    supported,
+)
+
+_SHREDDING_PAGE = "learn.microsoft.com/azure/databricks/tables/features/variant-shredding"
+
+RECORDS: tuple[Feature, ...] = (
+    Feature(
+        name="variantType",
+        kind=Kind.READER_WRITER,
+        status=Status.STABLE,
+        summary="Allows columns of type VARIANT for semi-structured data.",
+        min_reader=3,
+        min_writer=7,
+        enablement=SchemaHas(Trait.VARIANT),
+        triggers=(
+            Trigger(
+                "column type VARIANT",
+                by="schema",
+                note="Adds nothing when variantType-preview is already supported.",
+            ),
+        ),
+        switch_off="drop the VARIANT columns",
+        since=Since(delta_spark="4.0.0", databricks="15.4 LTS"),
+        drop=NEVER,
+        notes=("delta-rs 1.6.6 has been seen adding it without a VARIANT column.",),
+        sources=("PROTOCOL.md#variant-data-type", COMPATIBILITY_PAGE),
+    ),
+    Feature(
+        name="variantType-preview",
+        kind=Kind.READER_WRITER,
+        status=Status.PREVIEW,
+        summary="The name of the VARIANT type from its preview; still honoured where listed.",
+        min_reader=3,
+        min_writer=7,
+        enablement=SchemaHas(Trait.VARIANT),
+        triggers=(
+            by_hand("variantType-preview"),
+            Trigger(
+                "column type VARIANT",
+                by="schema",
+                note="Only while spark.databricks.delta.variant.forceUsePreviewTableFeature is "
+                "true; the default is false.",
+            ),
+        ),
+        switch_off="drop the VARIANT columns",
+        since=Since(delta_spark="3.3.0", databricks=None),
+        drop=NEVER,
+        notes=("Same file format as variantType; the two names can stand side by side.",),
+        sources=("TableFeature.scala VariantTypePreviewTableFeature",),
+    ),
+    Feature(
+        name="variantShredding",
+        kind=Kind.READER_WRITER,
+        status=Status.STABLE,
+        summary="Lets writers store fields of a VARIANT column as columns of their own.",
+        min_reader=3,
+        min_writer=7,
+        enablement=PropertyIs("delta.enableVariantShredding"),
+        triggers=(
+            by_hand("variantShredding"),
+            Trigger(
+                "delta.enableVariantShredding=true",
+                by="property",
+                note="Adds variantShredding-preview instead unless spark.databricks.delta."
+                "variantShredding.forceUsePreviewTableFeature is false (default true).",
+            ),
+        ),
+        switch_off="delta.enableVariantShredding=false",
+        requires=supported("variantType", source="PROTOCOL.md#variant-shredding"),
+        since=Since(delta_spark="4.1.0", databricks="17.3"),
+        drop=Drop(
+            delta_spark=None,
+            databricks="17.3",
+            commits=(0, 0),
+            note="On Databricks dropping it rewrites shredded files.",
+        ),
+        notes=("Shredded files stay shredded when the property is switched off.",),
+        sources=(
+            "PROTOCOL.md#variant-shredding",
+            "TableFeature.scala VariantShreddingTableFeature",
+            _SHREDDING_PAGE,
+        ),
+    ),
+    Feature(
+        name="variantShredding-preview",
+        kind=Kind.READER_WRITER,
+        status=Status.PREVIEW,
+        summary="Variant shredding under its preview name, the one Delta 4.4.0 still adds.",
+        min_reader=3,
+        min_writer=7,
+        enablement=PropertyIs("delta.enableVariantShredding"),
+        triggers=(
+            Trigger(
+                "delta.enableVariantShredding=true",
+                by="property",
+                note="Adds nothing when variantShredding is already supported.",
+            ),
+        ),
+        switch_off="delta.enableVariantShredding=false",
+        since=Since(delta_spark="4.0.0", databricks="17.2"),
+        drop=Drop(
+            delta_spark=None,
+            databricks="17.2",
+            commits=(0, 0),
+            note="On Databricks dropping it rewrites shredded files.",
+        ),
+        notes=(
+            (
+                "Delta 4.4.0 adds this name, not variantShredding, for "
+                "delta.enableVariantShredding=true."
+            ),
+            (
+                "Delta Spark requires no other feature for it; Delta Kernel (Java) also wants "
+                "variantType."
+            ),
+        ),
+        sources=(
+            "TableFeature.scala VariantShreddingPreviewTableFeature",
+            "TableFeatures.java VariantShreddingPreviewTableFeature",
+            _SHREDDING_PAGE,
+        ),
+    ),
+)

@@ -1,0 +1,221 @@
+"""Writer-only features about rows, columns and layout (OSS Delta 4.4.0)."""
+
+from __future__ import annotations
+
+from deltaproto.protocol.feature import (
+    AlwaysWhenSupported,
+    Dispute,
+    DomainHas,
+    Drop,
+    Feature,
+    Kind,
+    PropertyIs,
+    Refusal,
+    SchemaHas,
+    Since,
+    Status,
+    Trace,
+    Trait,
+    Trigger,
+)
+from deltaproto.protocol.records.common import (
+    COMPATIBILITY_PAGE,
+    DROP_PAGE,
+    NEVER,
+    VALID_NAMES,
+    by_hand,
+    needed_by,
+    supported,
+)
+
+RECORDS: tuple[Feature, ...] = (
+    Feature(
+        name="rowTracking",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Gives every row a lasting id and the version of its last change.",
+        min_reader=1,
+        min_writer=7,
+        enablement=PropertyIs("delta.enableRowTracking"),
+        triggers=(
+            Trigger(
+                "delta.enableRowTracking=true",
+                by="property",
+                note="On an existing table backfill commits come first and give all files ids.",
+            ),
+        ),
+        switch_off="delta.enableRowTracking=false",
+        requires=supported("domainMetadata", source="PROTOCOL.md#row-tracking"),
+        traces=(Trace.ROW_IDS,),
+        since=Since(
+            delta_spark="3.2.0",
+            databricks="14.3 LTS",
+            databricks_note="The row tracking page says 14.1; the table of minimum runtimes for "
+            "full support says 14.3 LTS.",
+        ),
+        drop=Drop(
+            delta_spark="4.1.0",
+            databricks="16.3",
+            commits=(1, 3),
+            preparation=("SET TBLPROPERTIES", "ROW TRACKING UNBACKFILL"),
+            refusals=(
+                needed_by("icebergCompatV3", "adaptiveMetadata-preview"),
+                Refusal(
+                    when="a backfill of row ids runs at the same time",
+                    error="DELTA_ROW_TRACKING_BACKFILL_RUNNING_CONCURRENTLY_WITH_UNBACKFILL",
+                    remedy="Wait for the backfill to end and run the drop again.",
+                ),
+            ),
+            note="Unbackfill re-commits file entries without row ids, in several commits for a "
+            "large table; no data file is rewritten. On Databricks the row tracking page points "
+            "to DROP FEATURE, whose page asks for 16.3; older pages said it cannot be removed.",
+        ),
+        notes=(
+            "domainMetadata stays in the protocol after rowTracking is dropped; drop it next.",
+            (
+                "delta.rowTrackingSuspended=true stops new ids and must not be set together with "
+                "delta.enableRowTracking=true."
+            ),
+            "While supported but not enabled, writers still assign ids nobody can rely on.",
+        ),
+        sources=(
+            "PROTOCOL.md#row-tracking",
+            "PreDowngradeTableFeatureCommand.scala RowTrackingPreDowngradeCommand",
+            "learn.microsoft.com/azure/databricks/tables/features/row-tracking",
+            DROP_PAGE,
+        ),
+    ),
+    Feature(
+        name="domainMetadata",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Lets other features keep their own settings in the Delta log.",
+        min_reader=1,
+        min_writer=7,
+        enablement=AlwaysWhenSupported(),
+        triggers=(by_hand("domainMetadata", note="As a rule it arrives with another feature."),),
+        traces=(Trace.DOMAINS,),
+        since=Since(delta_spark="3.0.0", databricks=None),
+        drop=Drop(
+            delta_spark="4.1.0",
+            databricks=None,
+            commits=(1, 2),
+            preparation=("DOMAIN METADATA CLEANUP",),
+            refusals=(
+                needed_by("rowTracking", "clustering", "collations", "adaptiveMetadata-preview"),
+            ),
+            note="The clean-up commit is left out when the table has no domain.",
+        ),
+        notes=(
+            "Dropping it removes every domain that is left, also one of an unknown owner.",
+            "clustering cannot be dropped by OSS Delta and so keeps domainMetadata for good.",
+        ),
+        sources=(
+            "PROTOCOL.md#domain-metadata",
+            "PreDowngradeTableFeatureCommand.scala DomainMetadataPreDowngradeCommand",
+        ),
+    ),
+    Feature(
+        name="clustering",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Lays data out by chosen columns that can be changed later (liquid clustering).",
+        min_reader=1,
+        min_writer=7,
+        enablement=DomainHas("delta.clustering", "clusteringColumns"),
+        triggers=(
+            Trigger(
+                "CLUSTER BY (columns)",
+                by="command",
+                note="delta.feature.clustering is rejected, and so is a partitioned table.",
+            ),
+        ),
+        switch_off="ALTER TABLE … CLUSTER BY NONE",
+        requires=supported("domainMetadata", source="PROTOCOL.md#clustered-table"),
+        aliases=("ClusteredTable",),
+        since=Since(delta_spark="3.1.0", databricks="13.3 LTS"),
+        drop=NEVER,
+        disputes=(
+            Dispute(
+                about="whether readers must know the feature",
+                oss="writer-only: PROTOCOL.md and Delta Spark put it in writerFeatures alone, so "
+                "a clustered table can stay at reader version 1",
+                databricks="listed as reader and writer, reader version 3 and writer version 7",
+                applies="OSS describes the feature itself. Databricks describes a table it has "
+                "clustered: there deletionVectors and v2Checkpoint come along by default, and "
+                "those two need reader version 3.",
+            ),
+        ),
+        notes=(
+            "Clustering columns are kept in the domain delta.clustering, by physical name.",
+            "CLUSTER BY NONE empties the list of columns but leaves the feature.",
+        ),
+        sources=(
+            "PROTOCOL.md#clustered-table",
+            "TableFeature.scala ClusteringTableFeature",
+            "learn.microsoft.com/azure/databricks/delta/clustering",
+            COMPATIBILITY_PAGE,
+        ),
+    ),
+    Feature(
+        name="allowColumnDefaults",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Lets columns have default values that writers fill in.",
+        min_reader=1,
+        min_writer=7,
+        enablement=SchemaHas(Trait.DEFAULT),
+        triggers=(
+            by_hand("allowColumnDefaults"),
+            Trigger(
+                "column DEFAULT value",
+                by="schema",
+                new_tables=False,
+                existing_tables=False,
+                note="Stops with WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED until the "
+                "feature is added by hand.",
+            ),
+        ),
+        switch_off="ALTER TABLE … ALTER COLUMN … DROP DEFAULT, for each such column",
+        since=Since(delta_spark="3.1.0", databricks=None),
+        drop=NEVER,
+        notes=(
+            "A new column cannot get its default in the statement that adds it.",
+            "delta-kernel-rs treats it as enabled whenever it is supported.",
+        ),
+        sources=(
+            "PROTOCOL.md#default-columns",
+            "TableFeature.scala AllowColumnDefaultsTableFeature",
+            "docs.delta.io/delta-default-columns",
+        ),
+    ),
+    Feature(
+        name="materializePartitionColumns",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Makes writers store partition columns inside the data files as well.",
+        min_reader=1,
+        min_writer=7,
+        enablement=AlwaysWhenSupported(),
+        triggers=(
+            Trigger("delta.enableMaterializePartitionColumnsFeature=true", by="property"),
+            by_hand("materializePartitionColumns"),
+        ),
+        since=Since(delta_spark="4.1.0", databricks=None),
+        drop=Drop(
+            delta_spark="4.1.0",
+            databricks=None,
+            commits=(1, 1),
+            note="The final commit also removes the property.",
+        ),
+        notes=(
+            "The property only adds the feature: once listed it binds every writer.",
+            "Files written before it was added are not changed.",
+        ),
+        sources=(
+            "protocol_rfcs/materialize-partition-columns.md",
+            "TableFeature.scala MaterializePartitionColumnsTableFeature",
+            VALID_NAMES + " (not listed yet)",
+        ),
+    ),
+)

@@ -1,0 +1,160 @@
+"""Writer-only features about commits and checkpoints (OSS Delta 4.4.0)."""
+
+from __future__ import annotations
+
+from deltaproto.protocol.feature import (
+    AlwaysWhenSupported,
+    Drop,
+    Feature,
+    Kind,
+    PropertyIs,
+    PropertyPrefix,
+    Refusal,
+    Since,
+    Status,
+    Trace,
+    Trigger,
+)
+from deltaproto.protocol.records.common import (
+    COMPATIBILITY_PAGE,
+    DROP_PAGE,
+    needed_by,
+    supported,
+)
+
+_COORDINATOR = "delta.coordinatedCommits.commitCoordinator-preview"
+
+RECORDS: tuple[Feature, ...] = (
+    Feature(
+        name="inCommitTimestamp",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Stores the time of each commit in the commit, so copying a log keeps it.",
+        min_reader=1,
+        min_writer=7,
+        enablement=PropertyIs("delta.enableInCommitTimestamps"),
+        triggers=(Trigger("delta.enableInCommitTimestamps=true", by="property"),),
+        switch_off="delta.enableInCommitTimestamps=false",
+        traces=(Trace.COMMIT_TIMESTAMP,),
+        since=Since(delta_spark="3.3.0", databricks=None),
+        drop=Drop(
+            delta_spark="3.3.0",
+            databricks=None,
+            commits=(1, 2),
+            preparation=("UNSET TBLPROPERTIES",),
+            refusals=(
+                needed_by(
+                    "catalogManaged", "coordinatedCommits-preview", "adaptiveMetadata-preview"
+                ),
+            ),
+            note="The preparing commit is named UNSET TBLPROPERTIES, but sets "
+            "delta.enableInCommitTimestamps=false besides removing two properties.",
+        ),
+        notes=(
+            "Delta 3.2 wrote it as inCommitTimestamp-preview, which later releases do not know.",
+        ),
+        sources=(
+            "PROTOCOL.md#in-commit-timestamps",
+            "PreDowngradeTableFeatureCommand.scala InCommitTimestampsPreDowngradeCommand",
+        ),
+    ),
+    Feature(
+        name="checkpointProtection",
+        kind=Kind.WRITER,
+        status=Status.STABLE,
+        summary="Keeps the checkpoints that let old clients read past a dropped feature.",
+        min_reader=1,
+        min_writer=7,
+        enablement=AlwaysWhenSupported(),
+        triggers=(
+            Trigger(
+                "ALTER TABLE … DROP FEATURE, without TRUNCATE HISTORY",
+                by="command",
+                note="Added by the drop of a feature whose history needs protection.",
+            ),
+        ),
+        since=Since(
+            delta_spark="4.0.0",
+            databricks="16.3",
+            databricks_note="Named protected checkpoints there; all runtimes are said to read "
+            "and write tables that list it.",
+        ),
+        drop=Drop(
+            delta_spark="4.0.0",
+            databricks="16.3",
+            commits=(2, 3),
+            preparation=("Empty Commit", "UNSET TBLPROPERTIES"),
+            needs_truncate=True,
+            refusals=(
+                Refusal(
+                    when="DROP FEATURE is given without TRUNCATE HISTORY",
+                    error="DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_"
+                    "TRUNCATION",
+                    remedy="Use DROP FEATURE checkpointProtection TRUNCATE HISTORY.",
+                ),
+                Refusal(
+                    when="commits older than the protected version are still younger than 24 hours",
+                    error="DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
+                    remedy="Wait until 24 hours after the last drop and run it again; each "
+                    "attempt that comes too early leaves one Empty Commit behind.",
+                ),
+            ),
+            note="The Empty Commit is left out when the history is already truncated. The 24 "
+            "hours are delta.dropFeatureTruncateHistory.retentionDuration.",
+        ),
+        notes=(
+            (
+                "It keeps a table at writer version 7; removing it costs the history before the "
+                "protected version."
+            ),
+            (
+                "delta.requireCheckpointProtectionBeforeVersion holds that version and is not for "
+                "users to set."
+            ),
+            "Delta 3.3 has the code, with fast drop switched off by default.",
+        ),
+        sources=(
+            "protocol_rfcs/checkpoint-protection.md",
+            "TableFeature.scala CheckpointProtectionTableFeature",
+            "docs.delta.io/delta-drop-feature",
+            DROP_PAGE,
+            COMPATIBILITY_PAGE,
+        ),
+    ),
+    Feature(
+        name="coordinatedCommits-preview",
+        kind=Kind.WRITER,
+        status=Status.PREVIEW,
+        summary="Lets a commit coordinator outside the file system decide each commit.",
+        min_reader=1,
+        min_writer=7,
+        enablement=PropertyPrefix(_COORDINATOR),
+        triggers=(Trigger(f"{_COORDINATOR}=<name>", by="property"),),
+        requires=supported(
+            "inCommitTimestamp",
+            "vacuumProtocolCheck",
+            source="TableFeature.scala CoordinatedCommitsTableFeature.requiredFeatures",
+        ),
+        since=Since(delta_spark="3.3.0", databricks=None),
+        drop=Drop(
+            delta_spark="3.3.0",
+            databricks=None,
+            commits=(1, 2),
+            preparation=("UNSET TBLPROPERTIES",),
+            note="The drop also publishes commits that only the coordinator holds.",
+        ),
+        notes=(
+            (
+                "inCommitTimestamp and vacuumProtocolCheck stay in the protocol after the drop, "
+                "and vacuumProtocolCheck keeps reader version 3."
+            ),
+            "Users may not unset the property; DROP FEATURE does.",
+            "catalogManaged took its place.",
+        ),
+        sources=(
+            "TableFeature.scala CoordinatedCommitsTableFeature",
+            "PreDowngradeTableFeatureCommand.scala CoordinatedCommitsPreDowngradeCommand",
+            "protocol_rfcs/rejected/managed-commits.md",
+        ),
+    ),
+)

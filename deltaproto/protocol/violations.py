@@ -1,0 +1,122 @@
+"""The rules that a version pair and its feature lists must keep (PROTOCOL.md, "Table Features")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import Kind
+
+MAX_READER_VERSION = 3
+MAX_WRITER_VERSION = 7
+
+
+class Breach(StrEnum):
+    """The kinds of rule that a protocol can break."""
+
+    VERSION = "version-out-of-range"
+    PAIR = "reader-3-needs-writer-7"
+    LIST_MISSING = "feature-list-missing"
+    LIST_UNEXPECTED = "feature-list-unexpected"
+    NOT_IN_WRITER_LIST = "reader-feature-not-in-writer-list"
+    NOT_FOR_READERS = "readers-are-not-told"
+
+
+class Violation(NamedTuple):
+    """One broken rule, with the feature it is about where there is one."""
+
+    breach: Breach
+    message: str
+    feature: str | None = None
+
+
+class InvalidProtocol(ValueError):
+    """A protocol that the spec forbids; `violations` holds every reason."""
+
+    def __init__(self, broken: tuple[Violation, ...]) -> None:
+        super().__init__("; ".join(violation.message for violation in broken))
+        self.violations = broken
+
+
+def violations(
+    reader: int,
+    writer: int,
+    reader_features: frozenset[str] | None,
+    writer_features: frozenset[str] | None,
+) -> tuple[Violation, ...]:
+    """Every rule that the protocol breaks, versions first."""
+    return (
+        *_versions(reader, writer),
+        *_lists(reader, writer, reader_features, writer_features),
+        *_members(reader, writer, reader_features or frozenset(), writer_features),
+    )
+
+
+def _versions(reader: int, writer: int) -> Iterator[Violation]:
+    if not 1 <= reader <= MAX_READER_VERSION:
+        yield Violation(
+            Breach.VERSION,
+            f"minReaderVersion is {reader}; the spec defines 1 to {MAX_READER_VERSION}",
+        )
+    if not 1 <= writer <= MAX_WRITER_VERSION:
+        yield Violation(
+            Breach.VERSION,
+            f"minWriterVersion is {writer}; the spec defines 1 to {MAX_WRITER_VERSION}",
+        )
+    if reader >= 3 and 1 <= writer < 7:
+        yield Violation(
+            Breach.PAIR, f"reader version {reader} needs writer version 7, but it is {writer}"
+        )
+
+
+def _lists(
+    reader: int,
+    writer: int,
+    reader_features: frozenset[str] | None,
+    writer_features: frozenset[str] | None,
+) -> Iterator[Violation]:
+    for role, number, needed, names in (
+        ("reader", reader, MAX_READER_VERSION, reader_features),
+        ("writer", writer, MAX_WRITER_VERSION, writer_features),
+    ):
+        if number == needed and names is None:
+            yield Violation(
+                Breach.LIST_MISSING, f"{role} version {needed} needs the list {role}Features"
+            )
+        if number < needed and names is not None:
+            yield Violation(
+                Breach.LIST_UNEXPECTED,
+                f"{role}Features is only allowed at {role} version {needed}, not at {number}",
+            )
+
+
+def _members(
+    reader: int,
+    writer: int,
+    reader_features: frozenset[str],
+    writer_features: frozenset[str] | None,
+) -> Iterator[Violation]:
+    if writer_features is None:
+        return
+    for name in sorted(reader_features - writer_features):
+        yield Violation(
+            Breach.NOT_IN_WRITER_LIST,
+            f"{name} is in readerFeatures but not in writerFeatures",
+            name,
+        )
+    for name in sorted(writer_features - reader_features):
+        known = catalogue.find(name)
+        if known is None or known.kind is Kind.WRITER:
+            continue
+        # Reader version 2 implies columnMapping for readers, so (2,7) lists it for writers alone.
+        if known.legacy and reader == known.min_reader:
+            continue
+        yield Violation(
+            Breach.NOT_FOR_READERS,
+            f"{name} is a reader-writer feature, but readers are not told: "
+            f"reader version {reader}"
+            + (", not in readerFeatures" if reader >= MAX_READER_VERSION else ""),
+            name,
+        )

@@ -1,0 +1,1 @@
+"""Renderers: one module per output format, fed with results, deciding nothing."""

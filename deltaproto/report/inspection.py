@@ -1,0 +1,62 @@
+"""`inspect`'s output in each format, table by table where the format allows it."""
+
+from __future__ import annotations
+
+from typing import IO, assert_never
+
+from deltaproto.inspection import Inspection, Unreadable
+from deltaproto.report.interface import Format, dumps, envelope
+
+
+class InspectionReport:
+    """Takes one result after the other; JSON alone has to wait for the last one."""
+
+    def __init__(self, format_: Format, file: IO[str], *, color: bool, summary: bool) -> None:
+        self._format = format_
+        self._file = file
+        self._color = color
+        self._summary = summary
+        self._results: list[Inspection | Unreadable] = []
+
+    def add(self, result: Inspection | Unreadable) -> None:
+        """Render `result`, or keep it until `close`."""
+        self._results.append(result)
+        match self._format:
+            case Format.JSON:
+                pass
+            case Format.JSONL:
+                from deltaproto.report.inspection_json import table_fields
+
+                fields = {"tables": [table_fields(result)]}
+                line = envelope("inspect", fields, complete=_complete(result))
+                self._file.write(dumps(line, indent=None) + "\n")
+            case Format.MARKDOWN:
+                from deltaproto.report.markdown import inspection_markdown
+
+                self._file.write(inspection_markdown(result) + "\n")
+            case Format.TEXT:
+                from deltaproto.report.console import DataConsole
+                from deltaproto.report.inspection_text import print_table
+
+                print_table(DataConsole(self._file, color=self._color), result)
+            case _:
+                assert_never(self._format)
+
+    def close(self) -> None:
+        """Render what had to wait, and the summary of several tables."""
+        if self._format is Format.JSON:
+            from deltaproto.report.inspection_json import table_fields
+
+            complete = all(_complete(result) for result in self._results)
+            tables = [table_fields(result) for result in self._results]
+            document = envelope("inspect", {"tables": tables}, complete=complete)
+            self._file.write(dumps(document) + "\n")
+        if self._format is Format.TEXT and self._summary and len(self._results) > 1:
+            from deltaproto.report.console import DataConsole
+            from deltaproto.report.inspection_text import print_summary
+
+            print_summary(DataConsole(self._file, color=self._color), self._results)
+
+
+def _complete(result: Inspection | Unreadable) -> bool:
+    return isinstance(result, Inspection) and result.complete

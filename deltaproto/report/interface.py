@@ -1,0 +1,48 @@
+"""Output formats and the envelope that every machine-readable output shares."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from deltaproto import __version__
+from deltaproto.errors import DeltaprotoError, TableError
+
+SCHEMA_VERSION = "1.0"
+
+
+class Format(StrEnum):
+    """What `--format` takes."""
+
+    TEXT = "text"
+    JSON = "json"
+    JSONL = "jsonl"
+    MARKDOWN = "markdown"
+
+
+def envelope(command: str, payload: Mapping[str, Any], *, complete: bool = True) -> dict[str, Any]:
+    """The document of one command: who made it, when, and whether anything is missing."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "deltaproto", "version": __version__},
+        "command": command,
+        "generated_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "complete": complete,
+        **payload,
+    }
+
+
+def dumps(document: Mapping[str, Any], *, indent: int | None = 2) -> str:
+    """JSON text in ASCII, so that no terminal or locale can break it."""
+    return json.dumps(document, indent=indent, allow_nan=False)
+
+
+def error_fields(error: DeltaprotoError) -> dict[str, Any]:
+    """An error as the JSON outputs show it; `code` only where a table is the cause."""
+    fields: dict[str, Any] = {"message": error.message, "hint": error.hint}
+    if isinstance(error, TableError):
+        return {"code": str(error.code), **fields}
+    return {"code": "usage", **fields}

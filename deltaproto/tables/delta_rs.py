@@ -1,0 +1,128 @@
+"""The `delta-rs` reader: what `deltalake.DeltaTable` sees, refusals included."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from deltaproto.errors import EngineError, ErrorCode, TableError
+from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.interface import ReaderName, TableState
+from deltaproto.tables.location import Kind, locate
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+
+
+class DeltaRsReader:
+    """Opens the table with deltalake. `storage_options` go to it as they are."""
+
+    name = ReaderName.DELTA_RS
+
+    def __init__(self, storage_options: Mapping[str, str] | None = None) -> None:
+        self._options = dict(storage_options or {})
+
+    def read(self, table: str, version: int | None = None) -> TableState:
+        """The state as deltalake reports it.
+
+        Raises:
+            TableError: when deltalake refuses the table, with its own reason.
+            EngineError: when deltalake is not installed.
+        """
+        location = locate(table)
+        if location.kind is Kind.NAME:
+            raise TableError(
+                ErrorCode.NOT_FOUND,
+                f"{table} is neither a path that exists nor a URI",
+                "delta-rs knows no catalog names; use --reader spark",
+            )
+        if location.path is not None and _ESCAPE.search(location.path):
+            # deltalake lists the literal folder but reads files from the percent-decoded one,
+            # and so may answer with the protocol of a sibling table.
+            raise TableError(
+                ErrorCode.STORAGE,
+                "deltalake decodes the % in this path and may read another table",
+                "the log reader takes the path literally",
+            )
+        opened = self._open(location.path or location.uri, version)
+        metadata = opened.metadata()
+        return TableState(
+            table=table,
+            location=location.uri,
+            reader=self.name,
+            version=opened.version(),
+            protocol=_protocol(opened.protocol()),
+            metadata=Metadata(
+                id=str(metadata.id),
+                name=metadata.name,
+                schema_string=opened.schema().to_json(),
+                partition_columns=tuple(metadata.partition_columns),
+                configuration=dict(metadata.configuration),
+            ),
+        )
+
+    def _open(self, uri: str, version: int | None) -> Any:
+        try:
+            import deltalake
+        except ImportError as error:
+            raise EngineError(
+                f"deltalake cannot be imported: {error}", "pip install deltalake"
+            ) from None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return deltalake.DeltaTable(
+                    uri, version=version, storage_options=self._options or None
+                )
+        except (Exception, _panic()) as error:
+            raise _refusal(error) from None
+
+
+def _panic() -> type[BaseException]:
+    """Rust panics reach Python as a BaseException of this class, where the wheel exports it."""
+    try:
+        from pyo3_runtime import PanicException  # type: ignore[import-not-found]
+    except ImportError:
+        return Exception
+    return PanicException  # type: ignore[no-any-return]
+
+
+def _protocol(versions: Any) -> Protocol:
+    # deltalake shows an empty list as None; at versions 3 and 7 the list has to be there.
+    reader, writer = versions.min_reader_version, versions.min_writer_version
+    return Protocol.stored(
+        {
+            "minReaderVersion": reader,
+            "minWriterVersion": writer,
+            "readerFeatures": versions.reader_features or ([] if reader == 3 else None),
+            "writerFeatures": versions.writer_features or ([] if writer == 7 else None),
+        }
+    )
+
+
+def _refusal(error: BaseException) -> TableError:
+    text = _ANSI.sub("", str(error))
+    message = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    message = message or type(error).__name__
+    return TableError(_code(error, message), f"deltalake: {message}", "")
+
+
+def _code(error: BaseException, message: str) -> ErrorCode:
+    folded = message.lower()
+    if "catalog-managed" in folded or "catalog version" in folded:
+        return ErrorCode.CATALOG_MANAGED
+    if "permission denied" in folded or "access denied" in folded or "forbidden" in folded:
+        return ErrorCode.PERMISSION_DENIED
+    if "unsupported" in folded or "not supported" in folded or "unknown feature" in folded:
+        return ErrorCode.UNSUPPORTED_PROTOCOL
+    if "timed out" in folded or "timeout" in folded:
+        return ErrorCode.TIMEOUT
+    if type(error).__name__ == "TableNotFoundError":
+        empty = "no files in log segment" in folded
+        return ErrorCode.NOT_A_DELTA_TABLE if empty else ErrorCode.NOT_FOUND
+    if isinstance(error, OSError):
+        return ErrorCode.STORAGE
+    return ErrorCode.CORRUPT_LOG

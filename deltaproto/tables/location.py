@@ -1,0 +1,85 @@
+"""What people write for a table: a path, a URI or a catalog name."""
+
+from __future__ import annotations
+
+import os
+import re
+from enum import StrEnum
+from typing import NamedTuple
+
+from deltaproto.errors import UsageError
+
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
+_NAME_PART = r"(?:[^\s./`\\]+|`(?:[^`]|``)+`)"
+_NAME = rf"{_NAME_PART}(?:\.{_NAME_PART}){{1,2}}"
+
+
+class Kind(StrEnum):
+    """How the table is addressed."""
+
+    PATH = "path"
+    URI = "uri"
+    NAME = "name"
+
+
+class Location(NamedTuple):
+    """A table's address. `path` is set for local tables, `uri` for every table but a name."""
+
+    text: str
+    kind: Kind
+    path: str | None
+    uri: str
+
+    @property
+    def local(self) -> bool:
+        return self.path is not None
+
+
+def locate(table: str) -> Location:
+    """The address that `table` stands for.
+
+    A plain path is taken literally: `%20` in it is three characters. Only in a `file:` URI is
+    it a space. `schema.table` and `catalog.schema.table` are catalog names unless something
+    exists at that path. A path to a table's `_delta_log` stands for the table.
+
+    Raises:
+        UsageError: when `table` is empty.
+    """
+    if not table.strip():
+        raise UsageError("the table is empty", "give a path, a URI or a catalog name")
+    if table[:7].lower() == "delta.`" and table.endswith("`"):
+        return locate(table[7:-1].replace("``", "`"))._replace(text=table)
+    scheme, colon, rest = table.partition(":")
+    if colon and scheme.lower() == "file":
+        from urllib.parse import unquote_to_bytes
+
+        return _local(table, os.fsdecode(unquote_to_bytes(_without_host(rest))))
+    if rest.startswith("//") and scheme.replace("+", "").isalnum():
+        return Location(table, Kind.URI, None, table.rstrip("/"))
+    if "/" not in table and not os.path.lexists(table) and re.fullmatch(_NAME, table):
+        return Location(table, Kind.NAME, None, table)
+    return _local(table, table)
+
+
+def _without_host(rest: str) -> str:
+    if not rest.startswith("//"):
+        return rest
+    host, slash, path = rest[2:].partition("/")
+    if host not in ("", "localhost"):
+        raise UsageError(f"file URI with host {host}", "write file:///absolute/path")
+    return slash + path
+
+
+def _local(text: str, path: str) -> Location:
+    absolute = os.path.abspath(path)
+    if os.path.basename(absolute) == "_delta_log":
+        absolute = os.path.dirname(absolute)
+    return Location(text, Kind.PATH, absolute, f"file://{_encoded(absolute)}")
+
+
+def _encoded(path: str) -> str:
+    # Percent-encoding as RFC 3986 has it for paths; urllib.parse does the same and costs every
+    # start three milliseconds.
+    return "".join(
+        chr(byte) if chr(byte) in _UNRESERVED else f"%{byte:02X}" for byte in os.fsencode(path)
+    )

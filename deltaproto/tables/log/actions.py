@@ -1,0 +1,69 @@
+"""Actions in the log's JSON files: one object per line, with file and line in every error."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator
+from typing import IO, Any
+
+from deltaproto.errors import ErrorCode, TableError
+
+# A commit can hold an action for each of a million files. Their lines are only checked for
+# being whole when there are this many bytes of them: the protocol never depends on them.
+_PARSE_ALL_BYTES = 16 * 1024 * 1024
+_FILE_ACTIONS = (b'{"add":{', b'{"remove":{', b'{"cdc":{')
+
+
+def corrupt(name: str, line: int | None, why: str) -> TableError:
+    """The error for a log file that breaks the format."""
+    place = name if line is None else f"{name} line {line}"
+    return TableError(
+        ErrorCode.CORRUPT_LOG,
+        f"{place}: {why}",
+        "the log is damaged there; restore the file from a backup or another replica",
+    )
+
+
+def read_actions(name: str, file: IO[bytes], *, files: bool = False) -> Iterator[dict[str, Any]]:
+    """Each line's object, without its null members.
+
+    Blank lines, CRLF and a byte order mark are accepted, as Spark accepts them. Actions on data
+    files are left out unless `files`.
+
+    Raises:
+        TableError: corrupt-log, naming file and line.
+    """
+    seen = 0
+    for number, raw in enumerate(file, 1):
+        line = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
+        line = line.strip()
+        seen += len(line)
+        if not line:
+            continue
+        on_file = line.startswith(_FILE_ACTIONS)
+        if on_file and not files and seen > _PARSE_ALL_BYTES:
+            if not line.endswith(b"}}"):
+                raise corrupt(name, number, "the JSON is cut off")
+            continue
+        action = parse_object(name, number, line)
+        if files or not on_file:
+            yield action
+
+
+def parse_object(name: str, line: int | None, text: bytes) -> dict[str, Any]:
+    """The JSON object in `text`, without its null members."""
+    try:
+        value = json.loads(text.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise corrupt(name, line, "not UTF-8 text") from None
+    except RecursionError:
+        raise corrupt(name, line, "JSON nested too deeply") from None
+    except ValueError as error:
+        column = getattr(error, "colno", None)
+        cut_off = getattr(error, "pos", -1) >= len(text) - 1
+        why = "the JSON is cut off" if cut_off else "malformed JSON"
+        raise corrupt(name, line, f"{why} at column {column}" if column else why) from None
+    if not isinstance(value, dict):
+        raise corrupt(name, line, f"a JSON {type(value).__name__} where an action belongs")
+    return {key: member for key, member in value.items() if member is not None}

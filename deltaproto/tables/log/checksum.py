@@ -1,0 +1,115 @@
+"""The version checksum (`N.crc`) as a short cut (PROTOCOL.md, "Version Checksum File").
+
+A checksum is believed only when it provably belongs to its commit: same transaction id, and
+nothing in that commit contradicts it. Otherwise the log itself is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deltaproto.errors import TableError
+from deltaproto.protocol.feature import Trace
+from deltaproto.tables.interface import Note, NoteKind
+from deltaproto.tables.log.actions import parse_object, read_actions
+from deltaproto.tables.log.names import Listing
+from deltaproto.tables.log.snapshot import (
+    Snapshot,
+    stored_domain,
+    stored_metadata,
+    stored_protocol,
+)
+from deltaproto.tables.storage.interface import LogStore
+
+
+def from_checksum(
+    store: LogStore, listing: Listing, version: int
+) -> tuple[Snapshot | None, dict[Trace, bool], Note | None]:
+    """The snapshot that `version`'s checksum holds, or None when it cannot be trusted.
+
+    The note is set when the checksum is there and provably wrong. What a checksum says about
+    data files comes as traces.
+    """
+    name = listing.checksums.get(version)
+    commit_name = listing.commits.get(version)
+    if name is None or commit_name is None:
+        return None, {}, None
+    with store.open(commit_name) as file:
+        actions = list(read_actions(commit_name, file))
+    info = _commit_info(actions)
+    try:
+        with store.open(name) as file:
+            checksum = parse_object(name, None, file.read())
+        snapshot = _snapshot(name, checksum)
+    except TableError:
+        return None, {}, None
+    if snapshot is None or "txnId" not in checksum or "txnId" not in info:
+        return None, {}, None
+    why = _contradiction(checksum, snapshot, info, commit_name, actions)
+    if why:
+        return None, {}, Note(NoteKind.CHECKSUM_CONTRADICTS, f"{name} is not believed: {why}")
+    if not snapshot.complete:
+        return None, {}, None
+    snapshot.commit_info = info
+    return snapshot, _traces(checksum), None
+
+
+def _snapshot(name: str, checksum: Mapping[str, Any]) -> Snapshot | None:
+    if "protocol" not in checksum or "metadata" not in checksum:
+        return None
+    if checksum.get("numProtocol", 1) != 1 or checksum.get("numMetadata", 1) != 1:
+        return None
+    domains = checksum.get("domainMetadata")
+    return Snapshot(
+        protocol=stored_protocol(name, checksum["protocol"]),
+        metadata=stored_metadata(name, checksum["metadata"]),
+        domains=dict(stored_domain(name, d) for d in domains) if isinstance(domains, list) else {},
+        all_domains=isinstance(domains, list),
+    )
+
+
+def _contradiction(
+    checksum: Mapping[str, Any],
+    snapshot: Snapshot,
+    info: Mapping[str, Any],
+    commit_name: str,
+    actions: list[dict[str, Any]],
+) -> str:
+    if checksum["txnId"] != info["txnId"]:
+        return f"it belongs to transaction {checksum['txnId']}, {commit_name} to {info['txnId']}"
+    stamp = checksum.get("inCommitTimestampOpt")
+    if stamp is not None and stamp != info.get("inCommitTimestamp"):
+        return f"its in-commit timestamp differs from that of {commit_name}"
+    committed = Snapshot()
+    committed.add_older(commit_name, actions)
+    if committed.protocol is not None and committed.protocol != snapshot.protocol:
+        return f"its protocol {snapshot.protocol} differs from that of {commit_name}"
+    if committed.metadata is not None and committed.metadata != snapshot.metadata:
+        return f"its metadata differs from that of {commit_name}"
+    if snapshot.all_domains and any(
+        snapshot.domains.get(domain) != text for domain, text in committed.domains.items()
+    ):
+        return f"its metadata domains differ from those of {commit_name}"
+    return ""
+
+
+def _traces(checksum: Mapping[str, Any]) -> dict[Trace, bool]:
+    traces: dict[Trace, bool] = {}
+    vectors = checksum.get("numDeletionVectorsOpt")
+    if isinstance(vectors, int):
+        traces[Trace.DELETION_VECTORS] = vectors > 0
+    files = checksum.get("allFiles")
+    if isinstance(files, list) and len(files) == checksum.get("numFiles"):
+        adds = [file for file in files if isinstance(file, dict)]
+        traces[Trace.DELETION_VECTORS] = any(add.get("deletionVector") for add in adds)
+        traces[Trace.ROW_IDS] = any(add.get("baseRowId") is not None for add in adds)
+    return traces
+
+
+def _commit_info(actions: list[dict[str, Any]]) -> dict[str, Any]:
+    for action in actions:
+        info = action.get("commitInfo")
+        if isinstance(info, dict):
+            return info
+    return {}

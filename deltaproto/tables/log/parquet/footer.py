@@ -1,0 +1,194 @@
+"""The footer of a Parquet file: which bytes hold the wanted leaves.
+
+Source: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+"""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+from deltaproto.tables.log.parquet.errors import NotSimple
+from deltaproto.tables.log.parquet.schema import Leaf, SchemaReader, Struct, leaves_of
+from deltaproto.tables.log.parquet.thrift import (
+    BINARY,
+    I32,
+    I64,
+    LIST,
+    STRUCT,
+    Compact,
+    Wanted,
+)
+
+_MAGIC = b"PAR1"
+_END = 8
+_TAIL = 64 * 1024
+_LARGEST_FOOTER = 1024 * 1024
+_LARGEST_CHUNK = 64 * 1024 * 1024
+
+_TYPE, _PATH, _CODEC, _VALUES, _COMPRESSED, _DATA, _INDEX, _DICTIONARY, _STATISTICS = (
+    (1, 3, 4, 5, 7, 9, 10, 11, 12)
+)  # fmt: skip
+_FILE, _META, _CRYPTO, _ENCRYPTED = 1, 3, 8, 9
+_CHUNK: Wanted = {
+    _FILE: BINARY,
+    _META: {
+        _TYPE: I32,
+        _PATH: LIST,
+        _CODEC: I32,
+        _VALUES: I64,
+        _COMPRESSED: I64,
+        _DATA: I64,
+        _INDEX: I64,
+        _DICTIONARY: I64,
+        _STATISTICS: {3: I64},
+    },
+    _CRYPTO: {},
+    _ENCRYPTED: BINARY,
+}
+
+
+class File:
+    """Byte ranges of a file, the tail of which was read already.
+
+    Raises:
+        NotSimple: it does not start and end like a Parquet file.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.size = file.seek(0, 2)
+        self._tail_start = self.size
+        self._tail = b""
+        if self.size < len(_MAGIC) + _END:
+            raise NotSimple("too short for a Parquet file")
+        start = max(0, self.size - _TAIL)
+        self._tail = self.read(start, self.size)
+        self._tail_start = start
+        if self._tail[-4:] != _MAGIC or self.read(0, 4) != _MAGIC:
+            raise NotSimple("not a Parquet file")
+
+    def footer(self) -> bytes:
+        """The serialized FileMetaData."""
+        size = int.from_bytes(self._tail[-_END:-4], "little")
+        self.end = self.size - _END - size
+        if size > _LARGEST_FOOTER or self.end < len(_MAGIC):
+            raise NotSimple("a footer too large")
+        return self.read(self.end, self.size - _END)
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes from `start` up to `end`."""
+        if start >= self._tail_start:
+            return self._tail[start - self._tail_start : end - self._tail_start]
+        self._file.seek(start)
+        parts = []
+        left = end - start
+        while left:
+            part = self._file.read(left)
+            if not part:
+                raise NotSimple("the file ends too early")
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts)
+
+
+class Chunk:
+    """The bytes of one leaf in one row group."""
+
+    __slots__ = ("codec", "end", "leaf", "nulls", "start", "values")
+
+    def __init__(self, leaf: Leaf, metadata: dict[int, Any], limit: int) -> None:
+        self.leaf = leaf
+        self.codec: int = metadata[_CODEC]
+        self.values: int = metadata[_VALUES]
+        self.nulls: int | None = metadata.get(_STATISTICS, {}).get(3)
+        size: int = metadata[_COMPRESSED]
+        self.start: int = metadata[_DATA]
+        # Writers that do not have a dictionary leave 0 here.
+        dictionary = metadata.get(_DICTIONARY, 0)
+        if 0 < dictionary < self.start:
+            self.start = dictionary
+        self.end = self.start + size
+        if metadata[_TYPE] != leaf.type or metadata[_PATH] != leaf.path:
+            raise NotSimple("a column chunk that is not of its column")
+        if not 4 <= self.start <= self.end <= limit or not 0 <= size <= _LARGEST_CHUNK:
+            raise NotSimple("a column chunk outside of the file, or too large")
+
+
+class RowGroup:
+    """One row group: its number of rows and the chunks of the wanted leaves."""
+
+    __slots__ = ("chunks", "rows")
+
+    def __init__(self, rows: int, chunks: list[Chunk]) -> None:
+        self.rows = rows
+        self.chunks = chunks
+
+
+class Footer:
+    """The parsed footer: wanted columns by name, in the order of the file, and row groups.
+
+    Raises:
+        NotSimple: the footer is corrupt, or holds what is not supported.
+    """
+
+    def __init__(self, data: bytes, wanted: tuple[str, ...], limit: int) -> None:
+        self.columns: dict[str, Struct] = {}
+        self.groups: list[RowGroup] = []
+        self._thrift = thrift = Compact(data)
+        self._limit = limit
+        rows = -1
+        schema = SchemaReader(thrift, wanted)
+        last = 0
+        for field, kind in thrift.fields():
+            # The schema must come before the row groups, and nothing may come twice.
+            if field <= last:
+                raise NotSimple("footer fields out of order")
+            last = field
+            if (field, kind) == (2, LIST):
+                schema.read()
+            elif (field, kind) == (3, I64):
+                rows = thrift.integer()
+            elif (field, kind) == (4, LIST):
+                self._read_groups(schema)
+            elif field in (2, 3, 4, 8, 9):
+                raise NotSimple("an encrypted or corrupt footer")
+            else:
+                thrift.skip(kind)
+        if thrift.pos != len(data) or last < 4 or not schema.leaves:
+            raise NotSimple("a footer that does not end where it should")
+        if sum(group.rows for group in self.groups) != rows:
+            raise NotSimple("row groups that do not add up")
+        self.columns = schema.columns
+
+    def _read_groups(self, schema: SchemaReader) -> None:
+        leaves = {leaf.index: leaf for node in schema.columns.values() for leaf in leaves_of(node)}
+        thrift = self._thrift
+        for _ in range(thrift.elements(STRUCT)):
+            rows = -1
+            chunks: list[Chunk] | None = None
+            for field, kind in thrift.fields():
+                if (field, kind) == (1, LIST) and chunks is None:
+                    chunks = self._read_chunks(leaves, schema.leaves)
+                elif (field, kind) == (3, I64):
+                    rows = thrift.integer()
+                else:
+                    thrift.skip(kind)
+            if chunks is None or rows < 0:
+                raise NotSimple("an incomplete row group")
+            self.groups.append(RowGroup(rows, chunks))
+
+    def _read_chunks(self, leaves: dict[int, Leaf], count: int) -> list[Chunk]:
+        thrift = self._thrift
+        if thrift.elements(STRUCT) != count:
+            raise NotSimple("a row group without some of the columns")
+        chunks = []
+        for index in range(count):
+            leaf = leaves.get(index)
+            if leaf is None:
+                thrift.skip(STRUCT)
+                continue
+            found = thrift.struct(_CHUNK)
+            if found.keys() != {_META} or _INDEX in found[_META]:
+                raise NotSimple("a column chunk that is encrypted, or elsewhere")
+            chunks.append(Chunk(leaf, found[_META], self._limit))
+        return chunks

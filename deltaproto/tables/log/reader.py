@@ -1,0 +1,182 @@
+"""The `log` reader itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.protocol.feature import Trace
+from deltaproto.tables.interface import (
+    Note,
+    NoteKind,
+    ProtocolChange,
+    ReaderName,
+    TableState,
+    UnsupportedProtocol,
+)
+from deltaproto.tables.location import Kind, Location, locate
+from deltaproto.tables.log.checksum import from_checksum
+from deltaproto.tables.log.names import Listing, sort_names
+from deltaproto.tables.log.replay import check_reach, replay
+from deltaproto.tables.log.snapshot import Snapshot
+from deltaproto.tables.storage import LogStore, open_log
+
+CLUSTERING_DOMAIN = "delta.clustering"
+
+
+class LogReader:
+    """Reads `_delta_log` directly: one listing, then the checksum or commits and checkpoint.
+
+    Args:
+        storage_options: as deltalake takes them, for tables on object stores.
+        use_checksums: False distrusts `.crc` files.
+        look_in_files: also look for traces in file actions; the cost grows with the table.
+    """
+
+    name = ReaderName.LOG
+
+    def __init__(
+        self,
+        storage_options: Mapping[str, str] | None = None,
+        *,
+        use_checksums: bool = True,
+        look_in_files: bool = False,
+    ) -> None:
+        self._options = storage_options or {}
+        self._use_checksums = use_checksums
+        self._look_in_files = look_in_files
+
+    def read(self, table: str, version: int | None = None) -> TableState:
+        """The state of `table` at `version` (None: the newest in the file system).
+
+        Raises:
+            TableError: see `ErrorCode`; `UnsupportedProtocol` for versions past the spec.
+        """
+        location = locate(table)
+        if location.kind is Kind.NAME:
+            raise TableError(
+                ErrorCode.NOT_FOUND,
+                f"{table} is neither a path that exists nor a URI",
+                "catalog names need Spark: use --reader spark, or give the table's path",
+            )
+        store = open_log(location, self._options)
+        listing = sort_names(store.list())
+        target = listing.newest if version is None else version
+        if target is None:
+            target = 0
+        check_reach(listing, target)
+        snapshot, traces = self._snapshot(store, listing, target)
+        return self._state(location, store, listing, target, snapshot, traces)
+
+    def _snapshot(
+        self, store: LogStore, listing: Listing, version: int
+    ) -> tuple[Snapshot, dict[Trace, bool]]:
+        wrong: Note | None = None
+        if self._use_checksums:
+            snapshot, traces, wrong = from_checksum(store, listing, version)
+            if snapshot is not None:
+                return snapshot, traces
+        snapshot = replay(store, listing, version)
+        if wrong is not None:
+            snapshot.notes.insert(0, wrong)
+        return snapshot, {}
+
+    def _state(
+        self,
+        location: Location,
+        store: LogStore,
+        listing: Listing,
+        version: int,
+        snapshot: Snapshot,
+        traces: dict[Trace, bool],
+    ) -> TableState:
+        protocol, metadata = snapshot.protocol, snapshot.metadata
+        assert protocol is not None
+        assert metadata is not None
+        if protocol.from_the_future:
+            raise UnsupportedProtocol(
+                f"the protocol {protocol} is newer than any that is known",
+                "the highest that the Delta spec defines is (3,7); look for a newer deltaproto",
+                version,
+                protocol,
+            )
+        traces.update(_cheap_traces(listing, version, snapshot))
+        if self._look_in_files:
+            from deltaproto.tables.log.presence import look
+
+            traces.update(look(store, listing, version))
+        domains = snapshot.live_domains if _knows_domains(snapshot) else None
+        return TableState(
+            table=location.text,
+            location=location.uri,
+            reader=self.name,
+            version=version,
+            protocol=protocol,
+            metadata=metadata,
+            domains=domains,
+            clustering_columns=clustering_columns(domains),
+            traces=traces,
+            notes=(*snapshot.notes, *_listing_notes(listing)),
+            last_commit=snapshot.commit_info,
+            changes=lambda: _changes(store, listing, version),
+        )
+
+
+def _changes(store: LogStore, listing: Listing, version: int) -> tuple[ProtocolChange, ...]:
+    from deltaproto.tables.log.changes import protocol_changes
+
+    return protocol_changes(store, listing, version)
+
+
+def clustering_columns(domains: Mapping[str, str] | None) -> tuple[str, ...] | None:
+    """The clustering columns that the `delta.clustering` domain names, as physical paths."""
+    if domains is None:
+        return None
+    try:
+        columns = json.loads(domains.get(CLUSTERING_DOMAIN) or "{}").get("clusteringColumns") or []
+        return tuple(".".join(path) if isinstance(path, list) else str(path) for path in columns)
+    except (ValueError, AttributeError, TypeError):
+        return None
+
+
+def _knows_domains(snapshot: Snapshot) -> bool:
+    # A protocol that does not support domains has none; Delta refuses to write them then.
+    return snapshot.complete
+
+
+def _cheap_traces(listing: Listing, version: int, snapshot: Snapshot) -> dict[Trace, bool]:
+    traces: dict[Trace, bool] = {}
+    if snapshot.commit_info:
+        traces[Trace.COMMIT_TIMESTAMP] = "inCommitTimestamp" in snapshot.commit_info
+    if snapshot.complete:
+        traces[Trace.DOMAINS] = bool(snapshot.live_domains)
+    checkpoints = listing.checkpoints_up_to(version)
+    newest = [c for c in checkpoints if c.version == checkpoints[0].version]
+    if any(checkpoint.v2_name for checkpoint in newest):
+        traces[Trace.V2_CHECKPOINT] = True
+    elif not newest or all(len(checkpoint.files) > 1 for checkpoint in newest):
+        traces[Trace.V2_CHECKPOINT] = False
+    return traces
+
+
+def _listing_notes(listing: Listing) -> tuple[Note, ...]:
+    notes = []
+    if not listing.commits:
+        notes.append(
+            Note(
+                NoteKind.NO_COMMIT_FILES,
+                "the log holds a checkpoint but no commit: delta-rs reads such a table, "
+                "Spark does not",
+            )
+        )
+    for name in sorted(listing.empty_checkpoints):
+        notes.append(Note(NoteKind.CHECKPOINT_UNREADABLE, f"{name} has 0 bytes and is ignored"))
+    if listing.staged_commits:
+        notes.append(
+            Note(
+                NoteKind.STAGED_COMMITS,
+                "commits are staged beside the log; a catalog ratifies them",
+            )
+        )
+    return tuple(notes)

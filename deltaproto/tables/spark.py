@@ -1,0 +1,153 @@
+"""The `spark` reader: public SQL only, so that it works the same over Spark Connect.
+
+What SQL does not show stays unknown: whether a list is empty or absent, metadata of columns,
+domains. Reader and writer lists are told apart by each feature's kind, since SHOW TBLPROPERTIES
+names supported features without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import Kind as FeatureKind
+from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.interface import ReaderName, SparkSettings, TableState
+from deltaproto.tables.location import Kind, Location, locate
+from deltaproto.tables.session import first_line, spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FEATURE = "delta.feature."
+_ERROR_CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
+
+
+class SparkReader:
+    """Asks Spark. The session is started with the first table."""
+
+    name = ReaderName.SPARK
+
+    def __init__(self, settings: SparkSettings | None = None) -> None:
+        self._settings = settings or SparkSettings()
+
+    def read(self, table: str, version: int | None = None) -> TableState:
+        """The state as Spark's SQL shows it.
+
+        Raises:
+            TableError: when Spark refuses the table, with its error class.
+            EngineError: when there is no Spark to ask.
+        """
+        if version is not None:
+            raise TableError(
+                ErrorCode.ENGINE,
+                "Spark's SQL shows the protocol of the newest version only",
+                "use --reader log for an older version",
+            )
+        location = locate(table)
+        session = spark_session(self._settings)
+        try:
+            return _read(session, location)
+        except TableError:
+            raise
+        except Exception as error:
+            raise _refusal(error) from None
+
+
+def quoted(location: Location) -> str:
+    """The table as SQL names it: every part back-quoted, back quotes doubled."""
+    if location.kind is Kind.NAME:
+        return location.text
+    address = location.path if location.path is not None else location.uri
+    return f"delta.`{address.replace('`', '``')}`"
+
+
+def _read(session: SparkSession, location: Location) -> TableState:
+    name = quoted(location)
+    before = _version(session, name)
+    detail = session.sql(f"DESCRIBE DETAIL {name}").collect()[0].asDict()
+    properties = {row[0]: row[1] for row in session.sql(f"SHOW TBLPROPERTIES {name}").collect()}
+    after = _version(session, name)
+    if before != after:
+        return _read(session, location)
+    if detail.get("format") != "delta":
+        raise TableError(
+            ErrorCode.NOT_A_DELTA_TABLE, f"{location.text} is not a Delta table for Spark"
+        )
+    return TableState(
+        table=location.text,
+        location=location.uri if location.kind is not Kind.NAME else str(detail["location"]),
+        reader=ReaderName.SPARK,
+        version=before,
+        protocol=_protocol(properties),
+        metadata=Metadata(
+            id=detail.get("id"),
+            name=None if location.kind is not Kind.NAME else detail.get("name"),
+            partition_columns=tuple(detail.get("partitionColumns") or ()),
+            configuration=dict(detail.get("properties") or {}),
+        ),
+        clustering_columns=_clustering(detail),
+    )
+
+
+def _version(session: SparkSession, name: str) -> int:
+    row = session.sql(f"DESCRIBE HISTORY {name} LIMIT 1").select("version").collect()[0]
+    return int(row[0])
+
+
+def _clustering(detail: Mapping[str, Any]) -> tuple[str, ...] | None:
+    columns = detail.get("clusteringColumns")
+    return None if columns is None else tuple(columns)
+
+
+def _protocol(properties: Mapping[str, str]) -> Protocol:
+    reader = int(properties["delta.minReaderVersion"])
+    writer = int(properties["delta.minWriterVersion"])
+    names = sorted(key[len(_FEATURE) :] for key in properties if key.startswith(_FEATURE))
+    for_readers = [
+        name for name in names if catalogue.record(name).kind is FeatureKind.READER_WRITER
+    ]
+    return Protocol.stored(
+        {
+            "minReaderVersion": reader,
+            "minWriterVersion": writer,
+            "readerFeatures": for_readers if reader >= 3 else None,
+            "writerFeatures": names if writer >= 7 else None,
+        }
+    )
+
+
+_CODES: tuple[tuple[str, ErrorCode], ...] = (
+    ("CATALOG_MANAGED", ErrorCode.CATALOG_MANAGED),
+    ("UNSUPPORTED_FEATURES", ErrorCode.UNSUPPORTED_PROTOCOL),
+    ("INVALID_PROTOCOL_VERSION", ErrorCode.UNSUPPORTED_PROTOCOL),
+    ("MISSING_DELTA_TABLE", ErrorCode.NOT_A_DELTA_TABLE),
+    ("DELTA_TABLE_ONLY_OPERATION", ErrorCode.NOT_A_DELTA_TABLE),
+    ("ONLY_ON_DELTA_TABLE", ErrorCode.NOT_A_DELTA_TABLE),
+    ("TABLE_OR_VIEW_NOT_FOUND", ErrorCode.NOT_FOUND),
+    ("TABLE_NOT_FOUND", ErrorCode.NOT_FOUND),
+    ("PATH_DOES_NOT_EXIST", ErrorCode.NOT_FOUND),
+    ("SCHEMA_NOT_FOUND", ErrorCode.NOT_FOUND),
+    ("CATALOG_NOT_FOUND", ErrorCode.NOT_FOUND),
+    ("FILE_NOT_FOUND", ErrorCode.NOT_FOUND),
+    ("PERMISSION", ErrorCode.PERMISSION_DENIED),
+)
+
+
+def _refusal(error: BaseException) -> TableError:
+    text = str(error)
+    java = getattr(error, "java_exception", None)
+    if java is not None:
+        text = str(java.toString())
+    match = _ERROR_CLASS.search(text)
+    error_class = match[1] if match else ""
+    message = first_line(Exception(text))
+    code = next((code for part, code in _CODES if part in error_class), ErrorCode.CORRUPT_LOG)
+    hint = ""
+    if code is ErrorCode.NOT_FOUND:
+        hint = "check the name; a path is written with a slash, as in ./orders"
+    return TableError(code, f"spark: {message}", hint)

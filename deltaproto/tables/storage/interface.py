@@ -1,0 +1,34 @@
+"""What the log reader needs of a store: one listing, whole files, and seekable files."""
+
+from __future__ import annotations
+
+from typing import IO, NamedTuple
+from typing import Protocol as Interface
+
+
+class Entry(NamedTuple):
+    """One name in the folder; sub-folders end in a slash."""
+
+    name: str
+    size: int | None
+    """bytes; None where it was not worth asking"""
+
+
+class LogStore(Interface):
+    """The `_delta_log` folder of one table."""
+
+    def list(self) -> list[Entry]:
+        """Everything directly in the folder; sizes at least of checkpoints.
+
+        Raises:
+            TableError: not-found, not-a-delta-table, permission-denied, timeout or storage.
+        """
+        ...
+
+    def open(self, name: str) -> IO[bytes]:
+        """A seekable file in the folder, read in ranges where the store allows it.
+
+        Raises:
+            TableError: as `list`; a file that is gone is `corrupt-log`.
+        """
+        ...

@@ -1,0 +1,102 @@
+"""Tables on a local (or mounted) disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.tables.storage.interface import Entry
+
+LOG_FOLDER = "_delta_log"
+
+
+class LocalLogStore:
+    """The `_delta_log` folder under `root`, an absolute path that is taken literally."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._folder = os.path.join(root, LOG_FOLDER)
+
+    def list(self) -> list[Entry]:
+        try:
+            with _access(self._folder), os.scandir(self._folder) as entries:
+                return [_entry(entry) for entry in entries]
+        except (FileNotFoundError, NotADirectoryError):
+            raise self._no_log() from None
+
+    def open(self, name: str) -> IO[bytes]:
+        path = os.path.join(self._folder, name)
+        try:
+            with _access(path):
+                return open(path, "rb")
+        except FileNotFoundError:
+            raise TableError(
+                ErrorCode.CORRUPT_LOG,
+                f"{name} was listed in {LOG_FOLDER} but is gone",
+                "the log was cleaned up while it was read; run the command again",
+            ) from None
+        except IsADirectoryError:
+            raise TableError(ErrorCode.CORRUPT_LOG, f"{name} is a folder, not a file") from None
+
+    def _no_log(self) -> TableError:
+        if not os.path.lexists(self._root):
+            return TableError(
+                ErrorCode.NOT_FOUND,
+                f"{self._root} does not exist",
+                "check the path; a catalog name is written catalog.schema.table",
+            )
+        if not os.path.isdir(self._root):
+            return TableError(
+                ErrorCode.NOT_A_DELTA_TABLE,
+                f"{self._root} is a file, not a table folder",
+                f"give the folder that holds {LOG_FOLDER}",
+            )
+        if os.path.lexists(self._folder):
+            return TableError(
+                ErrorCode.NOT_A_DELTA_TABLE,
+                f"{LOG_FOLDER} in {self._root} is not a folder",
+                f"a Delta table keeps its log in a folder named {LOG_FOLDER}",
+            )
+        return TableError(
+            ErrorCode.NOT_A_DELTA_TABLE, f"{self._root} has no {LOG_FOLDER}", self._hint()
+        )
+
+    def _hint(self) -> str:
+        parent = os.path.dirname(self._root)
+        while parent != os.path.dirname(parent):
+            if os.path.isdir(os.path.join(parent, LOG_FOLDER)):
+                return f"it lies inside the Delta table {parent}; inspect that one"
+            parent = os.path.dirname(parent)
+        names = os.listdir(self._root)
+        if not names:
+            return "the folder is empty"
+        if any(name.endswith(".parquet") or "=" in name for name in names):
+            return "it looks like a Parquet folder; CONVERT TO DELTA makes it a Delta table"
+        if any(os.path.isdir(os.path.join(self._root, name, LOG_FOLDER)) for name in names):
+            return "it holds Delta tables; give their paths, or use scan"
+        return f"give the folder that holds {LOG_FOLDER}"
+
+
+def _entry(entry: os.DirEntry[str]) -> Entry:
+    if ".checkpoint." in entry.name:
+        return Entry(entry.name, entry.stat().st_size)
+    return Entry(entry.name + ("/" if entry.is_dir() else ""), None)
+
+
+@contextmanager
+def _access(path: str) -> Iterator[None]:
+    try:
+        yield
+    except PermissionError:
+        raise TableError(
+            ErrorCode.PERMISSION_DENIED,
+            f"no permission to read {path}",
+            "run as a user who may list and read the table's log",
+        ) from None
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        raise
+    except (OSError, ValueError) as error:
+        raise TableError(ErrorCode.STORAGE, f"{path} cannot be read: {error}") from None

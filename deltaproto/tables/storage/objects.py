@@ -1,0 +1,155 @@
+"""Tables on object stores, through obstore: the same object_store library that deltalake uses.
+
+So the storage options that work for deltalake work here. Every request has a short time limit:
+without credentials the library would otherwise wait for an instance metadata service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from io import RawIOBase
+from typing import IO, Any, cast
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.tables.storage.interface import Entry
+
+LOG_FOLDER = "_delta_log"
+_CLIENT_KEYS = (
+    "allow_http",
+    "allow_invalid_certificates",
+    "connect_timeout",
+    "proxy_url",
+    "timeout",
+)
+_PREFIXES = ("aws_", "azure_", "google_")
+_RETRIES: dict[str, Any] = {
+    "max_retries": 3,
+    "retry_timeout": timedelta(seconds=30),
+    "backoff": {"base": 2, "init_backoff": timedelta(milliseconds=100)},
+}
+
+
+class ObjectLogStore:
+    """The `_delta_log` folder of the table at `uri`.
+
+    Args:
+        options: storage options as deltalake takes them; keys in any case.
+    """
+
+    def __init__(self, uri: str, options: Mapping[str, str]) -> None:
+        self._uri = uri
+        with _failures(uri):
+            self._store = _open(f"{uri}/{LOG_FOLDER}", options)
+
+    def list(self) -> list[Entry]:
+        import obstore
+
+        with _failures(self._uri):
+            found = obstore.list_with_delimiter(self._store)
+        entries = [
+            Entry(meta["path"].rsplit("/", 1)[-1], meta["size"]) for meta in found["objects"]
+        ]
+        folders = found["common_prefixes"]
+        entries += [Entry(path.rstrip("/").rsplit("/", 1)[-1] + "/", None) for path in folders]
+        if not entries:
+            raise TableError(
+                ErrorCode.NOT_A_DELTA_TABLE,
+                f"{self._uri} has no {LOG_FOLDER}",
+                "check the bucket and the path; object stores have no empty folders",
+            )
+        return entries
+
+    def open(self, name: str) -> IO[bytes]:
+        import obstore
+
+        with _failures(self._uri):
+            if name.endswith(".parquet"):
+                return cast(IO[bytes], _Ranges(obstore.open_reader(self._store, name)))
+            from io import BytesIO
+
+            return BytesIO(bytes(obstore.get(self._store, name).bytes()))
+
+
+class _Ranges(RawIOBase):
+    """obstore's reader as a Python file: pyarrow asks for attributes that it lacks."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return int(self._reader.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._reader.tell())
+
+    def read(self, size: int = -1) -> bytes:
+        return bytes(self._reader.read(None if size < 0 else size))
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _open(uri: str, options: Mapping[str, str]) -> Any:
+    from obstore.exceptions import UnknownConfigurationKeyError
+    from obstore.store import from_url
+
+    config: dict[str, str] = {}
+    client: dict[str, Any] = {"timeout": "20s", "connect_timeout": "5s"}
+    for key, value in options.items():
+        bare = key.lower()
+        for prefix in _PREFIXES:
+            bare = bare.removeprefix(prefix)
+        if bare in _CLIENT_KEYS:
+            client[bare] = value.lower() == "true" if bare.startswith("allow") else value
+        else:
+            config[key.lower()] = value
+    while True:
+        try:
+            return from_url(uri, config=config, client_options=client, retry_config=_RETRIES)
+        except UnknownConfigurationKeyError as error:
+            # deltalake takes keys of its own too, for locking and the like; they are not ours.
+            unknown = [key for key in config if key in str(error).lower()]
+            if not unknown:
+                raise
+            for key in unknown:
+                del config[key]
+
+
+@contextmanager
+def _failures(uri: str) -> Iterator[None]:
+    from obstore import exceptions
+
+    try:
+        yield
+    except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError):
+        raise TableError(
+            ErrorCode.PERMISSION_DENIED,
+            f"no permission to read {uri}",
+            "check the credentials: environment, profile, or --storage-option",
+        ) from None
+    except exceptions.NotFoundError:
+        raise TableError(
+            ErrorCode.NOT_FOUND, f"{uri} does not exist", "check the bucket and the path"
+        ) from None
+    except (exceptions.BaseError, ValueError, OSError) as error:
+        text = " ".join(str(error).split())
+        timed_out = "timed out" in text.lower() or "timeout" in text.lower()
+        raise TableError(
+            ErrorCode.TIMEOUT if timed_out else ErrorCode.STORAGE,
+            f"{uri} cannot be read: {_short(text)}",
+            "check the endpoint, the region and the credentials",
+        ) from None
+
+
+def _short(text: str, limit: int = 200) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

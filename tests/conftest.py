@@ -1,0 +1,101 @@
+"""Fixtures for all tests. Spark is one session for the whole run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support.logs import Log
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+settings.register_profile(
+    "deltaproto",
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+settings.load_profile("deltaproto")
+
+
+class Ran(NamedTuple):
+    """One run of the command line in this process."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.out)
+        return document
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """The only table of the output."""
+        (only,) = self.json["tables"]
+        return dict(only)
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("DELTAPROTO_") or name == "NO_COLOR":
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    """An empty log, to be written by hand."""
+    return Log(tmp_path / "table")
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run `deltaproto` with these words in this process."""
+    from deltaproto.cli.main import main
+
+    def run(*words: str) -> Ran:
+        capsys.readouterr()
+        code = main(list(words))
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def process() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run `deltaproto` as a process of its own, with no terminal."""
+
+    def run(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "deltaproto", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            **{"stdin": subprocess.DEVNULL, **options},
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one Spark session, made by deltaproto itself."""
+    from deltaproto.tables.interface import SparkSettings
+    from deltaproto.tables.session import spark_session
+
+    session = spark_session(
+        SparkSettings(conf={"spark.master": "local[2]", "spark.driver.memory": "2g"})
+    )
+    yield session
+    session.stop()
