@@ -45,12 +45,23 @@ def run(commands: Sequence[Command], words: Sequence[str]) -> int:
     return outcome if isinstance(outcome, int) else int(ExitCode.OK)
 
 
-def _tool_options(
-    version: bool = typer.Option(False, "--version", help="Show the version and exit."),
-) -> None:
-    if version:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         print(f"deltaproto {__version__}")
         raise typer.Exit()
+
+
+def _tool_options(
+    # Eager, or typer would first complain that there is no command.
+    version: bool = typer.Option(
+        False,
+        "--version",
+        help="Show the version and exit.",
+        callback=_show_version,
+        is_eager=True,
+    ),
+) -> None:
+    pass
 
 
 def _function(command: Command) -> Callable[..., int]:

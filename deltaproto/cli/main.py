@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -20,9 +21,11 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; never raises for an expected failure."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _accept_any_text()
     try:
         code = _run(words)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output went away; what is still buffered must not raise at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -48,6 +51,14 @@ def command_named(name: str) -> Command:
     """The declaration of one command."""
     declared: Command = importlib.import_module(f"deltaproto.cli.{name}").COMMAND
     return declared
+
+
+def _accept_any_text() -> None:
+    # Paths are bytes, and not every terminal or pipe knows every character: neither may end a
+    # run. What cannot be shown appears as a backslash escape.
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)
 
 
 def _run(words: list[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ from deltaproto.cli.declare import Option
 from deltaproto.errors import UsageError
 from deltaproto.policy.finding import FailOn
 from deltaproto.report.interface import Format
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 FORMAT = Option(("--format",), "Output format.", Format, Format.TEXT)
 OUTPUT = Option(("--output", "-o"), "Write to this file.", str, metavar="FILE")
@@ -51,16 +54,31 @@ def opened(output: str | None) -> Iterator[IO[str]]:
     """Standard output, or the file `output`.
 
     Raises:
-        UsageError: when the file cannot be written.
+        UsageError: when the file cannot be written, or has no room.
     """
-    if output is None or output == "-":
-        yield sys.stdout
-        return
+    standard = output is None or output == "-"
+    if standard and sys.stdout is None:
+        raise UsageError("cannot write: standard output is closed", "give --output FILE")
     try:
-        file = open(output, "w", encoding="utf-8")  # noqa: SIM115 - closed below
+        if standard:
+            yield sys.stdout
+            sys.stdout.flush()
+        else:
+            with _created(str(output)) as file:
+                yield file
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        where = "standard output" if standard else output
+        raise UsageError(
+            f"cannot write {where}: {error.strerror}", "the output is cut off; make room for it"
+        ) from None
+
+
+def _created(path: str) -> IO[str]:
+    try:
+        return open(path, "w", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise UsageError(
-            f"cannot write {output}: {error.strerror}", "choose another --output"
+            f"cannot write {path}: {error.strerror}", "choose another --output"
         ) from None
-    with file:
-        yield file

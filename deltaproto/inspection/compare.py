@@ -63,8 +63,7 @@ def comparable(state: TableState) -> dict[str, Any]:
         "partition_columns": list(metadata.partition_columns),
         "configuration": dict(sorted(metadata.configuration.items())),
     }
-    if state.clustering_columns is not None and "columnMapping" not in protocol.supported:
-        # With column mapping the log names clustering columns physically, Spark logically.
+    if state.clustering_columns is not None:
         fields["clustering_columns"] = list(state.clustering_columns)
     if any(_REDACTED in str(value) for value in metadata.configuration.values()):
         del fields["configuration"]

@@ -21,6 +21,7 @@ from deltaproto.protocol.records import RECORDS
 _BY_NAME: dict[str, Feature] = {record.name: record for record in RECORDS}
 LEGACY: tuple[Feature, ...] = tuple(record for record in RECORDS if record.legacy)
 CHECKPOINT_PROTECTION = "checkpointProtection"
+CATALOG_MANAGED = frozenset({"catalogManaged", "catalogOwned", "catalogOwned-preview"})
 
 
 def all_features() -> tuple[Feature, ...]:

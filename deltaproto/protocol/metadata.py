@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -70,8 +70,8 @@ class Metadata:
         return self.configuration.get(key)
 
     @cached_property
-    def traits(self) -> Mapping[Trait, tuple[str, ...]] | None:
-        """For each trait of the schema, the columns that show it; None without a usable schema."""
+    def schema(self) -> Mapping[str, Any] | None:
+        """The schema as the log stores it, parsed; None when there is none that can be used."""
         if not self.schema_string:
             return None
         try:
@@ -80,10 +80,42 @@ class Metadata:
             return None
         if not isinstance(schema, dict) or not isinstance(schema.get("fields"), list):
             return None
+        return schema
+
+    def logical_path(self, physical: Sequence[str]) -> str:
+        """The dotted name of the column at a physical path (PROTOCOL.md, "Column Mapping").
+
+        A step that the schema does not know is kept as it is.
+        """
+        names: list[str] = []
+        struct: Any = self.schema
+        for step in physical:
+            fields = struct.get("fields") if isinstance(struct, dict) else None
+            found = next((f for f in fields or () if step == _physical_name(f)), None)
+            names.append(step if found is None else str(found.get("name")))
+            struct = found.get("type") if found is not None else None
+        return ".".join(names)
+
+    @cached_property
+    def traits(self) -> Mapping[Trait, tuple[str, ...]] | None:
+        """For each trait of the schema, the columns that show it; None without a usable schema."""
+        schema = self.schema
+        if schema is None:
+            return None
         found: dict[Trait, list[str]] = {}
         for column, trait in _walk_struct(schema, "", in_collection=False):
             found.setdefault(trait, []).append(column)
         return {trait: tuple(dict.fromkeys(columns)) for trait, columns in found.items()}
+
+
+def _physical_name(field: Any) -> Any:
+    if not isinstance(field, dict):
+        return None
+    metadata = field.get("metadata")
+    mapped = (
+        metadata.get("delta.columnMapping.physicalName") if isinstance(metadata, dict) else None
+    )
+    return mapped or field.get("name")
 
 
 def _text(value: Any) -> str | None:

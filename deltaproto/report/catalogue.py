@@ -120,7 +120,7 @@ def facts(feature: Feature) -> list[tuple[str, str]]:
             f"reader {feature.min_reader}, writer {feature.min_writer}{_carried(feature)}",
         ),
         ("known since", f"delta-spark {feature.since.delta_spark or 'no release'}"),
-        ("", f"Databricks Runtime {_runtime(feature)}"),
+        ("", f"Databricks Runtime: {_runtime(feature)}"),
     ]
     rows += [
         ("requires", f"{need.feature} {need.need} ({need.source})") for need in feature.requires
@@ -151,6 +151,7 @@ def facts(feature: Feature) -> list[tuple[str, str]]:
     return rows
 
 
+EVERY_RUNTIME = "all supported"
 _HEADINGS = ("feature", "kind", "R,W", "since delta-spark", "since DBR", "droppable")
 
 
@@ -173,7 +174,11 @@ def _carried(feature: Feature) -> str:
 
 def _runtime(feature: Feature) -> str:
     note = f" ({feature.since.databricks_note})" if feature.since.databricks_note else ""
-    return f"{feature.since.databricks or 'none documented'}{note}"
+    runtime = feature.since.databricks
+    shown = "none documented" if runtime is None else runtime
+    if runtime == EVERY_RUNTIME:
+        shown = "all supported versions"
+    return f"{shown}{note}"
 
 
 def _trigger(trigger: Trigger) -> str:

@@ -6,9 +6,12 @@ import os
 from io import StringIO
 from typing import IO
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.text import Text
+
+from deltaproto.report.interface import visible
 
 PIPED_WIDTH = 80
 
@@ -18,28 +21,55 @@ class DataConsole:
 
     def __init__(self, file: IO[str], *, color: bool) -> None:
         self._file = file
-        self._buffer = StringIO()
+        self._buffer = _Buffer(getattr(file, "encoding", None))
         self._console = _console(file, self._buffer, color=color)
 
     def print(self, *parts: RenderableType, indent: int = 0) -> None:
         """Each part as a block of its own; text flows on without wrapping."""
         for part in parts:
             block = Padding(part, (0, 0, 0, indent)) if indent else part
-            self._console.print(block, soft_wrap=isinstance(part, Text | str))
+            self._console.print(_Inert(block), soft_wrap=isinstance(part, Text | str))
         lines = self._buffer.getvalue().split("\n")
         self._buffer.seek(0)
         self._buffer.truncate()
         self._file.write("\n".join(line.rstrip() for line in lines))
 
 
+class _Buffer(StringIO):
+    """Has the encoding of the file it stands for, so that rich draws with what that can show."""
+
+    def __init__(self, encoding: str | None) -> None:
+        super().__init__()
+        self._encoding = encoding
+
+    @property
+    def encoding(self) -> str | None:  # type: ignore[override]
+        return self._encoding
+
+
+class _Inert:
+    """A block whose text is shown, never obeyed: names in a log can hold terminal commands."""
+
+    def __init__(self, block: RenderableType) -> None:
+        self._block = block
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for segment in console.render(self._block, options):
+            yield Segment(visible(segment.text), segment.style, segment.control)
+
+
+def _width() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() and int(columns) > 0 else PIPED_WIDTH
+
+
 def _console(file: IO[str], buffer: IO[str], *, color: bool) -> Console:
     # Colour only on terminals, and never when NO_COLOR is set (https://no-color.org).
     terminal = file.isatty()
-    plain = not color or "NO_COLOR" in os.environ
-    width = None if terminal else int(os.environ.get("COLUMNS") or PIPED_WIDTH)
+    plain = not color or bool(os.environ.get("NO_COLOR"))
     return Console(
         file=buffer,
-        width=width,
+        width=None if terminal else _width(),
         no_color=plain,
         color_system="auto" if terminal and not plain else None,
         force_terminal=terminal,

@@ -13,6 +13,7 @@ from deltaproto.inspection import Inspection, Unreadable
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.protocol.feature import Kind
 from deltaproto.protocol.layers import FeatureState
+from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.reasons import reasons
 from deltaproto.report import words
 from deltaproto.report.console import DataConsole
@@ -116,12 +117,18 @@ def _readers(answers: Mapping[ReaderName, TableState | TableError]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
     for heading in ("reader", "version", "protocol", "features or reason"):
         table.add_column(heading, overflow="fold")
+    shown: Protocol | None = None
     for name, answer in answers.items():
         if isinstance(answer, TableError):
             table.add_row(name, "", str(answer.code), Text(answer.message))
-        else:
-            listed = ", ".join(sorted(answer.protocol.listed)) or "no lists"
-            table.add_row(name, str(answer.version), str(answer.protocol), listed)
+            continue
+        protocol = answer.protocol
+        listed = ", ".join(sorted(protocol.listed)) or "no lists"
+        same = shown is not None and shown.listed == protocol.listed
+        table.add_row(
+            name, str(answer.version), str(protocol), "the same features" if same else listed
+        )
+        shown = shown or protocol
     return table
 
 

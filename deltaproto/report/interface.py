@@ -12,6 +12,9 @@ from deltaproto import __version__
 from deltaproto.errors import DeltaprotoError, TableError
 
 SCHEMA_VERSION = "1.0"
+_CONTROL = {
+    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != ord("\n")
+}
 
 
 class Format(StrEnum):
@@ -33,6 +36,11 @@ def envelope(command: str, payload: Mapping[str, Any], *, complete: bool = True)
         "complete": complete,
         **payload,
     }
+
+
+def visible(text: str) -> str:
+    """`text` with every control character but the line feed as a backslash escape."""
+    return text.translate(_CONTROL)
 
 
 def dumps(document: Mapping[str, Any], *, indent: int | None = 2) -> str:

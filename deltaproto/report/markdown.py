@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from deltaproto.inspection import Inspection, Unreadable
 from deltaproto.protocol.reasons import reasons
 from deltaproto.report import words
+from deltaproto.report.interface import visible
 
 
 def inspection_markdown(result: Inspection | Unreadable) -> str:
@@ -60,7 +61,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def escape(text: str) -> str:
     """`text` on one line, with nothing in it that Markdown would read as markup."""
-    flat = " ".join(text.split())
+    flat = visible(" ".join(text.split()))
     for character in "\\`*_[]<>|#":
         flat = flat.replace(character, f"\\{character}")
     return flat

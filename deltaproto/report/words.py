@@ -32,6 +32,9 @@ def lowest(inspection: Inspection) -> str:
         return "not defined: the protocol breaks the spec"
     if low == protocol:
         return f"{low}: this is already the lowest for these features"
+    added = sorted(low.supported - protocol.supported)
+    if added:
+        return f"{low}: normalisation would add {', '.join(added)}, which other features require"
     return f"{low}: normalisation alone would lower it, no feature dropped"
 
 

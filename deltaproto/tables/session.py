@@ -5,9 +5,12 @@ Starting Spark fails in few but unreadable ways; each is told apart here and nam
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
+import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -28,6 +31,8 @@ _LOCAL_CONF = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
+CONNECT_PORT = 15002
+CONNECT_SECONDS = 10
 _SUPPLIES_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 
 
@@ -55,23 +60,26 @@ def spark_session(settings: SparkSettings) -> SparkSession:
 
 def explain_start_failure(output: str) -> EngineError | None:
     """The error behind what Spark's launcher printed; None when it is none of the known ones."""
-    if re.search(r"\.m2[/\\]repository", output) and re.search(
-        r"NOT FOUND|download failed", output
-    ):
-        jar = re.search(r"download failed: (\S+)", output) or re.search(r"!(\S+\.jar)", output)
+    failed = re.search(r"download failed: ([^!\s\]]+)", output)
+    module = failed[1] if failed else ""
+    if module and f"found {module} in local-m2-cache" in output:
+        organisation, _, rest = module.partition("#")
+        name, _, version = rest.partition(";")
+        folder = "/".join(("~/.m2/repository", *organisation.split("."), name, version))
         return EngineError(
-            "Spark cannot resolve Delta's jars: the local Maven repository ~/.m2 is half-filled"
-            + (f" ({jar[1]})" if jar else ""),
-            "remove ~/.m2/repository/io/delta and ~/.m2/repository/org/antlr, or run with "
-            "--spark-conf spark.jars.ivySettings=FILE that leaves ~/.m2 out",
+            f"Spark cannot resolve Delta's jars: ~/.m2 holds the description of {name} {version} "
+            "but not its jar",
+            f"remove {folder} (Maven left it half-filled; Ivy takes it for complete)",
         )
-    if re.search(r"unresolved dependency|Server access [Ee]rror|UnknownHostException", output):
-        missing = re.search(r"unresolved dependency: ([^:\s]+#[^:\s]+;\S+)", output)
+    unresolved = re.search(r"unresolved dependency: ([^:\s]+#[^:\s]+;[^:\s]+)", output)
+    unreachable = re.search(r"Server access [Ee]rror|UnknownHostException", output)
+    if failed or unresolved or unreachable:
+        missing = module or (unresolved[1] if unresolved else "")
         return EngineError(
             "Spark cannot resolve Delta's jars"
-            + (f" ({missing[1].rstrip(':')})" if missing else "")
-            + ": Maven Central does not answer, and they are not in the Ivy cache",
-            "run once with a network (make setup does), or give the jars with "
+            + (f" ({missing})" if missing else "")
+            + ": Maven Central does not give them, and the Ivy cache does not hold them",
+            "start Spark once where Maven Central can be reached, or give the jars with "
             "--spark-conf spark.jars=PATH,PATH",
         )
     if "UnsupportedClassVersionError" in output:
@@ -92,6 +100,7 @@ def _pyspark() -> Any:
 
 
 def _connect(sql: Any, settings: SparkSettings) -> SparkSession:
+    _knock(settings.remote or "")
     try:
         builder = sql.SparkSession.builder.remote(settings.remote)
         for key, value in settings.conf.items():
@@ -100,15 +109,30 @@ def _connect(sql: Any, settings: SparkSettings) -> SparkSession:
         _ = session.version
     except Exception as error:
         raise EngineError(
-            f"no Spark Connect server answers at {settings.remote}: {first_line(error)}",
-            "check the URL (sc://host:15002) and that pyspark[connect] is installed",
+            f"Spark Connect does not work: {first_line(error)}",
+            "check the URL (sc://host:15002), the token, and that pyspark[connect] is installed",
         ) from None
     return session
 
 
+def _knock(remote: str) -> None:
+    # Spark's own client tries for ten minutes before it says that nobody is there.
+    address = remote.removeprefix("sc://").partition("/")[0]
+    host, _, port = address.rpartition(":") if ":" in address else (address, "", "")
+    try:
+        number = int(port or CONNECT_PORT)
+        with socket.create_connection((host.strip("[]"), number), timeout=CONNECT_SECONDS):
+            return
+    except (OSError, ValueError) as error:
+        raise EngineError(
+            f"no Spark Connect server answers at {remote.partition(';')[0]}: {first_line(error)}",
+            "check host and port (sc://host:15002), and that the server runs",
+        ) from None
+
+
 def _started(builder: Any, settings: SparkSettings) -> SparkSession:
     builder = builder.appName("deltaproto")
-    for key, value in {**_LOCAL_CONF, **settings.conf}.items():
+    for key, value in {**_LOCAL_CONF, **_warehouse(), **settings.conf}.items():
         builder = builder.config(key, value)
     if not any(key in settings.conf for key in _SUPPLIES_JARS):
         try:
@@ -131,6 +155,13 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
                 "run again with --debug to see Spark's own output",
             ) from None
     return session
+
+
+def _warehouse() -> dict[str, str]:
+    # Spark makes its warehouse folder in the working directory even when it only reads.
+    folder = tempfile.mkdtemp(prefix="deltaproto-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return {"spark.sql.warehouse.dir": folder}
 
 
 @contextlib.contextmanager

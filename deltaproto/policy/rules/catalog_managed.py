@@ -1,7 +1,7 @@
 """The table is managed by a catalog: the log alone may not show its newest commits.
 
 ## What it does
-Reports tables that support `catalogManaged` (or its preview name), or that have staged commits.
+Reports tables that support `catalogManaged` or a preview name of it.
 
 ## Why it breaks
 A catalog ratifies commits before they appear in `_delta_log`. Whoever reads the file system alone
@@ -28,14 +28,14 @@ from collections.abc import Iterator
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 from deltaproto.policy.subject import Subject
+from deltaproto.protocol.catalogue import CATALOG_MANAGED
 from deltaproto.tables.interface import NoteKind, ReaderName
 
 RULE = Rule("DP112", "catalog-managed", Severity.WARNING, since="0.1.0")
-_NAMES = ("catalogManaged", "catalogOwned", "catalogOwned-preview")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    named = [name for name in _NAMES if name in subject.protocol.supported]
+    named = sorted(CATALOG_MANAGED & subject.protocol.supported)
     if not named or subject.state.reader is ReaderName.SPARK:
         return
     staged = any(note.kind is NoteKind.STAGED_COMMITS for note in subject.state.notes)

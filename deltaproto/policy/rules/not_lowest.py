@@ -38,6 +38,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     lowest = subject.lowest
     if lowest is None or not subject.protocol.uses_table_features or lowest == subject.protocol:
         return
+    if lowest.supported != subject.protocol.supported:
+        # Normalising would add a missing requirement: that is DP104's, and lowers nothing.
+        return
     yield RULE.finding(
         subject.table,
         f"{subject.protocol} carries the same features as {lowest}: "

@@ -1,8 +1,8 @@
 """Two readers answered, and their answers differ.
 
 ## What it does
-With `--reader all`, compares version, id, name, protocol, configuration, partition and clustering
-columns between the readers, field by field.
+With `--reader all`, compares version, id, protocol, configuration, partition and clustering columns
+between the readers, field by field.
 
 ## Why it breaks
 Two clients of the same table act on different facts. Either the table was written meanwhile

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.tables.log.actions import corrupt, read_actions
 from deltaproto.tables.log.names import Checkpoint
+from deltaproto.tables.log.parquet import NotSimple, rows
 from deltaproto.tables.storage.interface import LogStore
 
 if TYPE_CHECKING:
@@ -37,6 +38,17 @@ def checkpoint_actions(store: LogStore, checkpoint: Checkpoint) -> Iterator[dict
 
 
 def _parquet_actions(name: str, file: IO[bytes]) -> Iterator[dict[str, Any]]:
+    try:
+        found = rows(file, _ACTIONS)
+    except NotSimple:
+        # What the simple reader does not take is read, or found damaged, by pyarrow.
+        file.seek(0)
+        yield from _with_pyarrow(name, file)
+    else:
+        yield from ({column: _plain(action)} for column, action in found)
+
+
+def _with_pyarrow(name: str, file: IO[bytes]) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

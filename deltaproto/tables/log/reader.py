@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
+from deltaproto.protocol.metadata import Metadata
 from deltaproto.tables.interface import (
     Note,
     NoteKind,
@@ -23,6 +24,8 @@ from deltaproto.tables.log.snapshot import Snapshot
 from deltaproto.tables.storage import LogStore, open_log
 
 CLUSTERING_DOMAIN = "delta.clustering"
+# Holds the highest row id given out, so it exists once a file has row ids.
+_ROW_TRACKING_DOMAIN = "delta.rowTracking"
 
 
 class LogReader:
@@ -115,9 +118,9 @@ class LogReader:
             protocol=protocol,
             metadata=metadata,
             domains=domains,
-            clustering_columns=clustering_columns(domains),
+            clustering_columns=_clustering_columns(domains, metadata),
             traces=traces,
-            notes=(*snapshot.notes, *_listing_notes(listing)),
+            notes=(*snapshot.notes, *_listing_notes(listing, snapshot)),
             last_commit=snapshot.commit_info,
             changes=lambda: _changes(store, listing, version),
         )
@@ -129,13 +132,15 @@ def _changes(store: LogStore, listing: Listing, version: int) -> tuple[ProtocolC
     return protocol_changes(store, listing, version)
 
 
-def clustering_columns(domains: Mapping[str, str] | None) -> tuple[str, ...] | None:
-    """The clustering columns that the `delta.clustering` domain names, as physical paths."""
+def _clustering_columns(
+    domains: Mapping[str, str] | None, metadata: Metadata
+) -> tuple[str, ...] | None:
+    # The domain holds physical paths, each a list of names (PROTOCOL.md, "Clustered Table").
     if domains is None:
         return None
     try:
         columns = json.loads(domains.get(CLUSTERING_DOMAIN) or "{}").get("clusteringColumns") or []
-        return tuple(".".join(path) if isinstance(path, list) else str(path) for path in columns)
+        return tuple(metadata.logical_path(path) for path in columns)
     except (ValueError, AttributeError, TypeError):
         return None
 
@@ -153,6 +158,8 @@ def _cheap_traces(listing: Listing, version: int, snapshot: Snapshot) -> dict[Tr
         traces[Trace.DOMAINS] = bool(snapshot.live_domains)
     checkpoints = listing.checkpoints_up_to(version)
     newest = [c for c in checkpoints if c.version == checkpoints[0].version]
+    if _ROW_TRACKING_DOMAIN in snapshot.live_domains:
+        traces[Trace.ROW_IDS] = True
     if any(checkpoint.v2_name for checkpoint in newest):
         traces[Trace.V2_CHECKPOINT] = True
     elif not newest or all(len(checkpoint.files) > 1 for checkpoint in newest):
@@ -160,7 +167,7 @@ def _cheap_traces(listing: Listing, version: int, snapshot: Snapshot) -> dict[Tr
     return traces
 
 
-def _listing_notes(listing: Listing) -> tuple[Note, ...]:
+def _listing_notes(listing: Listing, snapshot: Snapshot) -> tuple[Note, ...]:
     notes = []
     if not listing.commits:
         notes.append(
@@ -172,7 +179,8 @@ def _listing_notes(listing: Listing) -> tuple[Note, ...]:
         )
     for name in sorted(listing.empty_checkpoints):
         notes.append(Note(NoteKind.CHECKPOINT_UNREADABLE, f"{name} has 0 bytes and is ignored"))
-    if listing.staged_commits:
+    # Delta Spark makes the folder for every table; only a catalog's commits mean something.
+    if listing.staged_commits and snapshot.catalog_managed:
         notes.append(
             Note(
                 NoteKind.STAGED_COMMITS,

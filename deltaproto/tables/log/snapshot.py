@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from deltaproto.protocol.catalogue import CATALOG_MANAGED
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import Note, NoteKind
@@ -39,6 +40,11 @@ class Snapshot:
         if self.protocol is None or self.metadata is None:
             return False
         return self.all_domains or not self.protocol.supported.intersection(_NEEDS_DOMAINS)
+
+    @property
+    def catalog_managed(self) -> bool:
+        """True when a catalog, not the file system, says which version is the newest."""
+        return self.protocol is not None and bool(CATALOG_MANAGED & self.protocol.supported)
 
     @property
     def live_domains(self) -> dict[str, str]:

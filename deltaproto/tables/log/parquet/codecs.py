@@ -54,9 +54,11 @@ def snappy(data: bytes, size: int) -> bytes:
         announced |= (byte & 127) << shift
         shift += 7
         pos += 1
+        if shift > 28:
+            raise NotSimple("a page of another size than announced")
     announced |= byte << shift
     pos += 1
-    if announced != size or shift > 28:
+    if announced != size:
         raise NotSimple("a page of another size than announced")
     out = bytearray()
     end = len(data)

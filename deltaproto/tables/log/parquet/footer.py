@@ -75,9 +75,13 @@ class File:
             raise NotSimple("a footer too large")
         return self.read(self.end, self.size - _END)
 
+    def has_read(self, start: int) -> bool:
+        """True when what follows `start` was read with the tail."""
+        return start >= self._tail_start
+
     def read(self, start: int, end: int) -> bytes:
         """The bytes from `start` up to `end`."""
-        if start >= self._tail_start:
+        if self.has_read(start):
             return self._tail[start - self._tail_start : end - self._tail_start]
         self._file.seek(start)
         parts = []
@@ -107,10 +111,13 @@ class Chunk:
         dictionary = metadata.get(_DICTIONARY, 0)
         if 0 < dictionary < self.start:
             self.start = dictionary
+        # Arrow gives the chunks of an empty row group no place, even if it has a dictionary.
+        if self.values == 0:
+            self.start, size = len(_MAGIC), 0
         self.end = self.start + size
         if metadata[_TYPE] != leaf.type or metadata[_PATH] != leaf.path:
             raise NotSimple("a column chunk that is not of its column")
-        if not 4 <= self.start <= self.end <= limit or not 0 <= size <= _LARGEST_CHUNK:
+        if not len(_MAGIC) <= self.start <= self.end <= limit or not 0 <= size <= _LARGEST_CHUNK:
             raise NotSimple("a column chunk outside of the file, or too large")
 
 

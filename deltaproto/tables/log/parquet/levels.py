@@ -28,6 +28,7 @@ def runs(data: bytes, pos: int, end: int, width: int, count: int) -> Runs:
     if width > 32:
         raise NotSimple("values of more than 32 bits")
     size = (width + 7) // 8
+    packed = 0
     while count:
         header = data[pos]
         pos += 1
@@ -38,17 +39,18 @@ def runs(data: bytes, pos: int, end: int, width: int, count: int) -> Runs:
                 header |= (byte & 127) << shift
                 shift += 7
                 pos += 1
+                if shift > 28:
+                    raise NotSimple("a run of impossible length")
             header |= byte << shift
             pos += 1
-            if shift > 28:
-                raise NotSimple("a run of impossible length")
         if header & 1:
             groups = header >> 1
             if pos + groups * width > end or groups * 8 >= count + 8:
                 raise NotSimple("a packed run beyond the end")
-            if groups * 8 > _MOST_PACKED:
-                raise NotSimple("too many packed values")
             length = min(groups * 8, count)
+            packed += length
+            if packed > _MOST_PACKED:
+                raise NotSimple("too many packed values")
             _unpack(data, pos, width, length, found)
             pos += groups * width
         else:

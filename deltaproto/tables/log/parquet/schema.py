@@ -11,58 +11,34 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from deltaproto.tables.log.parquet.errors import NotSimple
-from deltaproto.tables.log.parquet.thrift import (
-    BINARY,
-    BOOL,
-    BYTE,
-    I32,
-    STRUCT,
-    Compact,
-    Wanted,
+from deltaproto.tables.log.parquet.elements import (
+    CHILDREN,
+    NAME,
+    PLAIN,
+    REPEATED,
+    REPETITION,
+    TYPE,
+    annotation_of,
+    is_optional,
+    read_element,
 )
+from deltaproto.tables.log.parquet.errors import NotSimple
+from deltaproto.tables.log.parquet.thrift import STRUCT, Compact
 
 BOOLEAN, INT32, INT64, FLOAT, DOUBLE, BYTE_ARRAY = 0, 1, 2, 4, 5, 6
 
-_TYPE, _REPETITION, _NAME, _CHILDREN, _CONVERTED, _LOGICAL = 1, 3, 4, 5, 6, 10
-_ELEMENT: Wanted = {
-    _TYPE: I32,
-    _REPETITION: I32,
-    _NAME: BINARY,
-    _CHILDREN: I32,
-    _CONVERTED: I32,
-    _LOGICAL: {1: {}, 2: {}, 3: {}, 10: {1: BYTE, 2: BOOL}},
-}
-_OPTIONAL, _REPEATED = 1, 2
-
-# An annotation is a pair of name and, for integers, bits.
-_CONVERTED_NAMES: dict[int, tuple[str, int]] = {
-    0: ("string", 0),
-    1: ("map", 0),
-    2: ("map", 0),
-    3: ("list", 0),
-    15: ("int", 8),
-    16: ("int", 16),
-    17: ("int", 32),
-    18: ("int", 64),
-}
-_LOGICAL_NAMES = {1: ("string", 0), 2: ("map", 0), 3: ("list", 0)}
-_LOGICAL_INTEGER = 10
-
-_PLAIN = ("", 0)
-_OTHER = ("other", 0)
 _INTEGERS = {
-    (INT32, _PLAIN): 32,
-    (INT64, _PLAIN): 64,
+    (INT32, PLAIN): 32,
+    (INT64, PLAIN): 64,
     (INT32, ("int", 8)): 8,
     (INT32, ("int", 16)): 16,
     (INT32, ("int", 32)): 32,
     (INT64, ("int", 64)): 64,
 }
 _OTHERS = {
-    (BOOLEAN, _PLAIN),
-    (FLOAT, _PLAIN),
-    (DOUBLE, _PLAIN),
+    (BOOLEAN, PLAIN),
+    (FLOAT, PLAIN),
+    (DOUBLE, PLAIN),
     (BYTE_ARRAY, ("string", 0)),
 }
 _DEEPEST = 6
@@ -138,9 +114,9 @@ class SchemaReader:
             NotSimple: a wanted column has another shape, or the schema is corrupt.
         """
         self._left = self._thrift.elements(STRUCT)
-        for _ in range(self._next()[_CHILDREN]):
+        for _ in range(self._next()[CHILDREN]):
             element = self._next()
-            name = element[_NAME]
+            name = element[NAME]
             if name in self._wanted:
                 column = self._struct(element, [name], 0)
                 if self.columns.setdefault(name.decode(), column) is not column:
@@ -154,34 +130,34 @@ class SchemaReader:
         self._left -= 1
         if self._left < 0:
             raise NotSimple("the schema ends too early")
-        return _element(self._thrift)
+        return read_element(self._thrift)
 
     def _pass_over(self, element: dict[int, Any]) -> None:
         pending = 1
         while True:
-            pending += element.get(_CHILDREN, 0) - 1
-            self.leaves += _TYPE in element
+            pending += element.get(CHILDREN, 0) - 1
+            self.leaves += TYPE in element
             if pending <= 0:
                 return
             element = self._next()
 
     def _struct(self, element: dict[int, Any], path: list[bytes], definition: int) -> Struct:
-        if _TYPE in element or _annotation(element) != _PLAIN or element[_CHILDREN] < 1:
+        if TYPE in element or annotation_of(element) != PLAIN or element[CHILDREN] < 1:
             raise NotSimple("a column is not a plain struct")
-        definition += _is_optional(element)
+        definition += is_optional(element)
         fields: dict[str, Node] = {}
-        for _ in range(element[_CHILDREN]):
+        for _ in range(element[CHILDREN]):
             child = self._next()
-            name = child[_NAME].decode()
+            name = child[NAME].decode()
             if name in fields or len(path) > _DEEPEST:
                 raise NotSimple("fields of one name, or nested too deeply")
-            fields[name] = self._node(child, [*path, child[_NAME]], definition)
+            fields[name] = self._node(child, [*path, child[NAME]], definition)
         return Struct(definition, fields)
 
     def _node(self, element: dict[int, Any], path: list[bytes], definition: int) -> Node:
-        if _TYPE in element:
+        if TYPE in element:
             return self._leaf(element, path, definition)
-        annotation = _annotation(element)[0]
+        annotation = annotation_of(element)[0]
         if annotation == "list":
             return self._list(element, path, definition)
         if annotation == "map":
@@ -191,90 +167,53 @@ class SchemaReader:
     def _leaf(
         self, element: dict[int, Any], path: list[bytes], definition: int, repetition: int = 0
     ) -> Leaf:
-        kind = (element[_TYPE], _annotation(element))
-        if kind not in _INTEGERS and kind not in _OTHERS or element.get(_CHILDREN):
+        kind = (element[TYPE], annotation_of(element))
+        if (kind not in _INTEGERS and kind not in _OTHERS) or element.get(CHILDREN):
             raise NotSimple("a type that is not supported")
-        leaf = Leaf(self.leaves, element[_TYPE], _INTEGERS.get(kind, 0), path)
-        leaf.definition = definition + _is_optional(element)
+        leaf = Leaf(self.leaves, element[TYPE], _INTEGERS.get(kind, 0), path)
+        leaf.definition = definition + is_optional(element)
         leaf.repetition = repetition
         self.leaves += 1
         return leaf
 
     def _list(self, element: dict[int, Any], path: list[bytes], definition: int) -> Repeated:
-        definition += _is_optional(element)
+        definition += is_optional(element)
         entry = self._only_child(element)
-        path = [*path, entry[_NAME]]
-        if _TYPE in entry:
-            item = {**entry, _REPETITION: 0}
+        path = [*path, entry[NAME]]
+        if TYPE in entry:
+            item = {**entry, REPETITION: 0}
         else:
-            name: bytes = entry[_NAME]
+            name: bytes = entry[NAME]
             # Arrow takes these for a list of structs.
-            if entry[_CHILDREN] != 1 or name == b"array" or name.endswith(b"_tuple"):
+            if entry[CHILDREN] != 1 or name == b"array" or name.endswith(b"_tuple"):
                 raise NotSimple("a list of structs")
             item = self._next()
-            path = [*path, item[_NAME]]
-            if _annotation(entry) != _PLAIN or _TYPE not in item:
+            path = [*path, item[NAME]]
+            if annotation_of(entry) != PLAIN or TYPE not in item:
                 raise NotSimple("a list of something else than scalars")
         return Repeated(definition, [self._leaf(item, path, definition + 1, 1)])
 
     def _map(self, element: dict[int, Any], path: list[bytes], definition: int) -> Repeated:
-        definition += _is_optional(element)
+        definition += is_optional(element)
         entry = self._only_child(element)
-        if _TYPE in entry or entry[_CHILDREN] != 2:
+        if TYPE in entry or entry[CHILDREN] != 2:
             raise NotSimple("a map without keys and values")
         # Writers put MAP_KEY_VALUE here, or nothing.
-        if _annotation(entry)[0] not in ("", "map"):
+        if annotation_of(entry)[0] not in ("", "map"):
             raise NotSimple("a map of unknown layout")
         leaves = []
         for _ in range(2):
             child = self._next()
-            if _TYPE not in child:
+            if TYPE not in child:
                 raise NotSimple("a map of something else than scalars")
-            where = [*path, entry[_NAME], child[_NAME]]
+            where = [*path, entry[NAME], child[NAME]]
             leaves.append(self._leaf(child, where, definition + 1, 1))
         return Repeated(definition, leaves)
 
     def _only_child(self, element: dict[int, Any]) -> dict[int, Any]:
-        if element[_CHILDREN] != 1:
+        if element[CHILDREN] != 1:
             raise NotSimple("a list or map with more than one child")
         entry = self._next()
-        if entry[_REPETITION] != _REPEATED:
+        if entry[REPETITION] != REPEATED:
             raise NotSimple("a list or map that does not repeat")
         return entry
-
-
-def _element(thrift: Compact) -> dict[int, Any]:
-    element = thrift.struct(_ELEMENT)
-    children = element.get(_CHILDREN, 0)
-    if children < 0 or bool(children) == (_TYPE in element):
-        raise NotSimple("a schema element that is neither leaf nor group")
-    return element
-
-
-def _is_optional(element: dict[int, Any]) -> int:
-    repetition: int = element[_REPETITION]
-    if repetition not in (0, _OPTIONAL):
-        raise NotSimple("a repeated field without annotation")
-    return repetition
-
-
-def _annotation(element: dict[int, Any]) -> tuple[str, int]:
-    converted = element.get(_CONVERTED)
-    logical = element.get(_LOGICAL)
-    names = []
-    if converted is not None:
-        names.append(_CONVERTED_NAMES.get(converted, _OTHER))
-    if logical is not None:
-        names.append(_logical(logical))
-    if len(set(names)) > 1:
-        return _OTHER
-    return names[0] if names else _PLAIN
-
-
-def _logical(union: dict[int, Any]) -> tuple[str, int]:
-    if len(union) != 1:
-        return _OTHER
-    ((member, value),) = union.items()
-    if member == _LOGICAL_INTEGER:
-        return ("int", value[1]) if value[2] else _OTHER
-    return _LOGICAL_NAMES[member]

@@ -127,14 +127,16 @@ class Compact:
             shift += 7
             byte = data[pos]
             value |= (byte & 127) << shift
-        if shift > 63:
-            raise NotSimple("a metadata integer of more than 64 bits")
+            if shift > 63:
+                raise NotSimple("a metadata integer of more than 64 bits")
         self.pos = pos + 1
         return value
 
 
 def _skip(data: bytes, pos: int, kind: int, depth: int) -> int:
     """The position behind a value; ends past the end of `data` show at the next byte read."""
+    if depth > _DEEPEST:
+        raise NotSimple("metadata nested too deeply")
     if kind in (I16, I32, I64):
         while data[pos] > 127:
             pos += 1
@@ -143,7 +145,7 @@ def _skip(data: bytes, pos: int, kind: int, depth: int) -> int:
         size, pos = _length(data, pos)
         return pos + size
     if kind == STRUCT:
-        return _skip_struct(data, pos, depth + 1)
+        return _skip_struct(data, pos, depth)
     if kind in (LIST, SET):
         head = data[pos]
         pos += 1
@@ -166,8 +168,6 @@ def _skip(data: bytes, pos: int, kind: int, depth: int) -> int:
 
 
 def _skip_struct(data: bytes, pos: int, depth: int) -> int:
-    if depth > _DEEPEST:
-        raise NotSimple("metadata nested too deeply")
     while head := data[pos]:
         pos += 1
         if head < 16:
@@ -186,7 +186,7 @@ def _skip_struct(data: bytes, pos: int, depth: int) -> int:
                 size, pos = _length(data, pos - 1)
             pos += size
         elif kind > 2:
-            pos = _skip(data, pos, kind, depth)
+            pos = _skip(data, pos, kind, depth + 1)
     return pos + 1
 
 
@@ -196,6 +196,6 @@ def _length(data: bytes, pos: int) -> tuple[int, int]:
         value |= (byte & 127) << shift
         shift += 7
         pos += 1
-    if shift > 63:
-        raise NotSimple("a metadata integer of more than 64 bits")
+        if shift > 63:
+            raise NotSimple("a metadata integer of more than 64 bits")
     return value | byte << shift, pos + 1

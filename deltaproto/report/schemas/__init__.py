@@ -1,0 +1,18 @@
+"""The JSON Schemas (2020-12) of the JSON outputs, one file per command."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+
+def schema(command: str) -> dict[str, Any]:
+    """The schema of what `deltaproto COMMAND --format json` writes; a line of `jsonl` keeps it too.
+
+    Raises:
+        FileNotFoundError: when the command has no JSON output.
+    """
+    text = files(__package__).joinpath(f"{command}.schema.json").read_text(encoding="utf-8")
+    document: dict[str, Any] = json.loads(text)
+    return document

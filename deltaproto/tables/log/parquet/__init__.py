@@ -1,0 +1,105 @@
+"""A small Parquet reader for the rare rows of a checkpoint, without pyarrow.
+
+Definition levels stay run-length encoded, so a million rows without a protocol cost as little
+as one. All that is beyond this reader, and all that looks corrupt, is left to a real one.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import IO, Any
+
+from deltaproto.tables.log.parquet.assemble import column_values
+from deltaproto.tables.log.parquet.errors import NotSimple
+from deltaproto.tables.log.parquet.footer import Chunk, File, Footer, RowGroup
+from deltaproto.tables.log.parquet.pages import Cells
+from deltaproto.tables.log.parquet.schema import Leaf, Struct, leaves_of
+
+__all__ = ["NotSimple", "rows"]
+
+_ALWAYS_SET = {
+    "protocol": {"minReaderVersion", "minWriterVersion"},
+    "metaData": {"id", "schemaString"},
+    "domainMetadata": {"domain", "configuration"},
+}
+"""Fields without which there is no such action (PROTOCOL.md, "Actions")."""
+
+
+def rows(file: IO[bytes], columns: tuple[str, ...]) -> list[tuple[str, dict[str, Any]]]:
+    """Every value of the wanted top-level structs that is not null, with the name of its column.
+
+    They come by row group, then by column in the order of the file, then by row; values are
+    those of pyarrow's `to_pylist`, except that maps are dicts. Columns that the file does not
+    have are passed over. A row group is not read for a column when the statistics say that it
+    has no value in any leaf, unless structs of nothing but nulls are possible there.
+
+    Raises:
+        NotSimple: the file needs a real Parquet reader, for its features or its damage.
+
+    What `file` raises is passed on.
+    """
+    source = File(file)
+    footer = source.footer()
+    found: list[tuple[str, dict[str, Any]]] = []
+    try:
+        parsed = Footer(footer, columns, source.end)
+    except (LookupError, ValueError) as error:
+        raise NotSimple(f"a corrupt footer: {error}") from None
+    for group in parsed.groups:
+        wanted = {
+            name: column
+            for name, column in parsed.columns.items()
+            if not _may_skip(name, column, group, source)
+        }
+        numbers = {leaf.index for column in wanted.values() for leaf in leaves_of(column)}
+        data = _read(source, [chunk for chunk in group.chunks if chunk.leaf.index in numbers])
+        for name, column in wanted.items():
+            try:
+                values = _decode(column, group, data)
+            except (LookupError, ValueError, struct.error) as error:
+                raise NotSimple(f"a corrupt column: {error}") from None
+            found += [(name, value) for value in values]
+    return found
+
+
+def _may_skip(name: str, column: Struct, group: RowGroup, source: File) -> bool:
+    """True when reading costs, and statistics say that the column is null in the whole group.
+
+    What was read anyway is decoded too, so that damage to it shows.
+    """
+    chunks = {chunk.leaf.index: chunk for chunk in group.chunks}
+    for leaf in leaves_of(column):
+        chunk = chunks[leaf.index]
+        if source.has_read(chunk.start) or not chunk.nulls == chunk.values == group.rows:
+            return False
+    return any(
+        isinstance(field, Leaf)
+        and (field.definition == column.definition or key in _ALWAYS_SET.get(name, ()))
+        for key, field in column.fields.items()
+    )
+
+
+def _read(source: File, chunks: list[Chunk]) -> dict[int, bytes]:
+    """The bytes of each chunk by the index of its leaf; neighbours are read at once."""
+    data: dict[int, bytes] = {}
+    ordered = sorted(chunks, key=lambda chunk: chunk.start)
+    while ordered:
+        count = 1
+        while count < len(ordered) and ordered[count].start == ordered[count - 1].end:
+            count += 1
+        start = ordered[0].start
+        block = source.read(start, ordered[count - 1].end)
+        for chunk in ordered[:count]:
+            data[chunk.leaf.index] = block[chunk.start - start : chunk.end - start]
+        ordered = ordered[count:]
+    return data
+
+
+def _decode(column: Struct, group: RowGroup, data: dict[int, bytes]) -> list[dict[str, Any]]:
+    numbers = {leaf.index for leaf in leaves_of(column)}
+    cells = {
+        chunk.leaf.index: Cells(data[chunk.leaf.index], chunk, column.definition)
+        for chunk in group.chunks
+        if chunk.leaf.index in numbers
+    }
+    return column_values(column, cells, group.rows)

@@ -1,0 +1,203 @@
+"""The pages of one column chunk, decoded only where the top-level struct is not null.
+
+Source: https://parquet.apache.org/docs/file-format/data-pages/
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltaproto.tables.log.parquet.codecs import UNCOMPRESSED, decompress
+from deltaproto.tables.log.parquet.errors import NotSimple
+from deltaproto.tables.log.parquet.footer import Chunk
+from deltaproto.tables.log.parquet.levels import Runs, merged, runs
+from deltaproto.tables.log.parquet.schema import BOOLEAN
+from deltaproto.tables.log.parquet.thrift import BOOL, I32, Compact, Wanted
+from deltaproto.tables.log.parquet.values import booleans, indexed, plain
+
+_V1, _DICTIONARY, _V2 = 0, 2, 3
+_PLAIN, _PLAIN_DICTIONARY, _RLE, _RLE_DICTIONARY = 0, 2, 3, 8
+_HEADER: Wanted = {
+    1: I32,
+    2: I32,
+    3: I32,
+    5: {1: I32, 2: I32, 3: I32, 4: I32},
+    7: {1: I32, 2: I32},
+    8: {1: I32, 2: I32, 3: I32, 4: I32, 5: I32, 6: I32, 7: BOOL},
+}
+_LARGEST_PAGE = 64 * 1024 * 1024
+_MOST_ENTRIES = 1 << 17
+
+Entry = tuple[int, Any]
+"""Definition level and value; None where the level says that there is no value."""
+
+
+class Cells:
+    """What one leaf says about the rows of a row group whose top-level struct is not null.
+
+    `rows` are their numbers, `entries` have the repetitions of each, always at least one.
+    """
+
+    def __init__(self, data: bytes, chunk: Chunk, struct: int) -> None:
+        """Decodes `data`, the bytes of `chunk`; `struct` is the definition level of the struct.
+
+        Raises:
+            NotSimple: something is corrupt, not supported, or not rare.
+            IndexError, KeyError, UnicodeDecodeError: something is corrupt.
+        """
+        self.rows: list[int] = []
+        self.entries: list[list[Entry]] = []
+        self.count = 0
+        """rows in all, null or not"""
+        self._data = data
+        self._leaf = chunk.leaf
+        self._codec = chunk.codec
+        self._struct = struct
+        self._dictionary_page: tuple[bytes, int, int] | None = None
+        self._dictionary: list[Any] | None = None
+        self._entries = 0
+        self._read_pages(chunk.values)
+
+    def _read_pages(self, values: int) -> None:
+        data, pos, first = self._data, 0, True
+        while pos < len(data):
+            start = pos
+            thrift = Compact(data, pos)
+            header = thrift.struct(_HEADER)
+            pos = thrift.pos + header[3]
+            if not 0 <= header[3] <= len(data) - thrift.pos or not 0 <= header[2] <= _LARGEST_PAGE:
+                raise NotSimple("a page beyond the end, or too large")
+            page = data[thrift.pos : pos]
+            if header[1] == _DICTIONARY and first:
+                self._set_dictionary(header, page)
+                first = False
+                continue
+            first = False
+            rows, entries = self.count, self._entries
+            count = self._data_page(header, page)
+            values -= count
+            rows = self.count - rows
+            if self._entries == entries:
+                # The same bytes again say again that everything is null.
+                same = data[start:pos]
+                while values >= count > 0 and data.startswith(same, pos):
+                    pos += len(same)
+                    values -= count
+                    self.count += rows
+            if values < 0:
+                raise NotSimple("more values than announced")
+        if values:
+            raise NotSimple("fewer values than announced")
+
+    def _set_dictionary(self, header: dict[int, Any], page: bytes) -> None:
+        count, encoding = header[7][1], header[7][2]
+        if encoding not in (_PLAIN, _PLAIN_DICTIONARY) or not 0 <= count <= _MOST_ENTRIES:
+            raise NotSimple("a dictionary that is not plain, or too large")
+        self._dictionary_page = (page, header[2], count)
+
+    def _data_page(self, header: dict[int, Any], page: bytes) -> int:
+        """Takes one data page and returns its number of values, nulls included."""
+        leaf, size = self._leaf, header[2]
+        if header[1] == _V1:
+            found = header[5]
+            count, encoding = found[1], found[2]
+            self._check_count(count)
+            page = decompress(self._codec, page, size)
+            pos = 0
+            levels = []
+            for most, coding in ((leaf.repetition, found[4]), (leaf.definition, found[3])):
+                if most and coding != _RLE:
+                    raise NotSimple("levels of an encoding that is not supported")
+                start = pos + 4 if most else pos
+                end = start + int.from_bytes(page[pos:start], "little")
+                levels.append(_levels(page, start, end, most, count))
+                pos = end
+            self._take(levels[0], levels[1], encoding, page, pos)
+        elif header[1] == _V2:
+            found = header[8]
+            count, encoding = found[1], found[4]
+            self._check_count(count)
+            middle = found[6]
+            pos = middle + found[5]
+            if found[5] < 0 or not 0 <= middle <= pos <= min(len(page), size):
+                raise NotSimple("levels beyond the end")
+            repetitions = _levels(page, 0, middle, leaf.repetition, count)
+            definitions = _levels(page, middle, pos, leaf.definition, count)
+            nulls = sum(n for n, level in definitions if level < leaf.definition)
+            rows = sum(n for n, level in repetitions if level == 0)
+            if nulls != found[2] or rows != found[3] or (count and repetitions[0][1]):
+                raise NotSimple("another number of nulls or rows than announced")
+            body = page[pos:]
+            if nulls < count or self._codec == UNCOMPRESSED:
+                codec = self._codec if found.get(7, True) else UNCOMPRESSED
+                body = decompress(codec, body, size - pos)
+            self._take(repetitions, definitions, encoding, body, 0)
+        else:
+            raise NotSimple("a page of unexpected type")
+        return int(count)
+
+    def _check_count(self, count: int) -> None:
+        if count < 0:
+            raise NotSimple("a page with a negative number of values")
+
+    def _take(
+        self, repetitions: Runs, definitions: Runs, encoding: int, body: bytes, pos: int
+    ) -> None:
+        most, struct = self._leaf.definition, self._struct
+        wanted = present = 0
+        for count, level in definitions:
+            if level >= struct:
+                wanted += count
+                if level == most:
+                    present += count
+        self._entries += wanted
+        if self._entries > _MOST_ENTRIES:
+            raise NotSimple("values that are not rare")
+        values = iter(self._values(encoding, body, pos, present) if present else ())
+        row = self.count
+        rows, entries = self.rows, self.entries
+        for count, repetition, level in merged(repetitions, definitions):
+            if level < struct:
+                if repetition:
+                    raise NotSimple("a null that repeats")
+                row += count
+                continue
+            for _ in range(count):
+                entry = (level, next(values) if level == most else None)
+                if repetition == 0:
+                    rows.append(row)
+                    entries.append([entry])
+                    row += 1
+                elif rows and rows[-1] == row - 1:
+                    entries[-1].append(entry)
+                else:
+                    raise NotSimple("a null that repeats")
+        self.count = row
+
+    def _values(self, encoding: int, body: bytes, pos: int, count: int) -> list[Any]:
+        if encoding in (_PLAIN_DICTIONARY, _RLE_DICTIONARY):
+            if self._dictionary is None:
+                self._dictionary = self._read_dictionary()
+            return indexed(body, pos, self._dictionary, count)
+        if encoding == _PLAIN:
+            return plain(body, pos, self._leaf, count)
+        if encoding == _RLE and self._leaf.type == BOOLEAN:
+            return booleans(body, pos, count)
+        raise NotSimple("an encoding that is not supported")
+
+    def _read_dictionary(self) -> list[Any]:
+        if self._dictionary_page is None or self._leaf.type == BOOLEAN:
+            raise NotSimple("indices without a dictionary")
+        page, size, count = self._dictionary_page
+        return plain(decompress(self._codec, page, size), 0, self._leaf, count)
+
+
+def _levels(data: bytes, start: int, end: int, most: int, count: int) -> Runs:
+    if not most:
+        if start != end:
+            raise NotSimple("levels that should not be there")
+        return [(count, 0)]
+    found = runs(data, start, end, most.bit_length(), count)
+    if end > len(data) or any(level > most for _, level in found):
+        raise NotSimple("a level out of range")
+    return found

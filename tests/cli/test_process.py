@@ -1,0 +1,296 @@
+"""The command line as a process: start-up, terminals, pipes, encodings."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from deltaproto import __version__
+from tests.conftest import Ran
+from tests.support.logs import Log, metadata, protocol
+
+Process = Callable[..., "subprocess.CompletedProcess[str]"]
+Cli = Callable[..., Ran]
+ESCAPE = "\x1b"
+BOTH = Path("/bin/bash").exists()
+
+
+def environment(**changed: str) -> dict[str, str]:
+    """This process's environment without what changes the look of output."""
+    hushed = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TERM", "PYTHONIOENCODING")
+    kept = {key: value for key, value in os.environ.items() if key not in hushed}
+    return kept | {"TERM": "xterm-256color"} | changed
+
+
+def on_a_terminal(*words: str, **changed: str) -> str:
+    """What `deltaproto` writes to a terminal."""
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "deltaproto", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        stderr=subprocess.PIPE,
+        env=environment(**changed),
+    ) as running:
+        os.close(follower)
+        chunks = []
+        try:
+            while chunk := os.read(leader, 65536):
+                chunks.append(chunk)
+        except OSError:
+            # Linux ends the reading of a terminal that nobody writes to any more with EIO.
+            pass
+        assert running.stderr is not None
+        assert running.stderr.read() == b""
+    os.close(leader)
+    return b"".join(chunks).decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def hostile(log: Log) -> str:
+    """A table whose log holds commands for terminals."""
+    name = f"{ESCAPE}[31mred\x07\x9b2J"
+    log.commit(
+        0,
+        protocol(3, 7, [name], [name, "appendOnly"]),
+        metadata({"delta.isolationLevel": f"{ESCAPE}]0;title"}, partition_columns=[f"a{ESCAPE}c"]),
+    )
+    return log.table
+
+
+@pytest.fixture
+def ordinary(log: Log) -> str:
+    vectors = "deletionVectors"
+    log.commit(
+        0,
+        protocol(3, 7, [vectors], [vectors, "appendOnly", "invariants", "checkpointProtection"]),
+        metadata({"delta.enableDeletionVectors": "true"}),
+    )
+    return log.table
+
+
+class TestStart:
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["--version"],
+            ["--help"],
+            ["inspect", "--help"],
+            ["features"],
+            ["features", "clustering", "--format", "json"],
+            ["explain"],
+            ["explain", "DP105", "--format", "markdown"],
+            ["features", "nosuch"],
+        ],
+        ids=" ".join,
+    )
+    def test_imports_no_engine(self, words: list[str]) -> None:
+        code = (
+            "import sys; from deltaproto.cli import main; main(sys.argv[1:]); "
+            "loaded = {name.partition('.')[0] for name in sys.modules}; "
+            "heavy = {'pyspark', 'deltalake', 'pyarrow', 'obstore', 'delta', 'pandas'}; "
+            "sys.exit(f'imported {loaded & heavy}' if loaded & heavy else 77)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 77, done.stderr
+
+    def test_version(self, process: Process) -> None:
+        done = process("--version")
+        assert (done.returncode, done.stdout) == (0, f"deltaproto {__version__}\n")
+
+    @pytest.mark.parametrize("flag", ["--help", "-h"])
+    def test_help_names_the_commands_and_the_exit_codes(self, process: Process, flag: str) -> None:
+        done = process(flag)
+        assert (done.returncode, done.stderr) == (0, "")
+        for word in ("inspect", "features", "explain", "Exit codes: 0 done; 1 findings"):
+            assert word in done.stdout
+
+    def test_without_words_comes_the_help(self, process: Process) -> None:
+        done = process()
+        assert done.returncode == 2
+        assert "Usage: deltaproto" in done.stdout + done.stderr
+
+    def test_the_exit_code_of_a_process(self, process: Process, ordinary: str) -> None:
+        assert process("inspect", ordinary).returncode == 0
+        assert process("inspect", ordinary + "-missing").returncode == 3
+        done = process("explain", "DP999")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("error: no rule is called DP999\nhint: ")
+
+
+class TestColour:
+    WORDS = (["features"], ["features", "clustering"], ["explain"], ["explain", "DP105"])
+
+    @pytest.mark.parametrize("words", WORDS, ids=" ".join)
+    def test_on_terminals_alone(self, process: Process, words: list[str]) -> None:
+        shown = on_a_terminal(*words)
+        assert ESCAPE in shown
+        plain = process(*words, env=environment()).stdout
+        assert ESCAPE not in plain
+        # The same text, in colour or not.
+        bare = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+        assert [text.rstrip() for text in bare.split()] == plain.split()
+
+    @pytest.mark.parametrize("words", WORDS, ids=" ".join)
+    def test_not_when_it_is_refused(self, words: list[str]) -> None:
+        assert ESCAPE not in on_a_terminal(*words, NO_COLOR="1")
+        assert ESCAPE not in on_a_terminal(*words, "--no-color")
+        assert ESCAPE not in on_a_terminal(*words, DELTAPROTO_NO_COLOR="1")
+
+    def test_an_empty_no_color_refuses_nothing(self) -> None:
+        # https://no-color.org: "when present and not an empty string".
+        assert ESCAPE in on_a_terminal("explain", NO_COLOR="")
+
+    def test_a_log_cannot_command_the_terminal(self, hostile: str) -> None:
+        assert ESCAPE not in on_a_terminal("inspect", hostile, NO_COLOR="1")
+        coloured = on_a_terminal("inspect", hostile)
+        assert r"\x1b[31mred" in coloured
+        # What is left is rich's own colour and nothing else.
+        assert not re.search(
+            r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", re.sub(r"\x1b\[[\d;]*m", "", coloured)
+        )
+
+    @pytest.mark.parametrize("format_", ["text", "markdown", "json", "jsonl"])
+    def test_nor_a_pipe(self, cli: Cli, hostile: str, format_: str) -> None:
+        ran = cli("inspect", hostile, "--format", format_)
+        assert ran.code == 1
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", ran.out)
+
+
+class TestWidth:
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["features"],
+            *(["features", n] for n in ("columnMapping", "icebergCompatV2")),
+            ["explain"],
+        ],
+        ids=" ".join,
+    )
+    def test_a_pipe_is_80_columns_wide_without_trailing_blanks(
+        self, process: Process, words: list[str]
+    ) -> None:
+        for text in process(*words, env=environment()).stdout.splitlines():
+            assert len(text) <= 80, text
+            assert text == text.rstrip()
+
+    def test_an_inspection_too(self, cli: Cli, ordinary: str, tmp_path: Path) -> None:
+        real = tmp_path / "real"
+        write_deltalake(real, pa.table({"id": [1], "day": [1]}), partition_by=["day"])
+        out = cli("inspect", ordinary, str(real)).out
+        for text in out.splitlines():
+            assert text == text.rstrip()
+            # Paths are one word each, and findings one line each: both stay whole.
+            whole = str(tmp_path) in text or re.match(r"  (info|warning|error) DP|    hint:", text)
+            assert whole or len(text) <= 80, text
+
+    def test_columns_sets_another_width(self, process: Process) -> None:
+        narrow = process("features", env=environment(COLUMNS="80")).stdout
+        wide = process("features", env=environment(COLUMNS="200")).stdout
+        assert narrow == process("features", env=environment()).stdout
+        assert len(wide.splitlines()) < len(narrow.splitlines())
+        assert re.search(r"^deletionVectors +reader-writer +3,7 ", wide, re.MULTILINE)
+
+    @pytest.mark.parametrize("columns", ["", "0", "-5", "wide"])
+    def test_columns_that_are_no_width_count_for_nothing(
+        self, process: Process, columns: str
+    ) -> None:
+        done = process("features", env=environment(COLUMNS=columns))
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == process("features", env=environment()).stdout
+
+
+class TestStreams:
+    @pytest.mark.skipif(not BOTH, reason="needs bash")
+    @pytest.mark.parametrize(
+        "words", ["features", "features --format json", "explain", "--help", "inspect --help"]
+    )
+    def test_a_reader_that_goes_away_is_no_failure(self, words: str) -> None:
+        line = f"'{sys.executable}' -m deltaproto {words} | head -1; echo ${{PIPESTATUS[0]}} >&2"
+        done = subprocess.run(
+            ["bash", "-c", line], capture_output=True, text=True, check=False, env=environment()
+        )
+        assert done.stderr == "0\n"
+        assert len(done.stdout.splitlines()) == 1
+
+    @pytest.mark.skipif(not BOTH, reason="needs bash")
+    def test_not_even_in_the_middle_of_a_long_list(self, ordinary: str) -> None:
+        # More output than a pipe holds, and nobody to read it.
+        line = (
+            f"yes '{ordinary}' | head -200 | '{sys.executable}' -m deltaproto inspect - "
+            "--format jsonl | true; echo ${PIPESTATUS[2]} >&2"
+        )
+        done = subprocess.run(
+            ["bash", "-c", line], capture_output=True, text=True, check=False, env=environment()
+        )
+        assert (done.stdout, done.stderr) == ("", "0\n")
+
+    @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+    @pytest.mark.parametrize(
+        "words", [["features"], ["features", "clustering"], ["explain", "DP105"]], ids=" ".join
+    )
+    def test_any_encoding_can_show_it(
+        self, process: Process, words: list[str], encoding: str
+    ) -> None:
+        done = process(*words, env=environment(PYTHONIOENCODING=encoding), encoding=encoding)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert r"\u2500" not in done.stdout
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+    def test_a_full_disk_behind_standard_output(self, process: Process) -> None:
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "deltaproto", "features"],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        assert done.returncode == 2
+        assert "cannot write standard output: No space left on device" in done.stderr
+        assert "Traceback" not in done.stderr
+
+    @pytest.mark.skipif(not BOTH, reason="needs bash")
+    def test_a_closed_standard_output(self, ordinary: str, tmp_path: Path) -> None:
+        file = tmp_path / "out"
+        start = f"'{sys.executable}' -m deltaproto"
+        lines: dict[str, Any] = {
+            f"{start} explain >&-": (2, "error: cannot write: standard output is closed"),
+            f"{start} inspect '{ordinary}' -o '{file}' >&-": (0, ""),
+        }
+        for line, (code, said) in lines.items():
+            done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+            assert done.returncode == code
+            assert done.stderr.startswith(said)
+        assert ordinary in file.read_text()
+
+    def test_a_dash_with_a_terminal_behind_it_does_not_wait(self) -> None:
+        leader, follower = pty.openpty()
+        done = subprocess.run(
+            [sys.executable, "-m", "deltaproto", "inspect", "-"],
+            stdin=follower,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+        os.close(leader)
+        os.close(follower)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "standard input" in done.stderr

@@ -1,0 +1,419 @@
+"""Logs by hand, and exactly what the rules find in each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
+
+Action = dict[str, Any]
+Found = tuple[str, str | None]
+
+
+class Case(NamedTuple):
+    """A table, and every (rule, feature) that is found on it: no more, no less."""
+
+    name: str
+    build: Callable[[Log], object]
+    expected: frozenset[Found]
+
+
+def case(name: str, *actions: Action, finds: set[Found] | None = None) -> Case:
+    """A table with one commit."""
+    return commits(name, list(actions), finds=finds)
+
+
+def commits(name: str, *actions: list[Action], finds: set[Found] | None = None) -> Case:
+    """A table with several commits."""
+
+    def build(log: Log) -> None:
+        for version, each in enumerate(actions):
+            log.commit(version, *each)
+
+    return Case(name, build, frozenset(finds or ()))
+
+
+def listed(*names: str, readers: tuple[str, ...] = ()) -> Action:
+    """A table-features protocol; `readers` are listed for both."""
+    return protocol(3 if readers else 1, 7, list(readers) if readers else None, [*readers, *names])
+
+
+def schema(type_: Any = "long", *, nullable: bool = True, **of_column: Any) -> Action:
+    """Metadata whose one column has this type and this column metadata."""
+    return metadata(schema=schema_string(column("c", type_, nullable=nullable, **of_column)))
+
+
+def mapped(configuration: dict[str, Any] | None = None) -> Action:
+    """Metadata of a table that uses column mapping."""
+    ids = {"delta__columnMapping__id": 1, "delta__columnMapping__physicalName": "p"}
+    on = {"delta.columnMapping.mode": "name", **(configuration or {})}
+    return metadata(on, schema=schema_string(column("c", **ids)))
+
+
+def domain(name: str, configuration: Any) -> Action:
+    """A domainMetadata action."""
+    text = json.dumps(configuration)
+    return {"domainMetadata": {"domain": name, "configuration": text, "removed": False}}
+
+
+def without_schema() -> Action:
+    action = metadata()
+    del action["metaData"]["schemaString"]
+    return action
+
+
+def broken_checkpoint(content: bytes) -> Callable[[Log], object]:
+    def build(log: Log) -> None:
+        log.commit(0, protocol(1, 2), metadata()).commit(1, add()).commit(2, add("p2"))
+        log.raw(1, content, ".checkpoint.parquet")
+
+    return build
+
+
+def checkpointed(log: Log) -> None:
+    log.commit(0, protocol(1, 2), metadata()).commit(1, add()).commit(2, add("p2"))
+    log.checkpoint(1, protocol(1, 2), metadata(), add())
+
+
+def only_a_checkpoint(log: Log) -> None:
+    log.checkpoint(3, protocol(1, 2), metadata())
+
+
+def checksum(**fields: Any) -> Callable[[Log], object]:
+    """A commit of transaction `a` in (1,2) with a checksum that has these fields."""
+
+    def build(log: Log) -> None:
+        log.commit(0, commit_info("CREATE TABLE", txnId="a"), protocol(1, 2), metadata())
+        log.checksum(0, fields.pop("of", protocol(1, 2)), metadata(), **{"txnId": "a", **fields})
+
+    return build
+
+
+VECTORS = "deletionVectors"
+VECTORS_ON = {"delta.enableDeletionVectors": "true"}
+DELTA_RS = {"engineInfo": "delta-rs:py-1.6.6"}
+ICEBERG = ("columnMapping", "icebergCompatV2")
+ICEBERG_ON = {"delta.enableIcebergCompatV2": "true"}
+ORDINARY = ("appendOnly", "invariants")
+CLUSTERED = domain("delta.clustering", {"clusteringColumns": [["c"]]})
+
+
+def set_properties(**properties: str) -> Action:
+    """The commitInfo of SET TBLPROPERTIES; in keys `__` stands for a dot."""
+    named = {key.replace("__", "."): value for key, value in properties.items()}
+    return commit_info(
+        "SET TBLPROPERTIES", operationParameters={"properties": json.dumps(named)}, **DELTA_RS
+    )
+
+
+CASES: tuple[Case, ...] = (
+    # DP101 invalid-protocol
+    case("reader-version-0", protocol(0, 2), metadata(), finds={("DP101", None)}),
+    case("writer-version-0", protocol(1, 0), metadata(), finds={("DP101", None)}),
+    case("reader-3-with-writer-2", protocol(3, 2), metadata(), finds={("DP101", None)}),
+    case("lists-missing", protocol(3, 7), metadata(), finds={("DP101", None)}),
+    case(
+        "list-on-a-legacy-pair",
+        protocol(1, 2, None, ["appendOnly"]),
+        metadata(),
+        finds={("DP101", None)},
+    ),
+    case(
+        "readers-are-not-told",
+        protocol(1, 7, None, [VECTORS]),
+        metadata(),
+        finds={("DP101", VECTORS)},
+    ),
+    case(
+        "readers-are-not-told-at-version-3",
+        protocol(3, 7, [], [VECTORS]),
+        metadata(),
+        finds={("DP101", VECTORS)},
+    ),
+    case("reader-2-tells-of-column-mapping", protocol(2, 7, None, ["columnMapping"]), mapped()),
+    case("plain", protocol(1, 2), metadata()),
+    case("lowest-of-all", protocol(1, 1), metadata()),
+    # DP102 reader-feature-unlisted
+    case(
+        "reader-feature-not-for-writers",
+        protocol(3, 7, [VECTORS], []),
+        metadata(),
+        finds={("DP102", VECTORS)},
+    ),
+    case("reader-feature-in-both-lists", listed(readers=(VECTORS,)), metadata()),
+    # DP103 feature-missing
+    case(
+        "property-without-feature",
+        protocol(1, 2),
+        metadata(VECTORS_ON),
+        finds={("DP103", VECTORS)},
+    ),
+    case("property-that-is-off", protocol(1, 2), metadata({"delta.enableDeletionVectors": "no"})),
+    case("property-key-in-another-case", protocol(1, 1), metadata({"delta.appendonly": "TRUE"})),
+    case(
+        "column-type-without-feature",
+        protocol(1, 2),
+        schema("timestamp_ntz"),
+        finds={("DP103", "timestampNtz")},
+    ),
+    case(
+        "column-type-deep-inside",
+        protocol(1, 2),
+        schema({"type": "array", "elementType": "variant", "containsNull": True}),
+        finds={("DP103", "variantType")},
+    ),
+    case(
+        "not-null-without-invariants",
+        protocol(1, 1),
+        schema(nullable=False),
+        finds={("DP103", "invariants")},
+    ),
+    case("not-null-with-invariants", protocol(1, 2), schema(nullable=False)),
+    case(
+        "generated-column-without-feature",
+        protocol(1, 3),
+        schema(delta__generationExpression="1"),
+        finds={("DP103", "generatedColumns")},
+    ),
+    case(
+        "generated-column-with-version-4", protocol(1, 4), schema(delta__generationExpression="1")
+    ),
+    case(
+        "constraint-without-feature",
+        protocol(1, 2),
+        metadata({"delta.constraints.positive": "id > 0"}),
+        finds={("DP103", "checkConstraints")},
+    ),
+    case(
+        "constraint-with-version-3",
+        protocol(1, 3),
+        metadata({"delta.constraints.positive": "id > 0"}),
+    ),
+    case(
+        "widened-without-feature",
+        protocol(1, 2),
+        schema(delta__typeChanges=[{"fromType": "integer", "toType": "long"}]),
+        finds={("DP103", "typeWidening")},
+    ),
+    case(
+        "clustered-without-feature",
+        listed("domainMetadata", *ORDINARY),
+        metadata(),
+        CLUSTERED,
+        finds={("DP103", "clustering")},
+    ),
+    case("clustered", listed("domainMetadata", "clustering", *ORDINARY), metadata(), CLUSTERED),
+    # DP104 requirement-missing
+    case(
+        "requirement-not-supported",
+        listed("rowTracking"),
+        metadata({"delta.enableRowTracking": "true"}),
+        finds={("DP104", "rowTracking")},
+    ),
+    case(
+        "requirement-met",
+        listed("rowTracking", "domainMetadata"),
+        metadata({"delta.enableRowTracking": "true"}),
+    ),
+    case(
+        "requirement-not-enabled",
+        protocol(2, 7, None, list(ICEBERG)),
+        metadata(ICEBERG_ON),
+        finds={("DP104", "icebergCompatV2")},
+    ),
+    case("requirement-enabled", protocol(2, 7, None, list(ICEBERG)), mapped(ICEBERG_ON)),
+    case(
+        "excluded-feature-enabled",
+        listed("icebergCompatV2", readers=("columnMapping", VECTORS)),
+        mapped({**ICEBERG_ON, **VECTORS_ON}),
+        finds={("DP104", "icebergCompatV2")},
+    ),
+    case(
+        "excluded-feature-supported-but-off",
+        listed("icebergCompatV2", readers=("columnMapping", VECTORS)),
+        mapped(ICEBERG_ON),
+    ),
+    # DP105 implied-features-lost
+    commits(
+        "upgrade-by-delta-rs-loses-what-the-pair-implied",
+        [protocol(1, 2), metadata()],
+        [listed(readers=(VECTORS,)), commit_info("ADD FEATURE", **DELTA_RS)],
+        finds={("DP105", None)},
+    ),
+    commits(
+        "upgrade-lists-what-the-pair-implied",
+        [protocol(1, 2), metadata()],
+        [listed(*ORDINARY, readers=(VECTORS,)), commit_info("ADD FEATURE", **DELTA_RS)],
+    ),
+    commits(
+        "lost-and-added-again",
+        [protocol(1, 2), metadata()],
+        [listed(readers=(VECTORS,)), commit_info("ADD FEATURE", **DELTA_RS)],
+        [listed(*ORDINARY, readers=(VECTORS,)), commit_info("ADD FEATURE", **DELTA_RS)],
+    ),
+    commits(
+        "dropping-is-not-losing",
+        [protocol(1, 2), metadata()],
+        [listed("invariants"), commit_info("DROP FEATURE")],
+    ),
+    # DP106 unrequested-feature
+    commits(
+        "a-property-brings-a-feature-along",
+        [protocol(1, 2), metadata()],
+        [
+            listed(*ORDINARY, readers=(VECTORS, "variantType")),
+            metadata(VECTORS_ON),
+            set_properties(delta__enableDeletionVectors="true"),
+        ],
+        finds={("DP106", "variantType")},
+    ),
+    commits(
+        "a-property-asks-for-the-feature",
+        [protocol(1, 2), metadata()],
+        [
+            listed(*ORDINARY, readers=(VECTORS, "variantType")),
+            metadata(VECTORS_ON),
+            set_properties(
+                delta__enableDeletionVectors="true", delta__feature__variantType="supported"
+            ),
+        ],
+        finds={("DP110", "variantType")},
+    ),
+    commits(
+        "a-feature-comes-with-the-one-that-requires-it",
+        [protocol(1, 2), metadata()],
+        [
+            listed(*ORDINARY, "rowTracking", "domainMetadata"),
+            metadata({"delta.enableRowTracking": "true"}),
+            set_properties(delta__enableRowTracking="true"),
+        ],
+    ),
+    commits(
+        "unused-from-the-start-is-nobody's-surprise",
+        [listed(*ORDINARY, readers=("variantType",)), metadata(), commit_info("CREATE TABLE")],
+        [set_properties(a="b"), metadata({"a": "b"})],
+        finds={("DP110", "variantType")},
+    ),
+    # DP107 not-lowest-protocol
+    case("lists-of-a-legacy-pair", listed(*ORDINARY), metadata(), finds={("DP107", None)}),
+    case("empty-lists", protocol(3, 7, [], []), metadata(), finds={("DP107", None)}),
+    case(
+        "reader-3-for-a-writer-feature",
+        protocol(3, 7, [], ["inCommitTimestamp"]),
+        metadata({"delta.enableInCommitTimestamps": "true"}),
+        finds={("DP107", None)},
+    ),
+    case("half-of-a-legacy-pair", listed("appendOnly"), metadata()),
+    # DP108 preview-feature
+    case(
+        "preview-name",
+        listed(readers=("typeWidening-preview",)),
+        metadata({"delta.enableTypeWidening": "true"}),
+        finds={("DP108", "typeWidening-preview")},
+    ),
+    case(
+        "retired-name",
+        listed("inCommitTimestamp-preview"),
+        metadata({"delta.enableInCommitTimestamps-preview": "true"}),
+        finds={("DP108", "inCommitTimestamp-preview")},
+    ),
+    case(
+        "final-name",
+        listed(readers=("typeWidening",)),
+        metadata({"delta.enableTypeWidening": "true"}),
+    ),
+    # DP109 unknown-feature
+    case(
+        "wrong-case",
+        listed(readers=("deletionvectors",)),
+        metadata(),
+        finds={("DP109", "deletionvectors")},
+    ),
+    case("unheard-of", listed("quantumRows"), metadata(), finds={("DP109", "quantumRows")}),
+    # DP110 unused-feature
+    case(
+        "listed-and-unused",
+        listed(readers=("timestampNtz",)),
+        metadata(),
+        finds={("DP110", "timestampNtz")},
+    ),
+    case("listed-and-used", listed(readers=("timestampNtz",)), schema("timestamp_ntz")),
+    case("implied-and-unused", protocol(1, 3), metadata()),
+    case("listed-and-not-looked-for", listed(readers=(VECTORS,)), metadata(VECTORS_ON)),
+    # DP111 odd-legacy-pair
+    case("writer-5-without-reader-2", protocol(1, 5), metadata(), finds={("DP111", None)}),
+    case("reader-2-without-writer-5", protocol(2, 3), metadata(), finds={("DP111", None)}),
+    case("reader-2-with-writer-1", protocol(2, 1), metadata(), finds={("DP111", None)}),
+    case("even-legacy-pair", protocol(2, 5), metadata()),
+    case("writer-6-without-column-mapping", protocol(1, 6), metadata()),
+    # DP112 catalog-managed
+    case(
+        "managed-by-a-catalog",
+        listed("inCommitTimestamp", readers=("catalogManaged", "vacuumProtocolCheck")),
+        metadata({"delta.enableInCommitTimestamps": "true"}),
+        finds={("DP112", "catalogManaged")},
+    ),
+    case(
+        "what-a-catalog-requires-alone",
+        listed("inCommitTimestamp", readers=("vacuumProtocolCheck",)),
+        metadata({"delta.enableInCommitTimestamps": "true"}),
+    ),
+    # DP113 invalid-isolation-level
+    case(
+        "isolation-of-a-snapshot",
+        protocol(1, 2),
+        metadata({"delta.isolationLevel": "SnapshotIsolation"}),
+        finds={("DP113", None)},
+    ),
+    case(
+        "isolation-empty",
+        protocol(1, 2),
+        metadata({"delta.isolationLevel": ""}),
+        finds={("DP113", None)},
+    ),
+    case(
+        "isolation-serializable", protocol(1, 2), metadata({"delta.isolationLevel": "serializable"})
+    ),
+    case(
+        "isolation-write-serializable",
+        protocol(1, 2),
+        metadata({"delta.isolationLevel": "WriteSerializable"}),
+    ),
+    # DP114 checkpoint-protection-left
+    case(
+        "checkpoint-protection",
+        listed("checkpointProtection"),
+        metadata({"delta.requireCheckpointProtectionBeforeVersion": "7"}),
+        finds={("DP114", "checkpointProtection")},
+    ),
+    case(
+        "only-the-property-of-checkpoint-protection",
+        protocol(1, 2),
+        metadata({"delta.requireCheckpointProtectionBeforeVersion": "7"}),
+    ),
+    # DP115 schema-missing
+    case("no-schema", protocol(1, 2), without_schema(), finds={("DP115", None)}),
+    case("schema-is-no-struct", protocol(1, 2), metadata(schema="[]"), finds={("DP115", None)}),
+    case(
+        "schema-without-columns", protocol(1, 2), metadata(schema='{"type":"struct","fields":[]}')
+    ),
+    # DP130 checkpoint-unreadable
+    Case("checkpoint-garbled", broken_checkpoint(b"PAR1garbage"), frozenset({("DP130", None)})),
+    Case("checkpoint-of-0-bytes", broken_checkpoint(b""), frozenset({("DP130", None)})),
+    Case("checkpoint-good", checkpointed, frozenset()),
+    # DP131 checksum-contradicts-log
+    Case("checksum-of-another-commit", checksum(txnId="b"), frozenset({("DP131", None)})),
+    Case(
+        "checksum-of-another-protocol",
+        checksum(of=protocol(2, 5)),
+        frozenset({("DP131", None)}),
+    ),
+    Case("checksum-good", checksum(), frozenset()),
+    # DP132 several-protocols
+    case("two-protocols", protocol(1, 3), protocol(1, 2), metadata(), finds={("DP132", None)}),
+    case("one-protocol-twice", protocol(1, 2), protocol(1, 2), metadata()),
+    # DP133 no-commit-files
+    Case("checkpoint-alone", only_a_checkpoint, frozenset({("DP133", None)})),
+)

@@ -1,0 +1,209 @@
+"""The arithmetic's laws, and the values that a person would check by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.violations import Breach, InvalidProtocol
+from tests.protocol.strategies import NAMES, UNKNOWN, lowest_protocols, protocols
+
+
+@given(protocols())
+def test_normalising_twice_is_normalising_once(protocol: Protocol) -> None:
+    assert protocol.normalized().normalized() == protocol.normalized()
+    assert protocol.lowest().lowest() == protocol.lowest()
+
+
+@given(protocols(closed=True))
+def test_every_form_supports_the_same_features(protocol: Protocol) -> None:
+    for form in (protocol.normalized(), protocol.denormalized(), protocol.lowest()):
+        assert form.supported == protocol.supported
+    assert protocol.normalized().denormalized().supported == protocol.supported
+
+
+@given(protocols(closed=True))
+def test_the_lowest_form_is_never_higher(protocol: Protocol) -> None:
+    lowest = protocol.lowest()
+    assert lowest.min_reader_version <= protocol.min_reader_version
+    assert lowest.min_writer_version <= protocol.min_writer_version
+
+
+@given(lowest_protocols(), lowest_protocols(), lowest_protocols())
+def test_merge_is_commutative_and_associative(a: Protocol, b: Protocol, c: Protocol) -> None:
+    assert a.merge(b) == b.merge(a)
+    assert a.merge(b).merge(c) == a.merge(b.merge(c))
+
+
+@given(protocols(), protocols())
+def test_merge_is_monotone_and_normalised(a: Protocol, b: Protocol) -> None:
+    merged = a.merge(b)
+    assert a.can_upgrade_to(merged)
+    assert b.can_upgrade_to(merged)
+    assert merged == merged.lowest()
+    assert merged.merge(a) == merged
+
+
+@given(lowest_protocols(), st.sampled_from(NAMES))
+def test_taking_back_what_was_added_gives_the_protocol_back(protocol: Protocol, name: str) -> None:
+    required = catalogue.closure({name}) - {name}
+    needed = {
+        other for other in protocol.supported if name in catalogue.record(other).required_features
+    }
+    if name in protocol.supported or not required <= protocol.supported or needed:
+        return
+    assert protocol.with_feature(name).without_feature(name) == protocol
+
+
+@given(lowest_protocols(), st.sampled_from(NAMES))
+def test_adding_a_feature_supports_it_and_what_it_requires(protocol: Protocol, name: str) -> None:
+    richer = protocol.with_feature(name)
+    assert richer.supported == protocol.supported | catalogue.closure({name})
+    assert protocol.can_upgrade_to(richer)
+    assert richer.with_feature(name) == richer
+
+
+@given(protocols())
+def test_an_action_is_read_back_as_it_was_written(protocol: Protocol) -> None:
+    assert Protocol.parse(protocol.to_action()) == protocol
+    assert Protocol.stored(protocol.to_action()) == protocol
+
+
+@given(st.sampled_from(UNKNOWN), protocols(closed=True))
+def test_unknown_features_are_values_like_any_other(name: str, protocol: Protocol) -> None:
+    for_readers = name == "zzzReaderThing"
+    richer = protocol.with_feature(name, in_reader_list=for_readers)
+    assert name in (richer.writer_features or ())
+    assert (name in (richer.reader_features or ())) is for_readers
+    assert richer.min_writer_version == 7
+    assert richer.min_reader_version == (3 if for_readers else protocol.lowest().min_reader_version)
+    assert richer.without_feature(name) == protocol.lowest()
+    assert richer.lowest() == richer
+
+
+@pytest.mark.parametrize(
+    ("pair", "lowest"),
+    [
+        ((1, 1), (1, 1)),
+        ((2, 1), (1, 1)),
+        ((2, 2), (1, 2)),
+        ((1, 3), (1, 3)),
+        ((2, 4), (1, 4)),
+        ((1, 5), (1, 4)),
+        ((2, 5), (2, 5)),
+        ((1, 6), (1, 6)),
+        ((2, 6), (2, 6)),
+    ],
+)
+def test_item_33_every_legacy_pair_has_its_lowest_form(
+    pair: tuple[int, int], lowest: tuple[int, int]
+) -> None:
+    assert Protocol(*pair).lowest() == Protocol(*lowest)
+
+
+def test_item_5_legacy_numbers_are_cumulative() -> None:
+    previous: frozenset[str] = frozenset()
+    for writer in range(1, 7):
+        implied = Protocol(2, writer).implied
+        assert previous <= implied
+        previous = implied
+    assert previous == {feature.name for feature in catalogue.LEGACY}
+    assert "columnMapping" not in Protocol(1, 6).implied
+
+
+def test_removing_from_a_legacy_pair_leaves_lists_only_where_it_must() -> None:
+    assert Protocol(1, 3).without_feature("checkConstraints") == Protocol(1, 2)
+    gap = Protocol(1, 4).without_feature("checkConstraints")
+    assert gap == Protocol(
+        1, 7, None, frozenset({"appendOnly", "changeDataFeed", "generatedColumns", "invariants"})
+    )
+    assert gap.with_feature("checkConstraints") == Protocol(1, 4)
+    assert Protocol(2, 5).without_feature("columnMapping") == Protocol(1, 4)
+
+
+def test_item_22_iceberg_compatibility_needs_writer_7_and_reader_2() -> None:
+    protocol = Protocol(1, 2).with_feature("icebergCompatV2")
+    assert (protocol.min_reader_version, protocol.min_writer_version) == (2, 7)
+    assert protocol.reader_features is None
+    assert protocol.supported == {"appendOnly", "invariants", "columnMapping", "icebergCompatV2"}
+
+
+def test_item_10_a_reader_version_that_nothing_needs_is_lowered() -> None:
+    written_high = Protocol(3, 7, frozenset(), frozenset({"appendOnly", "invariants"}))
+    assert written_high.lowest() == Protocol(1, 2)
+
+
+def test_dropping_may_leave_checkpoint_protection() -> None:
+    before = Protocol.carrying({"appendOnly", "invariants", "deletionVectors"})
+    after = Protocol.carrying({"appendOnly", "invariants", "checkpointProtection"})
+    assert before.can_downgrade_to(after, "deletionVectors")
+    assert before.can_downgrade_to(Protocol(1, 2), "deletionVectors")
+    assert not before.can_downgrade_to(Protocol(1, 1), "deletionVectors")
+    assert not before.can_downgrade_to(
+        Protocol.carrying({"appendOnly", "invariants", "rowTracking"}), "deletionVectors"
+    )
+
+
+@pytest.mark.parametrize(
+    ("action", "breach"),
+    [
+        ({"minReaderVersion": 0, "minWriterVersion": 2}, Breach.VERSION),
+        ({"minReaderVersion": 4, "minWriterVersion": 7, "writerFeatures": []}, Breach.VERSION),
+        ({"minReaderVersion": 1, "minWriterVersion": 8}, Breach.VERSION),
+        ({"minReaderVersion": 3, "minWriterVersion": 5, "readerFeatures": []}, Breach.PAIR),
+        ({"minReaderVersion": 1, "minWriterVersion": 7}, Breach.LIST_MISSING),
+        (
+            {"minReaderVersion": 3, "minWriterVersion": 7, "writerFeatures": []},
+            Breach.LIST_MISSING,
+        ),
+        (
+            {"minReaderVersion": 1, "minWriterVersion": 2, "writerFeatures": []},
+            Breach.LIST_UNEXPECTED,
+        ),
+        (
+            {
+                "minReaderVersion": 3,
+                "minWriterVersion": 7,
+                "readerFeatures": ["deletionVectors"],
+                "writerFeatures": [],
+            },
+            Breach.NOT_IN_WRITER_LIST,
+        ),
+        (
+            {"minReaderVersion": 2, "minWriterVersion": 7, "writerFeatures": ["deletionVectors"]},
+            Breach.NOT_FOR_READERS,
+        ),
+        (
+            {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["columnMapping"]},
+            Breach.NOT_FOR_READERS,
+        ),
+    ],
+)
+def test_items_13_and_14_forbidden_combinations_are_refused_with_the_reason(
+    action: dict[str, Any], breach: Breach
+) -> None:
+    with pytest.raises(InvalidProtocol) as refused:
+        Protocol.parse(action)
+    assert breach in {violation.breach for violation in refused.value.violations}
+    assert Protocol.stored(action).to_action() == action
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        {"minReaderVersion": "1", "minWriterVersion": 2},
+        {"minReaderVersion": 1.0, "minWriterVersion": 2},
+        {"minReaderVersion": True, "minWriterVersion": 2},
+        {"minReaderVersion": 1},
+        {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": "appendOnly"},
+        {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": [1]},
+    ],
+)
+def test_an_action_of_the_wrong_shape_is_no_protocol(action: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"minReaderVersion|minWriterVersion|writerFeatures"):
+        Protocol.stored(action)

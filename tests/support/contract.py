@@ -1,0 +1,27 @@
+"""Documents that the command line writes, held against the shipped schemas."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from deltaproto.report.schemas import schema
+from tests.conftest import Ran
+
+
+def validate(command: str, document: dict[str, Any]) -> None:
+    checker = Draft202012Validator.FORMAT_CHECKER
+    Draft202012Validator(schema(command), format_checker=checker).validate(document)
+
+
+def documents(ran: Ran, command: str) -> list[dict[str, Any]]:
+    """Every document of a JSON or JSONL output, all of them valid."""
+    try:
+        found = [json.loads(ran.out)]
+    except ValueError:
+        found = [json.loads(line) for line in ran.out.splitlines()]
+    for document in found:
+        validate(command, document)
+    return found

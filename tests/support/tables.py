@@ -1,0 +1,111 @@
+"""Real Delta tables, made by Spark: every feature that a path table can get."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Recipe(NamedTuple):
+    """How to make one table. `{t}` in a statement is the table."""
+
+    columns: str
+    properties: str = ""
+    clause: str = ""
+    rows: str = "select id, cast(id as string) s from range(10)"
+    then: tuple[str, ...] = ()
+
+
+_PLAIN = "id bigint, s string"
+RECIPES: dict[str, Recipe] = {
+    "plain": Recipe(_PLAIN),
+    "oldest": Recipe(_PLAIN, "'delta.minReaderVersion'='1','delta.minWriterVersion'='1'"),
+    "not_null": Recipe("id bigint not null, s string"),
+    "append_only": Recipe(_PLAIN, "'delta.appendOnly'='true'"),
+    "constraint": Recipe(_PLAIN, then=("alter table {t} add constraint positive check (id >= 0)",)),
+    "change_data_feed": Recipe(
+        _PLAIN, "'delta.enableChangeDataFeed'='true'", then=("delete from {t} where id = 3",)
+    ),
+    "generated": Recipe(
+        "id bigint, s string, twice bigint generated always as (id * 2)",
+        rows="select id, cast(id as string) s, id * 2 twice from range(10)",
+    ),
+    "identity": Recipe(
+        "n bigint generated always as identity, s string",
+        rows="(s) select cast(id as string) from range(10)",
+    ),
+    "mapping_by_name": Recipe(_PLAIN, "'delta.columnMapping.mode'='name'"),
+    "mapping_by_id": Recipe(_PLAIN, "'delta.columnMapping.mode'='id'"),
+    "vectors_unused": Recipe(_PLAIN, "'delta.enableDeletionVectors'='true'"),
+    "vectors_used": Recipe(
+        _PLAIN, "'delta.enableDeletionVectors'='true'", then=("delete from {t} where id = 3",)
+    ),
+    "vectors_off_again": Recipe(
+        _PLAIN,
+        "'delta.enableDeletionVectors'='true'",
+        then=("alter table {t} set tblproperties ('delta.enableDeletionVectors'='false')",),
+    ),
+    "row_tracking": Recipe(_PLAIN, "'delta.enableRowTracking'='true'"),
+    "clustered": Recipe(_PLAIN, clause="cluster by (id)"),
+    "clustered_no_more": Recipe(
+        _PLAIN, clause="cluster by (id)", then=("alter table {t} cluster by none",)
+    ),
+    "defaults": Recipe(
+        "id bigint, s string default 'x'", "'delta.feature.allowColumnDefaults'='supported'"
+    ),
+    "iceberg": Recipe(
+        _PLAIN, "'delta.columnMapping.mode'='name','delta.enableIcebergCompatV2'='true'"
+    ),
+    "commit_timestamps": Recipe(_PLAIN, "'delta.enableInCommitTimestamps'='true'"),
+    "v2_checkpoint": Recipe(_PLAIN, "'delta.checkpointPolicy'='v2','delta.checkpointInterval'='1'"),
+    "widening_unused": Recipe(_PLAIN, "'delta.enableTypeWidening'='true'"),
+    "widening_used": Recipe(
+        "id int, s string",
+        "'delta.enableTypeWidening'='true'",
+        rows="select cast(id as int), cast(id as string) from range(10)",
+        then=("alter table {t} alter column id type bigint",),
+    ),
+    "timestamp_ntz": Recipe(
+        "id bigint, at timestamp_ntz",
+        rows="select id, timestamp_ntz'2026-01-01 00:00:00' from range(10)",
+    ),
+    "variant": Recipe(
+        "id bigint, v variant", rows="select id, parse_json('{\"a\":1}') from range(10)"
+    ),
+    "legacy_2_5": Recipe(_PLAIN, "'delta.minReaderVersion'='2','delta.minWriterVersion'='5'"),
+    "legacy_2_6": Recipe(_PLAIN, "'delta.minReaderVersion'='2','delta.minWriterVersion'='6'"),
+    "protected": Recipe(
+        _PLAIN,
+        "'delta.feature.vacuumProtocolCheck'='supported'",
+        then=("alter table {t} drop feature vacuumProtocolCheck",),
+    ),
+    "everything": Recipe(
+        "id bigint not null, s string, at timestamp_ntz, small int",
+        "'delta.enableChangeDataFeed'='true','delta.columnMapping.mode'='name',"
+        "'delta.enableDeletionVectors'='true','delta.enableRowTracking'='true',"
+        "'delta.enableTypeWidening'='true','delta.enableInCommitTimestamps'='true',"
+        "'delta.checkpointPolicy'='v2'",
+        clause="cluster by (id)",
+        rows="select id, cast(id as string), null, cast(id as int) from range(10)",
+        then=(
+            "alter table {t} add constraint positive check (id >= 0)",
+            "delete from {t} where id = 3",
+            "alter table {t} alter column small type bigint",
+        ),
+    ),
+}
+
+
+def make_table(spark: SparkSession, name: str, path: Path) -> str:
+    """Make the table of a recipe at `path` and return the path."""
+    recipe = RECIPES[name]
+    table = f"delta.`{path}`"
+    properties = f"tblproperties ({recipe.properties})" if recipe.properties else ""
+    spark.sql(f"create table {table} ({recipe.columns}) using delta {recipe.clause} {properties}")
+    spark.sql(f"insert into {table} {recipe.rows}")
+    for statement in recipe.then:
+        spark.sql(statement.format(t=table))
+    return str(path)

@@ -1,0 +1,201 @@
+"""Starting Spark, and above all not being able to."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from deltaproto.errors import EngineError
+from deltaproto.tables.java import main as java_main
+from deltaproto.tables.java import require_java
+from deltaproto.tables.session import explain_start_failure
+from tests.support.logs import Log, metadata, protocol
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Process = Callable[..., subprocess.CompletedProcess[str]]
+DEAD_PROXY = " ".join(
+    f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort=9" for scheme in ("http", "https")
+)
+
+
+@pytest.fixture
+def table(log: Log) -> str:
+    return log.commit(0, protocol(1, 2), metadata()).table
+
+
+def environment(**changes: str) -> dict[str, str]:
+    return {**os.environ, **changes}
+
+
+def error_of(ran: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    assert ran.returncode == 3, ran.stderr
+    assert "Traceback" not in ran.stderr + ran.stdout
+    (entry,) = json.loads(ran.stdout)["tables"]
+    error: dict[str, str] = entry["error"]
+    assert error["code"] == "engine-unavailable"
+    assert "\n" not in error["message"]
+    return error
+
+
+def fake_java(folder: Path, version: str) -> str:
+    """A JAVA_HOME whose java prints this version, as old ones do on standard error."""
+    java = folder / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2020-01-01' >&2\n")
+    java.chmod(0o755)
+    return str(folder)
+
+
+def test_without_java_one_line_says_what_to_install(
+    table: str, process: Process, tmp_path: Path
+) -> None:
+    bare = environment(JAVA_HOME=str(tmp_path / "none"))
+    ran = process("inspect", table, "--reader", "spark", "--format", "json", env=bare)
+    error = error_of(ran)
+    assert "Java" in error["message"]
+    assert "install Java 17" in error["hint"]
+    # Everything that needs no Spark still works.
+    ran = process("inspect", table, "--format", "json", env=bare)
+    assert ran.returncode == 0
+
+
+def test_without_java_the_other_readers_still_compare(
+    table: str, process: Process, tmp_path: Path
+) -> None:
+    bare = environment(JAVA_HOME=str(tmp_path / "none"))
+    ran = process("inspect", table, "--reader", "all", "--format", "json", env=bare)
+    assert ran.returncode == 3
+    document = json.loads(ran.stdout)
+    (entry,) = document["tables"]
+    assert entry["protocol"]["minWriterVersion"] == 2
+    assert entry["readers"]["spark"]["error"]["code"] == "engine-unavailable"
+    assert entry["readers"]["delta-rs"]["version"] == 0
+    assert document["complete"] is False
+
+
+@pytest.mark.parametrize(
+    ("version", "fine"), [("1.8.0_392", False), ("11.0.2", False), ("21", True)]
+)
+def test_javas_version_is_read(
+    version: str, fine: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", fake_java(tmp_path, version))
+    if fine:
+        assert require_java() == 21
+        assert java_main() == 0
+        return
+    with pytest.raises(EngineError, match="too old"):
+        require_java()
+    assert java_main() == 3
+
+
+def test_without_pyspark_the_extra_is_named(table: str, cli: Any, monkeypatch: Any) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    ran = cli("inspect", table, "--reader", "spark", "--format", "json")
+    assert ran.code == 3
+    assert "deltaproto[spark]" in ran.table["error"]["hint"]
+
+
+@pytest.mark.spark
+def test_jars_that_cannot_be_fetched(table: str, process: Process, tmp_path: Path) -> None:
+    options = f"-Duser.home={tmp_path} {DEAD_PROXY}"
+    ran = process(
+        *("inspect", table, "--reader", "spark", "--format", "json"),
+        *("--spark-conf", f"spark.jars.ivy={tmp_path}/ivy"),
+        env=environment(JAVA_TOOL_OPTIONS=options),
+    )
+    error = error_of(ran)
+    assert "jars" in error["message"]
+    assert "Maven Central" in error["message"]
+    assert error["hint"]
+
+
+@pytest.mark.spark
+def test_a_half_filled_maven_repository_is_recognised(
+    spark: SparkSession, table: str, process: Process, tmp_path: Path
+) -> None:
+    jars = str(spark.conf.get("spark.jars.packages"))
+    version = jars.split(":")[-1]
+    folder = tmp_path / ".m2" / "repository" / "io" / "delta" / "delta-storage" / version
+    folder.mkdir(parents=True)
+    (folder / f"delta-storage-{version}.pom").write_text(
+        "<project><modelVersion>4.0.0</modelVersion><groupId>io.delta</groupId>"
+        f"<artifactId>delta-storage</artifactId><version>{version}</version></project>"
+    )
+    ran = process(
+        *("inspect", table, "--reader", "spark", "--format", "json"),
+        *("--spark-conf", f"spark.jars.packages=io.delta:delta-storage:{version}"),
+        *("--spark-conf", f"spark.jars.ivy={tmp_path}/ivy"),
+        env=environment(JAVA_TOOL_OPTIONS=f"-Duser.home={tmp_path}"),
+    )
+    error = error_of(ran)
+    assert "delta-storage" in error["message"]
+    assert f"~/.m2/repository/io/delta/delta-storage/{version}" in error["hint"]
+
+
+def test_other_failures_are_left_to_the_caller() -> None:
+    assert explain_start_failure("Exception in thread main: something new") is None
+    old = explain_start_failure("java.lang.UnsupportedClassVersionError: org/apache/spark/X")
+    assert old is not None
+    assert "too old" in old.message
+
+
+def test_a_connect_server_that_is_not_there(table: str, process: Process) -> None:
+    ran = process(
+        *("inspect", table, "--reader", "spark", "--format", "json"),
+        *("--spark-remote", "sc://127.0.0.1:9"),
+        env=environment(GRPC_VERBOSITY="NONE"),
+    )
+    assert "sc://127.0.0.1:9" in error_of(ran)["message"]
+
+
+@pytest.mark.spark
+def test_spark_connect_gives_the_same_answer(
+    spark: SparkSession, process: Process, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    spark.sql(
+        f"create table delta.`{path}` (id bigint) using delta cluster by (id) "
+        "tblproperties ('delta.enableDeletionVectors'='true')"
+    )
+    outside = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK")}
+    ran = process(
+        *("inspect", path, "--reader", "all", "--format", "json", "--spark-remote", "local[1]"),
+        env=outside,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (entry,) = json.loads(ran.stdout)["tables"]
+    seen = entry["readers"]["spark"]
+    assert seen["protocol"] == entry["protocol"]
+    assert seen["clustering_columns"] == ["id"]
+
+
+def test_reading_leaves_nothing_behind(table: str, process: Process, tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    before = sorted(p.name for p in Path(table).rglob("*"))
+    assert process("inspect", table, cwd=folder).returncode == 0
+    assert list(folder.iterdir()) == []
+    assert sorted(p.name for p in Path(table).rglob("*")) == before
+
+
+@pytest.mark.spark
+def test_reading_through_spark_leaves_nothing_behind(
+    table: str, process: Process, tmp_path: Path
+) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    ran = process("inspect", table, "--reader", "spark", cwd=folder)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert list(folder.iterdir()) == []
+    assert not list(Path(table).rglob("*.crc"))
