@@ -56,6 +56,7 @@ class DeltaprotoError(Exception):
     """An expected failure: `message` is one line of cause, `hint` says what to do."""
 
     exit_code = ExitCode.USAGE
+    code: str = "usage"
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

@@ -10,7 +10,7 @@ import typer
 
 from deltaproto import __version__
 from deltaproto.cli.declare import Command, Option
-from deltaproto.errors import ExitCode
+from deltaproto.errors import ExitCode, UsageError
 
 EPILOG = (
     "Exit codes: 0 done; 1 findings at or above --fail-on; 2 usage or configuration error; "
@@ -36,12 +36,16 @@ def run(commands: Sequence[Command], words: Sequence[str]) -> int:
     try:
         outcome = app(args=list(words), prog_name="deltaproto", standalone_mode=False)
     except Exception as error:
-        # Typer's usage errors show themselves; their class has moved between its releases.
-        show = getattr(error, "show", None)
-        if not callable(show):
+        # The classes of typer's usage errors have moved between its releases.
+        message = getattr(error, "format_message", None)
+        if message is None:
             raise
-        show()
-        return int(getattr(error, "exit_code", ExitCode.USAGE))
+        if type(error).__name__ == "NoArgsIsHelpError":
+            error.show()  # type: ignore[attr-defined]
+            return int(ExitCode.USAGE)
+        called = words[0] if words and words[0] in {c.name for c in commands} else ""
+        hint = " ".join(("run deltaproto", called, "--help")).replace("  ", " ")
+        raise UsageError(" ".join(message().split()), hint) from None
     return outcome if isinstance(outcome, int) else int(ExitCode.OK)
 
 

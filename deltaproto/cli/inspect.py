@@ -9,7 +9,7 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.progress import tracked
-from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError
+from deltaproto.errors import ExitCode, UsageError
 from deltaproto.inspection import Inspection, Request, Unreadable, inspect_table
 from deltaproto.inspection.interface import ReaderChoice
 from deltaproto.policy.finding import FailOn, exit_code
@@ -49,8 +49,8 @@ def run(values: Mapping[str, Any]) -> int:
 def _exit_code(result: Inspection | Unreadable, fail_on: FailOn) -> ExitCode:
     if isinstance(result, Unreadable):
         return ExitCode.UNREADABLE
-    answers = (result.readers or {}).values()
-    if any(isinstance(a, TableError) and a.code is ErrorCode.ENGINE for a in answers):
+    if not result.complete:
+        # An incomplete answer is never a compliant one.
         return ExitCode.UNREADABLE
     return exit_code(result.findings, fail_on)
 

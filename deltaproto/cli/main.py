@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(ExitCode.OK)
     except DeltaprotoError as error:
-        return _report(error)
+        return report(error, words)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -41,9 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return INTERRUPTED
         if "--debug" in words or os.environ.get("DELTAPROTO_DEBUG"):
             raise
-        print(f"error: internal error, {type(error).__name__}: {error}", file=sys.stderr)
-        print("hint: a defect in deltaproto; run with --debug and report it", file=sys.stderr)
-        return int(ExitCode.FAILED)
+        return report(_Defect(error), words)
     return code
 
 
@@ -76,8 +74,38 @@ def _run(words: list[str]) -> int:
     return app.run(commands, words)
 
 
-def _report(error: DeltaprotoError) -> int:
+class _Defect(DeltaprotoError):
+    """An unexpected exception: a defect of ours. The answer is incomplete, so exit code 3."""
+
+    exit_code = ExitCode.UNREADABLE
+    code = "internal"
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(
+            f"internal error, {type(cause).__name__}: {cause}",
+            "a defect in deltaproto; run with --debug and report it",
+        )
+
+
+def report(error: DeltaprotoError, words: Sequence[str]) -> int:
+    """Say what went wrong, on standard error and in JSON modes as JSON too."""
+    if _wants_json(words):
+        from deltaproto.report.interface import dumps, envelope, error_fields
+
+        command = words[0] if words and words[0] in COMMANDS else ""
+        document = envelope(command, {"error": error_fields(error)}, complete=False)
+        print(dumps(document, indent=None))
     print(f"error: {error.message}", file=sys.stderr)
     if error.hint:
         print(f"hint: {error.hint}", file=sys.stderr)
     return int(error.exit_code)
+
+
+def _wants_json(words: Sequence[str]) -> bool:
+    chosen = os.environ.get("DELTAPROTO_FORMAT", "")
+    for position, word in enumerate(words):
+        if word.startswith("--format="):
+            chosen = word.removeprefix("--format=")
+        elif word == "--format" and position + 1 < len(words):
+            chosen = words[position + 1]
+    return chosen in ("json", "jsonl")

@@ -24,9 +24,14 @@ def inspect_table(table: str, request: Request) -> Inspection | Unreadable:
     """
     if request.version is not None and request.version < 0:
         raise UsageError(f"--version {request.version} is negative", "versions start at 0")
-    if request.reader is ReaderChoice.ALL:
-        return _with_all(table, request)
+    if request.version is not None and request.reader is ReaderChoice.SPARK:
+        raise UsageError(
+            "Spark's SQL shows the protocol of the newest version only",
+            "use --reader log for an older version",
+        )
     try:
+        if request.reader is ReaderChoice.ALL:
+            return _with_all(table, request)
         state = _reader(_chosen(table, request.reader), request).read(table, request.version)
     except TableError as error:
         return Unreadable(table, error)
@@ -35,17 +40,18 @@ def inspect_table(table: str, request: Request) -> Inspection | Unreadable:
 
 def _with_all(table: str, request: Request) -> Inspection | Unreadable:
     answers: dict[ReaderName, TableState | TableError] = {}
+    by_name = locate(table).kind is Kind.NAME
+    order = sorted(_BY_TRUST, key=lambda name: by_name and name is not ReaderName.SPARK)
+    if request.version is not None:
+        # Spark's SQL shows the protocol of the newest version only.
+        order.remove(ReaderName.SPARK)
     where = table
-    order = list(_BY_TRUST)
-    if locate(table).kind is Kind.NAME:
-        order = [ReaderName.SPARK, ReaderName.LOG, ReaderName.DELTA_RS]
     for name in order:
-        answers[name] = _answer(name, where, request)
-        answer = answers[name]
-        if name is ReaderName.SPARK and where == table and isinstance(answer, TableState):
-            where = answer.location if locate(table).kind is Kind.NAME else table
-    readers = {name: answers[name] for name in ReaderName}
-    trusted = next((a for n in _BY_TRUST if isinstance(a := answers[n], TableState)), None)
+        answer = answers[name] = _answer(name, where, request)
+        if by_name and name is ReaderName.SPARK and isinstance(answer, TableState):
+            where = answer.location
+    readers = {name: answers[name] for name in ReaderName if name in answers}
+    trusted = next((a for n in _BY_TRUST if isinstance(a := answers.get(n), TableState)), None)
     if trusted is None:
         error = answers[order[0]]
         assert isinstance(error, TableError)

@@ -22,6 +22,7 @@ _BY_NAME: dict[str, Feature] = {record.name: record for record in RECORDS}
 LEGACY: tuple[Feature, ...] = tuple(record for record in RECORDS if record.legacy)
 CHECKPOINT_PROTECTION = "checkpointProtection"
 CATALOG_MANAGED = frozenset({"catalogManaged", "catalogOwned", "catalogOwned-preview"})
+COORDINATED_COMMITS = frozenset({"coordinatedCommits-preview"})
 
 
 def all_features() -> tuple[Feature, ...]:
@@ -37,10 +38,12 @@ def find(name: str) -> Feature | None:
 def record(name: str, *, in_reader_list: bool = False) -> Feature:
     """The record of `name`; for an unknown name a record that fails closed.
 
-    An unknown feature is reader-writer exactly when a protocol lists it in `readerFeatures`
-    (PROTOCOL.md, "Table Features").
+    A feature that a protocol lists in `readerFeatures` is one that its readers must know, also
+    when it is unknown or a writer feature elsewhere (PROTOCOL.md, "Table Features").
     """
     known = _BY_NAME.get(name)
+    if known is not None and known.kind is Kind.WRITER and in_reader_list:
+        return known._replace(kind=Kind.READER_WRITER, min_reader=3)
     if known is not None:
         return known
     return Feature(
@@ -54,6 +57,12 @@ def record(name: str, *, in_reader_list: bool = False) -> Feature:
         since=Since(delta_spark=None, databricks=None),
         drop=Drop(delta_spark=None, databricks=None, commits=(0, 0)),
     )
+
+
+def registered(name: str) -> bool:
+    """True when Delta Spark knows the feature, and with it who has to understand it."""
+    known = _BY_NAME.get(name)
+    return known is not None and known.status in (Status.STABLE, Status.PREVIEW)
 
 
 def search(text: str) -> tuple[Feature | None, tuple[str, ...]]:

@@ -14,6 +14,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+EVERY_RUNTIME = "all supported"
+"""how a record says that every supported Databricks Runtime knows the feature"""
+
 
 class Kind(StrEnum):
     """Who must understand the feature (PROTOCOL.md, "Table Features")."""

@@ -147,7 +147,7 @@ class Protocol(_Fields):
         """The weakest form of the same features; a legacy pair stays as it is."""
         if not self.uses_table_features:
             return self
-        return _lowest(self.supported, self._unknown_reader_features())
+        return _lowest(self.supported, self._reader_features_by_list())
 
     def lowest(self) -> Protocol:
         """The lowest protocol for the same features, odd legacy pairs repaired.
@@ -169,18 +169,18 @@ class Protocol(_Fields):
                 max(protocol.min_writer_version for protocol in protocols),
             ).lowest()
         supported = frozenset().union(*(protocol.supported for protocol in protocols))
-        unknown = frozenset().union(*(p._unknown_reader_features() for p in protocols))
+        unknown = frozenset().union(*(p._reader_features_by_list() for p in protocols))
         return _lowest(supported, unknown)
 
     def with_feature(self, name: str, *, in_reader_list: bool = False) -> Protocol:
         """The lowest protocol that also supports `name` and everything it requires."""
         unknown = frozenset({name} if in_reader_list else ())
         added = catalogue.closure({name})
-        return _lowest(self.supported | added, self._unknown_reader_features() | unknown)
+        return _lowest(self.supported | added, self._reader_features_by_list() | unknown)
 
     def without_feature(self, name: str) -> Protocol:
         """The lowest protocol without `name`; what it required stays (Protocol.removeFeature)."""
-        return _lowest(self.supported - {name}, self._unknown_reader_features() - {name})
+        return _lowest(self.supported - {name}, self._reader_features_by_list() - {name})
 
     def can_upgrade_to(self, target: Protocol) -> bool:
         """True when `target` supports every feature that this one supports."""
@@ -193,28 +193,30 @@ class Protocol(_Fields):
             self.supported - {dropped} == target.supported - gained
         )
 
-    def _unknown_reader_features(self) -> frozenset[str]:
+    def _reader_features_by_list(self) -> frozenset[str]:
+        # Delta Spark rebuilds the lists from what it knows of each feature. For what it does not
+        # know the list itself is the only authority.
         return frozenset(
-            name for name in self.reader_features or () if catalogue.find(name) is None
+            name for name in self.reader_features or () if not catalogue.registered(name)
         )
 
     def __str__(self) -> str:
         return f"({self.min_reader_version},{self.min_writer_version})"
 
 
-def _lowest(features: frozenset[str], unknown_reader: frozenset[str]) -> Protocol:
-    records = [catalogue.record(n, in_reader_list=n in unknown_reader) for n in features]
+def _lowest(features: frozenset[str], by_list: frozenset[str]) -> Protocol:
+    records = [catalogue.record(n, in_reader_list=n in by_list) for n in features]
     reader = max((record.min_reader for record in records), default=1)
     writer = max((record.min_writer for record in records), default=1)
     if writer < WRITER_FEATURES_VERSION and catalogue.implied_by(reader, writer) == features:
         return Protocol(reader, writer)
     # Delta re-adds each feature with what it requires, so a listed feature whose
     # requirement was missing gets it back here (TableFeatureSupport.withFeature).
-    return _with_lists(catalogue.closure(features), unknown_reader)
+    return _with_lists(catalogue.closure(features), by_list)
 
 
-def _with_lists(features: frozenset[str], unknown_reader: frozenset[str]) -> Protocol:
-    records = [catalogue.record(n, in_reader_list=n in unknown_reader) for n in features]
+def _with_lists(features: frozenset[str], by_list: frozenset[str]) -> Protocol:
+    records = [catalogue.record(n, in_reader_list=n in by_list) for n in features]
     reader = max((record.min_reader for record in records), default=1)
     for_readers = frozenset(r.name for r in records if r.kind is Kind.READER_WRITER)
     return Protocol(

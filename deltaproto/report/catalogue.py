@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import IO, Any, assert_never
 
 from deltaproto.protocol.feature import (
+    EVERY_RUNTIME,
     AlwaysWhenSupported,
     DomainHas,
     Enablement,
@@ -48,7 +49,7 @@ def write_features(
             if detailed:
                 print_feature(console, features[0], facts(features[0]))
             else:
-                print_features(console, _HEADINGS, [_row(feature) for feature in features])
+                print_features(console, features)
         case _:
             assert_never(format_)
 
@@ -151,7 +152,6 @@ def facts(feature: Feature) -> list[tuple[str, str]]:
     return rows
 
 
-EVERY_RUNTIME = "all supported"
 _HEADINGS = ("feature", "kind", "R,W", "since delta-spark", "since DBR", "droppable")
 
 

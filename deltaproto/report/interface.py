@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from deltaproto import __version__
-from deltaproto.errors import DeltaprotoError, TableError
+from deltaproto.errors import DeltaprotoError
 
 SCHEMA_VERSION = "1.0"
 _CONTROL = {
@@ -49,8 +49,5 @@ def dumps(document: Mapping[str, Any], *, indent: int | None = 2) -> str:
 
 
 def error_fields(error: DeltaprotoError) -> dict[str, Any]:
-    """An error as the JSON outputs show it; `code` only where a table is the cause."""
-    fields: dict[str, Any] = {"message": error.message, "hint": error.hint}
-    if isinstance(error, TableError):
-        return {"code": str(error.code), **fields}
-    return {"code": "usage", **fields}
+    """An error as the JSON outputs show it."""
+    return {"code": str(error.code), "message": error.message, "hint": error.hint}

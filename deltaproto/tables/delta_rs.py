@@ -17,6 +17,9 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
+_FORBIDDEN = ("permission denied", "access denied", "forbidden", "necessary privileges")
+
+
 class DeltaRsReader:
     """Opens the table with deltalake. `storage_options` go to it as they are."""
 
@@ -114,7 +117,7 @@ def _code(error: BaseException, message: str) -> ErrorCode:
     folded = message.lower()
     if "catalog-managed" in folded or "catalog version" in folded:
         return ErrorCode.CATALOG_MANAGED
-    if "permission denied" in folded or "access denied" in folded or "forbidden" in folded:
+    if any(word in folded for word in _FORBIDDEN):
         return ErrorCode.PERMISSION_DENIED
     if "unsupported" in folded or "not supported" in folded or "unknown feature" in folded:
         return ErrorCode.UNSUPPORTED_PROTOCOL

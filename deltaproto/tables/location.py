@@ -7,7 +7,7 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
-from deltaproto.errors import UsageError
+from deltaproto.errors import ErrorCode, TableError
 
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
 _NAME_PART = r"(?:[^\s./`\\]+|`(?:[^`]|``)+`)"
@@ -43,10 +43,12 @@ def locate(table: str) -> Location:
     exists at that path. A path to a table's `_delta_log` stands for the table.
 
     Raises:
-        UsageError: when `table` is empty.
+        TableError: not-found, when `table` is empty or names another host's file.
     """
     if not table.strip():
-        raise UsageError("the table is empty", "give a path, a URI or a catalog name")
+        raise TableError(
+            ErrorCode.NOT_FOUND, "the table is empty", "give a path, a URI or a catalog name"
+        )
     if table[:7].lower() == "delta.`" and table.endswith("`"):
         return locate(table[7:-1].replace("``", "`"))._replace(text=table)
     scheme, colon, rest = table.partition(":")
@@ -66,7 +68,11 @@ def _without_host(rest: str) -> str:
         return rest
     host, slash, path = rest[2:].partition("/")
     if host not in ("", "localhost"):
-        raise UsageError(f"file URI with host {host}", "write file:///absolute/path")
+        raise TableError(
+            ErrorCode.NOT_FOUND,
+            f"a file URI cannot name another host ({host})",
+            "write file:///absolute/path",
+        )
     return slash + path
 
 

@@ -44,7 +44,7 @@ class SparkReader:
         """
         if version is not None:
             raise TableError(
-                ErrorCode.ENGINE,
+                ErrorCode.NOT_FOUND,
                 "Spark's SQL shows the protocol of the newest version only",
                 "use --reader log for an older version",
             )

@@ -77,7 +77,7 @@ class TestExitCodes:
     def test_3_unreadable(self, cli: Cli, good: str) -> None:
         assert cli("inspect", good + "-missing").code == 3
 
-    def test_5_a_defect_is_one_line_and_no_traceback(
+    def test_3_a_defect_is_one_line_and_no_traceback(
         self, cli: Cli, good: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def defective(*_: Any) -> None:
@@ -85,7 +85,7 @@ class TestExitCodes:
 
         monkeypatch.setattr(inspect_command, "inspect_table", defective)
         ran = cli("inspect", good)
-        assert ran.code == 5
+        assert ran.code == 3
         assert ran.err.startswith("error: internal error, RuntimeError: this cannot happen\n")
         assert "Traceback" not in ran.err
         with pytest.raises(RuntimeError):
@@ -151,9 +151,6 @@ class TestBatches:
         assert "2 tables" in cli("inspect", good, good).out
         assert "2 tables" not in cli("inspect", good, good, "--quiet").out
 
-    @pytest.mark.xfail(
-        strict=True, reason="a URI with a host is a usage error, which stops the whole batch"
-    )
     def test_a_name_that_makes_no_sense_does_not_stop_the_others(self, cli: Cli, good: str) -> None:
         ran = cli("inspect", "file://elsewhere/table", good, "--format", "json")
         assert [table["table"] for table in ran.json["tables"]][-1] == good
@@ -259,7 +256,6 @@ class TestMistakes:
             (["inspect", "t", "--storage-option", "key"], "K=V"),
             (["inspect", "t", "--spark-conf", "=value"], "K=V"),
             (["inspect", "t", "--quiet=yes"], "--quiet"),
-            (["inspect", ""], "empty"),
             (["features", "nosuch"], "nosuch"),
             (["features", "clustering", "rowTracking"], "rowTracking"),
             (["explain", "DP999"], "DP999"),
@@ -277,6 +273,19 @@ class TestMistakes:
         assert "internal error" not in ran.err
         if words:
             assert ran.out == ""
+
+    def test_an_empty_name_is_one_table_that_does_not_exist(self, cli: Cli) -> None:
+        ran = cli("inspect", "", "--format", "json")
+        assert ran.code == 3
+        assert ran.table["error"]["code"] == "not-found"
+
+    @pytest.mark.parametrize("words", [["--reader", "kernel"], ["--nosuch"], ["--version", "x"]])
+    def test_in_json_modes_mistakes_are_json_too(self, cli: Cli, words: list[str]) -> None:
+        ran = cli("inspect", "t", "--format", "json", *words)
+        assert ran.code == 2
+        assert ran.json["error"]["code"] == "usage"
+        assert ran.json["complete"] is False
+        assert words[-1] in ran.json["error"]["message"]
 
     def test_a_secret_is_not_repeated(self, cli: Cli) -> None:
         ran = cli("inspect", "t", "--storage-option", "hunter2")

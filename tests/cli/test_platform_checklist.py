@@ -235,9 +235,6 @@ class TestShow:
         assert "would add domainMetadata" in line(text, "lowest")
         assert "DP107" not in rules(table)
 
-    @pytest.mark.xfail(
-        strict=True, reason="the catalogue's kind wins over the table's own readerFeatures"
-    )
     @pytest.mark.parametrize("row", DISPUTED, ids=lambda row: row.name)
     def test_item_11_readers_need_whatever_their_list_names(
         self, cli: Cli, log: Log, row: Row

@@ -201,11 +201,17 @@ class TestWidth:
             assert whole or len(text) <= 80, text
 
     def test_columns_sets_another_width(self, process: Process) -> None:
-        narrow = process("features", env=environment(COLUMNS="80")).stdout
-        wide = process("features", env=environment(COLUMNS="200")).stdout
-        assert narrow == process("features", env=environment()).stdout
+        words = ("features", "columnMapping")
+        narrow = process(*words, env=environment(COLUMNS="80")).stdout
+        wide = process(*words, env=environment(COLUMNS="200")).stdout
+        assert narrow == process(*words, env=environment()).stdout
         assert len(wide.splitlines()) < len(narrow.splitlines())
-        assert re.search(r"^deletionVectors +reader-writer +3,7 ", wide, re.MULTILINE)
+
+    def test_the_catalogue_fits_80_columns_in_whole_words(self, process: Process) -> None:
+        shown = process("features", env=environment()).stdout
+        assert max(map(len, shown.splitlines())) <= 80
+        assert re.search(r"^deletionVectors +everyone +3,7 ", shown, re.MULTILINE)
+        assert re.search(r"^columnMappingUsageTracking +writers ", shown, re.MULTILINE)
 
     @pytest.mark.parametrize("columns", ["", "0", "-5", "wide"])
     def test_columns_that_are_no_width_count_for_nothing(

@@ -151,7 +151,6 @@ class TestErrors:
         assert ran.code == 3
         assert "secret" not in ran.out + ran.err
 
-    @pytest.mark.xfail(strict=True, reason="a refused listing is called a timeout")
     @pytest.mark.parametrize(
         ("answer", "code"), [(403, "permission-denied"), (404, "not-found"), (400, "storage")]
     )

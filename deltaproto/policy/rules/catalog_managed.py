@@ -28,20 +28,25 @@ from collections.abc import Iterator
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 from deltaproto.policy.subject import Subject
-from deltaproto.protocol.catalogue import CATALOG_MANAGED
+from deltaproto.protocol.catalogue import CATALOG_MANAGED, COORDINATED_COMMITS
 from deltaproto.tables.interface import NoteKind, ReaderName
 
 RULE = Rule("DP112", "catalog-managed", Severity.WARNING, since="0.1.0")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    named = sorted(CATALOG_MANAGED & subject.protocol.supported)
+    named = sorted(
+        state.name
+        for state in subject.features
+        if state.name in CATALOG_MANAGED or (state.name in COORDINATED_COMMITS and state.enabled)
+    )
     if not named or subject.state.reader is ReaderName.SPARK:
         return
     staged = any(note.kind is NoteKind.STAGED_COMMITS for note in subject.state.notes)
+    who = "a catalog manages" if named[0] in CATALOG_MANAGED else "a coordinator commits to"
     yield RULE.finding(
         subject.table,
-        "a catalog manages this table: newer commits than version "
+        f"{who} this table: newer commits than version "
         f"{subject.state.version} may not be in the file system",
         "read it by its catalog name with --reader spark",
         feature=named[0],

@@ -6,6 +6,7 @@ without credentials the library would otherwise wait for an instance metadata se
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
@@ -137,18 +138,37 @@ def _failures(uri: str) -> Iterator[None]:
             f"no permission to read {uri}",
             "check the credentials: environment, profile, or --storage-option",
         ) from None
-    except exceptions.NotFoundError:
+    except (exceptions.NotFoundError, FileNotFoundError):
         raise TableError(
             ErrorCode.NOT_FOUND, f"{uri} does not exist", "check the bucket and the path"
         ) from None
     except (exceptions.BaseError, ValueError, OSError) as error:
-        text = " ".join(str(error).split())
-        timed_out = "timed out" in text.lower() or "timeout" in text.lower()
-        raise TableError(
-            ErrorCode.TIMEOUT if timed_out else ErrorCode.STORAGE,
-            f"{uri} cannot be read: {_short(text)}",
-            "check the endpoint, the region and the credentials",
-        ) from None
+        raise _classified(uri, error) from None
+
+
+def _classified(uri: str, error: BaseException) -> TableError:
+    # A refused listing comes as a general error whose text holds the server's answer, and
+    # after "Debug source" the client's state.
+    message, _, state = str(error).partition("Debug source")
+    text = " ".join(message.split())
+    answer = re.search(r"status code: (\d{3})", text)
+    status = int(answer[1]) if answer else 0
+    if status in (401, 403):
+        return TableError(
+            ErrorCode.PERMISSION_DENIED,
+            f"no permission to read {uri}",
+            "check the credentials: environment, profile, or --storage-option",
+        )
+    if status == 404:
+        return TableError(
+            ErrorCode.NOT_FOUND, f"{uri} does not exist", "check the bucket and the path"
+        )
+    timed_out = "timed out" in text or "kind: Timeout" in state
+    return TableError(
+        ErrorCode.TIMEOUT if timed_out else ErrorCode.STORAGE,
+        f"{uri} cannot be read: {_short(text)}",
+        "check the endpoint, the region and the credentials",
+    )
 
 
 def _short(text: str, limit: int = 200) -> str:
