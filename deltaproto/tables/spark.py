@@ -23,6 +23,7 @@ from deltaproto.tables.session import first_line, spark_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_ATTEMPTS = 5
 _FEATURE = "delta.feature."
 _ERROR_CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 
@@ -68,12 +69,23 @@ def quoted(location: Location) -> str:
 
 def _read(session: SparkSession, location: Location) -> TableState:
     name = quoted(location)
-    before = _version(session, name)
-    detail = session.sql(f"DESCRIBE DETAIL {name}").collect()[0].asDict()
-    properties = {row[0]: row[1] for row in session.sql(f"SHOW TBLPROPERTIES {name}").collect()}
-    after = _version(session, name)
-    if before != after:
-        return _read(session, location)
+    for _ in range(_ATTEMPTS):
+        # Three statements, each on a snapshot of its own: only together when none came between.
+        version = _version(session, name)
+        detail = session.sql(f"DESCRIBE DETAIL {name}").collect()[0].asDict()
+        shown = session.sql(f"SHOW TBLPROPERTIES {name}").collect()
+        if version == _version(session, name):
+            return _state(location, version, detail, {row[0]: row[1] for row in shown})
+    raise TableError(
+        ErrorCode.TIMEOUT,
+        f"{location.text} was written {_ATTEMPTS} times while Spark was asked about it",
+        "run again at a quieter moment, or use --reader log",
+    )
+
+
+def _state(
+    location: Location, version: int, detail: Mapping[str, Any], properties: Mapping[str, str]
+) -> TableState:
     if detail.get("format") != "delta":
         raise TableError(
             ErrorCode.NOT_A_DELTA_TABLE, f"{location.text} is not a Delta table for Spark"
@@ -82,7 +94,7 @@ def _read(session: SparkSession, location: Location) -> TableState:
         table=location.text,
         location=location.uri if location.kind is not Kind.NAME else str(detail["location"]),
         reader=ReaderName.SPARK,
-        version=before,
+        version=version,
         protocol=_protocol(properties),
         metadata=Metadata(
             id=detail.get("id"),

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from io import RawIOBase
 from typing import IO, Any, cast
+from urllib.parse import quote
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.storage.interface import Entry
@@ -42,7 +43,7 @@ class ObjectLogStore:
     def __init__(self, uri: str, options: Mapping[str, str]) -> None:
         self._uri = uri
         with _failures(uri):
-            self._store = _open(f"{uri}/{LOG_FOLDER}", options)
+            self._store = _open(_literal(f"{uri}/{LOG_FOLDER}"), options)
 
     def list(self) -> list[Entry]:
         import obstore
@@ -98,6 +99,13 @@ class _Ranges(RawIOBase):
         data = self.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
+
+
+def _literal(uri: str) -> str:
+    # The library decodes %xx in a URI; keys are taken as they are written, as Spark does.
+    scheme, _, rest = uri.partition("://")
+    authority, _, key = rest.partition("/")
+    return f"{scheme}://{authority}/{quote(key)}"
 
 
 def _open(uri: str, options: Mapping[str, str]) -> Any:

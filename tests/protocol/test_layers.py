@@ -1,0 +1,165 @@
+"""The layers of features, and what an engine makes of the isolation level."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.concurrency import Answer, row_level_concurrency
+from deltaproto.protocol.feature import Kind, Trace, Trait
+from deltaproto.protocol.isolation import Engine, IsolationLevel, isolation
+from deltaproto.protocol.layers import feature_states
+from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.reasons import reasons
+from tests.protocol.strategies import protocols
+from tests.support.logs import column, schema_string
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=12), inner),
+    max_leaves=12,
+)
+traces = st.dictionaries(st.sampled_from(list(Trace)), st.booleans())
+
+
+@given(protocols(), traces)
+def test_every_supported_feature_has_a_state_with_a_way_in(
+    protocol: Protocol, seen: dict[Trace, bool]
+) -> None:
+    states = feature_states(protocol, Metadata(None), {}, seen)
+    assert [state.name for state in states] == sorted(protocol.supported)
+    for state in states:
+        assert state.listed or state.implied
+        for other in state.required_by:
+            assert state.name in catalogue.record(other).required_features
+        if state.name in (protocol.reader_features or ()):
+            assert state.kind is Kind.READER_WRITER
+
+
+@given(json_values)
+def test_no_schema_breaks_the_reading_of_traits(value: object) -> None:
+    metadata = Metadata(None, schema_string=json.dumps(value))
+    assert metadata.traits is None or isinstance(metadata.traits, dict)
+    metadata = Metadata(None, schema_string=json.dumps({"fields": [value]}))
+    assert metadata.traits == {} or metadata.traits
+
+
+@given(protocols())
+def test_reasons_name_both_versions(protocol: Protocol) -> None:
+    reader, writer = reasons(protocol)
+    assert reader.startswith(f"reader {protocol.min_reader_version}: ")
+    assert writer.startswith(f"writer {protocol.min_writer_version}: ")
+
+
+def test_traits_are_found_at_every_depth() -> None:
+    nested = {"type": "struct", "fields": [column("at", "timestamp_ntz", nullable=False)]}
+    schema = schema_string(
+        column("plain", nullable=False),
+        column("list", {"type": "array", "elementType": nested, "containsNull": True}),
+        column("map", {"type": "map", "keyType": "string", "valueType": "variant"}),
+        column("twice", delta__generationExpression="id * 2"),
+        column("n", delta__identity__start=1),
+        column("wide", delta__typeChanges=[{"fromType": "integer", "toType": "long"}]),
+    )
+    traits = Metadata(None, schema_string=schema).traits
+    assert traits == {
+        Trait.NON_NULLABLE: ("plain",),
+        Trait.TIMESTAMP_NTZ: ("list.element.at",),
+        Trait.VARIANT: ("map.value",),
+        Trait.GENERATED: ("twice",),
+        Trait.IDENTITY: ("n",),
+        Trait.TYPE_CHANGE: ("wide",),
+    }
+
+
+def test_logical_names_of_mapped_columns() -> None:
+    inner = {
+        "type": "struct",
+        "fields": [column("y", delta__columnMapping__physicalName="col-2")],
+    }
+    schema = schema_string(
+        column("x", inner, delta__columnMapping__physicalName="col-1"), column("z")
+    )
+    metadata = Metadata(None, schema_string=schema)
+    assert metadata.logical_path(["col-1", "col-2"]) == "x.y"
+    assert metadata.logical_path(["z"]) == "z"
+    assert metadata.logical_path(["gone", "too"]) == "gone.too"
+    assert Metadata(None).logical_path(["a", "b"]) == "a.b"
+
+
+S, W, N = IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE, None
+
+
+@pytest.mark.parametrize(
+    ("declared", "spark", "databricks", "delta_rs", "valid"),
+    [
+        (None, S, W, S, True),
+        ("Serializable", S, S, S, True),
+        ("serializable", S, S, S, True),
+        ("WriteSerializable", W, W, S, True),
+        ("SnapshotIsolation", IsolationLevel.SNAPSHOT_ISOLATION, N, S, False),
+        ("bogus", N, N, S, False),
+    ],
+)
+def test_items_6_and_15_each_engine_reads_the_level_its_own_way(
+    declared: str | None,
+    spark: IsolationLevel | None,
+    databricks: IsolationLevel | None,
+    delta_rs: IsolationLevel,
+    valid: bool,
+) -> None:
+    found = isolation(declared)
+    assert found.effective[Engine.DELTA_SPARK] is spark
+    assert found.effective[Engine.DELTA_RS] is delta_rs
+    assert found.valid is valid
+    if databricks is not None:
+        assert found.effective[Engine.DATABRICKS] is databricks
+
+
+@pytest.mark.parametrize(
+    ("features", "properties", "partitions", "clustering", "answer"),
+    [
+        ({"deletionVectors"}, {"delta.enableDeletionVectors": "true"}, (), (), Answer.YES),
+        ({"deletionVectors"}, {"delta.enableDeletionVectors": "true"}, ("d",), (), Answer.NO),
+        ({"deletionVectors"}, {}, (), (), Answer.NO),
+        ({"appendOnly"}, {}, (), (), Answer.NO),
+        (
+            {"deletionVectors", "clustering", "domainMetadata"},
+            {"delta.enableDeletionVectors": "true"},
+            (),
+            ("c",),
+            Answer.YES,
+        ),
+        ({"clustering", "domainMetadata"}, {}, (), ("c",), Answer.NO),
+    ],
+)
+def test_items_7_and_59_row_level_concurrency(
+    features: set[str],
+    properties: dict[str, str],
+    partitions: tuple[str, ...],
+    clustering: tuple[str, ...],
+    answer: Answer,
+) -> None:
+    protocol = Protocol.carrying(features)
+    states = feature_states(protocol, Metadata(None, configuration=properties), {}, {})
+    found = row_level_concurrency(states, partitions, clustering)
+    assert found.databricks is answer
+    assert found.reason
+
+
+def test_item_8_identity_columns_rule_out_concurrent_transactions() -> None:
+    protocol = Protocol.carrying({"identityColumns", "deletionVectors"})
+    metadata = Metadata(
+        None,
+        schema_string=schema_string(column("n", delta__identity__start=1)),
+        configuration={"delta.enableDeletionVectors": "true"},
+    )
+    states = feature_states(protocol, metadata, {}, {})
+    found = row_level_concurrency(states, (), ())
+    assert found.databricks is Answer.NO
+    assert "identity" in found.reason

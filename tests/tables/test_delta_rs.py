@@ -1,0 +1,68 @@
+"""The delta-rs reader: what deltalake says, refusals above all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.tables.delta_rs import DeltaRsReader
+from tests.support.logs import Log, metadata, protocol
+
+REFUSED: dict[str, tuple[dict[str, Any], ErrorCode]] = {
+    "unknown-reader-feature": (
+        protocol(3, 7, ["fooReader"], ["fooReader"]),
+        ErrorCode.UNSUPPORTED_PROTOCOL,
+    ),
+    "future": (protocol(99, 2), ErrorCode.UNSUPPORTED_PROTOCOL),
+    "geospatial": (
+        protocol(3, 7, ["geospatial"], ["geospatial"]),
+        ErrorCode.UNSUPPORTED_PROTOCOL,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refusal_is_reported_and_never_hides_the_log(case: str, log: Log, cli: Any) -> None:
+    action, code = REFUSED[case]
+    log.commit(0, action, metadata())
+    with pytest.raises(TableError) as raised:
+        DeltaRsReader().read(log.table)
+    assert raised.value.code is code
+    assert raised.value.message.startswith("deltalake: ")
+    assert "\n" not in raised.value.message
+    ran = cli("inspect", log.table, "--reader", "delta-rs", "--format", "json")
+    assert (ran.code, ran.table["error"]["code"]) == (3, code)
+    ran = cli("inspect", log.table, "--reader", "log", "--format", "json")
+    assert ran.table["protocol"]["minReaderVersion"] == action["protocol"]["minReaderVersion"]
+
+
+def test_catalog_managed_tables_are_refused_as_such(log: Log) -> None:
+    names = ["catalogManaged", "vacuumProtocolCheck"]
+    log.commit(0, protocol(3, 7, names, [*names, "inCommitTimestamp"]), metadata())
+    with pytest.raises(TableError) as raised:
+        DeltaRsReader().read(log.table)
+    assert raised.value.code is ErrorCode.CATALOG_MANAGED
+
+
+def test_empty_lists_come_back_as_lists(log: Log) -> None:
+    log.commit(0, protocol(3, 7, [], []), metadata())
+    state = DeltaRsReader().read(log.table)
+    assert (state.protocol.reader_features, state.protocol.writer_features) == (
+        frozenset(),
+        frozenset(),
+    )
+
+
+def test_time_travel(log: Log) -> None:
+    log.commit(0, protocol(1, 2), metadata()).commit(1, protocol(1, 3))
+    assert DeltaRsReader().read(log.table, 0).protocol.min_writer_version == 2
+    with pytest.raises(TableError):
+        DeltaRsReader().read(log.table, 9)
+
+
+def test_a_catalog_name_is_none_of_its_business() -> None:
+    with pytest.raises(TableError) as raised:
+        DeltaRsReader().read("catalog.schema.table")
+    assert raised.value.code is ErrorCode.NOT_FOUND

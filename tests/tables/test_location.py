@@ -1,0 +1,66 @@
+"""What people write for a table."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.errors import TableError
+from deltaproto.tables.location import Kind, locate
+
+PATHS = st.text(
+    st.characters(blacklist_characters="\0/", blacklist_categories=("Cs",)), min_size=1, max_size=30
+)
+
+
+@given(st.lists(PATHS, min_size=1, max_size=4))
+def test_a_path_and_its_uri_are_one_place(parts: list[str]) -> None:
+    path = "/" + "/".join(parts)
+    place = locate(path)
+    assert place.path is not None
+    assert place.uri == "file://" + quote(place.path)
+    assert locate(place.uri).path == place.path
+    assert locate("delta.`" + path.replace("`", "``") + "`").path == place.path
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_place_or_an_error(text: str) -> None:
+    if "\0" in text:
+        return
+    try:
+        place = locate(text)
+    except TableError:
+        return
+    assert place.text == text
+    assert (place.path is not None) == (place.kind is Kind.PATH)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("schema.table", Kind.NAME),
+        ("catalog.schema.table", Kind.NAME),
+        ("catalog.`odd name`.t", Kind.NAME),
+        ("./schema.table", Kind.PATH),
+        ("table", Kind.PATH),
+        ("a.b.c.d", Kind.PATH),
+        ("s3://bucket/t", Kind.URI),
+        ("abfss://c@a.dfs.core.windows.net/t", Kind.URI),
+        ("file:/t", Kind.PATH),
+        ("file://localhost/t", Kind.PATH),
+    ],
+)
+def test_kinds(text: str, kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert locate(text).kind is kind
+
+
+def test_what_exists_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("orders.delta").mkdir()
+    assert locate("orders.delta").path == os.path.join(tmp_path, "orders.delta")
