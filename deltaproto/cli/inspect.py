@@ -8,9 +8,15 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
-from deltaproto.cli.progress import tracked
+from deltaproto.cli.progress import tracked, waiting
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.inspection import Inspection, Request, Unreadable, inspect_table
+from deltaproto.inspection import (
+    Inspection,
+    Request,
+    Unreadable,
+    inspect_table,
+    uses_spark,
+)
 from deltaproto.inspection.interface import ReaderChoice
 from deltaproto.policy.finding import FailOn, exit_code
 from deltaproto.report.inspection import InspectionReport
@@ -39,7 +45,8 @@ def run(values: Mapping[str, Any]) -> int:
         )
         show = not (values["no_progress"] or values["quiet"])
         for name in tracked(names, "inspecting", show=show):
-            result = inspect_table(name, request)
+            with waiting(f"asking Spark about {name}", show=show and uses_spark(name, request)):
+                result = inspect_table(name, request)
             codes.append(_exit_code(result, values["fail_on"]))
             report.add(result)
         report.close()

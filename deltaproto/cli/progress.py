@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 _WORTH_SHOWING = 20
 
@@ -17,3 +18,15 @@ def tracked(items: Sequence[str], verb: str, *, show: bool) -> Iterator[str]:
     from rich.progress import track
 
     yield from track(items, verb, console=Console(stderr=True), transient=True)
+
+
+@contextmanager
+def waiting(message: str, *, show: bool) -> Iterator[None]:
+    """Say what is being waited for while the block runs, when standard error is a terminal."""
+    if not show or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(message):
+        yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.inspection.interface import Inspection, ReaderChoice, Request, Unreadable
-from deltaproto.policy.finding import Finding
+from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rules import lint
 from deltaproto.policy.rules.catalog_managed import incomplete
 from deltaproto.policy.subject import Subject
@@ -36,6 +36,16 @@ def inspect_table(table: str, request: Request) -> Inspection | Unreadable:
     except TableError as error:
         return Unreadable(table, error)
     return _judged(state)
+
+
+def uses_spark(table: str, request: Request) -> bool:
+    """True when inspecting `table` will ask Spark, which may take a while to start."""
+    if request.reader is ReaderChoice.ALL:
+        return request.version is None
+    try:
+        return _chosen(table, request.reader) is ReaderName.SPARK
+    except TableError:
+        return False
 
 
 def _with_all(table: str, request: Request) -> Inspection | Unreadable:
@@ -74,9 +84,13 @@ def _judged(state: TableState, more: tuple[Finding, ...] = ()) -> Inspection:
         row_level=row_level_concurrency(
             subject.features, state.metadata.partition_columns, state.clustering_columns
         ),
-        findings=(*lint(subject), *more),
+        findings=tuple(sorted((*lint(subject), *more), key=_worst_first)),
         complete=not incomplete(subject),
     )
+
+
+def _worst_first(finding: Finding) -> tuple[int, str]:
+    return list(Severity).index(finding.severity), finding.rule
 
 
 def _answer(name: ReaderName, table: str, request: Request) -> TableState | TableError:

@@ -20,6 +20,7 @@ from deltaproto.protocol.feature import (
     PropertyIs,
     PropertyPrefix,
     SchemaHas,
+    Status,
     Trace,
     Trait,
 )
@@ -98,6 +99,8 @@ def _state(
     in_reader_list = name in (protocol.reader_features or ())
     feature = catalogue.record(name, in_reader_list=in_reader_list)
     on, shown = enabled(feature.enablement, metadata, domains)
+    if feature.status is Status.UNKNOWN:
+        on = None
     present, seen = _present(feature, metadata, on, shown, traces)
     return FeatureState(
         feature=feature,

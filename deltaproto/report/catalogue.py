@@ -162,7 +162,7 @@ def _row(feature: Feature) -> tuple[str, ...]:
         f"{feature.min_reader},{feature.min_writer}",
         feature.since.delta_spark or "-",
         feature.since.databricks or "-",
-        words.droppable(feature.drop),
+        words.droppable(feature),
     )
 
 

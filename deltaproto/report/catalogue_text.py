@@ -49,7 +49,7 @@ def _row(feature: Feature) -> tuple[str, ...]:
         f"{feature.min_reader},{feature.min_writer}",
         feature.since.delta_spark or "-",
         "all" if runtime == EVERY_RUNTIME else runtime,
-        words.droppable(feature.drop),
+        words.droppable(feature),
     )
 
 

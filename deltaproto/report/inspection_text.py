@@ -92,7 +92,7 @@ def _features(states: tuple[FeatureState, ...]) -> Table:
             words.source(state),
             words.YES_NO[state.enabled],
             words.YES_NO[state.present],
-            words.droppable(state.feature.drop),
+            words.droppable(state.feature),
         )
     return table
 
@@ -108,7 +108,7 @@ def _legend(result: Inspection) -> list[str]:
         deeper = result.state.reader is ReaderName.LOG
         look = "; --look-in-files looks" if deeper else ""
         notes.append(f"? = not looked, or this reader cannot tell{look}")
-    drops = [words.droppable(state.feature.drop) for state in states]
+    drops = [words.droppable(state.feature) for state in states]
     notes.extend(text for mark, text in words.DROP_MARKS.items() if any(mark in d for d in drops))
     return notes
 

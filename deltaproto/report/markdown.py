@@ -38,7 +38,7 @@ def inspection_markdown(result: Inspection | Unreadable) -> str:
             words.YES_NO[feature.enabled],
             words.YES_NO[feature.present],
             ", ".join(feature.required_by),
-            words.droppable(feature.feature.drop),
+            words.droppable(feature.feature),
         )
         for feature in result.subject.features
     ]
@@ -46,6 +46,9 @@ def inspection_markdown(result: Inspection | Unreadable) -> str:
     parts = [f"## {escape(state.table)}", "", table(("", ""), facts)]
     if features:
         parts += ["", table(heads, features)]
+        shown = " ".join(row[-1] for row in features)
+        marks = [text for mark, text in words.DROP_MARKS.items() if mark in shown]
+        parts += ["", "; ".join(marks)] if marks else []
     if result.findings:
         rows = [(str(f.severity), f.rule, f.message, f.hint) for f in result.findings]
         parts += ["", table(("Severity", "Rule", "Finding", "Hint"), rows)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deltaproto.inspection import Inspection
-from deltaproto.protocol.feature import Drop
+from deltaproto.protocol.feature import Feature, Status
 from deltaproto.protocol.isolation import Engine
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol
@@ -43,8 +43,11 @@ def source(state: FeatureState) -> str:
     return "listed" if state.listed else "implied"
 
 
-def droppable(drop: Drop) -> str:
+def droppable(feature: Feature) -> str:
     """Since which delta-spark the feature can be dropped, with a mark for each price."""
+    drop = feature.drop
+    if feature.status is Status.UNKNOWN:
+        return "?"
     if drop.delta_spark is None:
         return "never"
     marks = (" R" if drop.rewrites_data else "") + (
