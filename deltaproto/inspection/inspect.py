@@ -72,7 +72,7 @@ def _with_all(table: str, request: Request) -> Inspection | Unreadable:
     )
     from deltaproto.inspection.compare import compare
 
-    judged = _judged(trusted, tuple(compare(table, answers)))
+    judged = _judged(trusted._replace(table=table), tuple(compare(table, answers)))
     return judged._replace(complete=judged.complete and not unavailable, readers=readers)
 
 

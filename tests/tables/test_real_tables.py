@@ -202,6 +202,8 @@ def test_a_catalog_name_is_read_through_spark(spark: SparkSession, cli: Any) -> 
         assert ran.code == 0, ran.err
         assert (ran.table["reader"], ran.table["version"]) == ("spark", 0)
         compared = cli("inspect", "default.named", "--reader", "all", "--format", "json")
+        assert compared.table["table"] == "default.named"
+        assert compared.table["reader"] == "log"
         assert compared.table["readers"].keys() == {"log", "delta-rs", "spark"}
         assert all("error" not in answer for answer in compared.table["readers"].values())
     finally:

@@ -37,6 +37,7 @@ from deltaproto.protocol.layers import FeatureState
 from deltaproto.tables.interface import ProtocolChange
 
 RULE = Rule("DP106", "unrequested-feature", Severity.WARNING, since="0.1.0")
+_DEFAULT_WRITER = 2
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -51,12 +52,18 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
+def unused(subject: Subject) -> list[FeatureState]:
+    """Listed features that nothing uses, without those that every new table has."""
+    return [
+        state
+        for state in subject.features
+        if state.listed and state.unused and state.feature.min_writer > _DEFAULT_WRITER
+    ]
+
+
 def unrequested(subject: Subject) -> Iterator[tuple[FeatureState, ProtocolChange]]:
     """Unused features with the commit that brought them unasked."""
-    unused = [state for state in subject.features if state.listed and state.unused]
-    if not unused:
-        return
-    for state in unused:
+    for state in unused(subject):
         previous: frozenset[str] | None = None
         for change in subject.changes:
             added = change.protocol.supported - (previous or frozenset())

@@ -30,19 +30,16 @@ from collections.abc import Iterator
 
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.rules.unrequested_feature import unrequested
+from deltaproto.policy.rules.unrequested_feature import unrequested, unused
 from deltaproto.policy.subject import Subject
 
 RULE = Rule("DP110", "unused-feature", Severity.INFO, since="0.1.0")
-_DEFAULT_WRITER = 2
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     told = {state.name for state, _ in unrequested(subject)}
-    for state in subject.features:
-        if not state.listed or not state.unused or state.name in told:
-            continue
-        if state.feature.min_writer <= _DEFAULT_WRITER:
+    for state in unused(subject):
+        if state.name in told:
             continue
         since = state.feature.drop.delta_spark
         yield RULE.finding(

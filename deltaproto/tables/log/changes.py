@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from deltaproto.errors import TableError
 from deltaproto.tables.interface import ProtocolChange
 from deltaproto.tables.log.actions import read_actions
@@ -10,23 +12,28 @@ from deltaproto.tables.log.names import Listing
 from deltaproto.tables.log.snapshot import Snapshot
 from deltaproto.tables.storage.interface import LogStore
 
+_MOST_COMMITS = 200
+# Writers put commitInfo, protocol and metaData before the actions on files.
+_MOST_ACTIONS = 100
+
 
 def protocol_changes(store: LogStore, listing: Listing, version: int) -> tuple[ProtocolChange, ...]:
     """The protocol's changes up to `version`, as far back as commits reach.
 
-    Starts from the protocol of the oldest checkpoint when the first commits are gone. Files
-    that cannot be read are passed over: this is evidence about the past, not the answer.
+    Starts from a checkpoint next to the first commit that is read, where there is one. This is
+    evidence about the past, not the answer, and `inspect` must stay cheap: only the newest
+    commits are read, only the beginning of each, and files that cannot be read are passed over.
     """
-    versions = sorted(v for v in listing.commits if v <= version)
+    versions = sorted(v for v in listing.commits if v <= version)[-_MOST_COMMITS:]
     changes: list[ProtocolChange] = []
     if versions and versions[0] > 0:
-        changes.extend(_oldest_checkpoint(store, listing, versions[0]))
+        changes.extend(_state_before(store, listing, versions[0]))
     for commit in versions:
         snapshot = Snapshot()
         name = listing.commits[commit]
         try:
             with store.open(name) as file:
-                actions = list(read_actions(name, file))
+                actions = list(islice(read_actions(name, file, files=True), _MOST_ACTIONS))
             snapshot.add_older(name, actions)
         except TableError:
             continue
@@ -37,11 +44,11 @@ def protocol_changes(store: LogStore, listing: Listing, version: int) -> tuple[P
     return tuple(changes)
 
 
-def _oldest_checkpoint(store: LogStore, listing: Listing, before: int) -> list[ProtocolChange]:
-    for version in sorted(listing.checkpoints):
-        if version > before:
-            break
-        for checkpoint in listing.checkpoints[version]:
+def _state_before(store: LogStore, listing: Listing, commit: int) -> list[ProtocolChange]:
+    # An older checkpoint would not do: the commits between are unseen, and a change in one of
+    # them would be laid at the door of the next that is seen.
+    for version in (commit - 1, commit):
+        for checkpoint in listing.checkpoints.get(version, ()):
             snapshot = Snapshot()
             try:
                 snapshot.add_older(checkpoint.files[0], checkpoint_actions(store, checkpoint))

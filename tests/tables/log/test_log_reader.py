@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.policy.rules import lint
+from deltaproto.policy.subject import Subject
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import NoteKind, TableState, UnsupportedProtocol
+from deltaproto.tables.log.changes import protocol_changes
+from deltaproto.tables.log.names import sort_names
 from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.storage.local import LocalLogStore
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 P12, P13 = protocol(1, 2), protocol(1, 3)
@@ -428,3 +434,38 @@ def test_a_log_that_may_not_be_read(log: Log, monkeypatch: pytest.MonkeyPatch) -
     else:
         log.path(0, ".json").chmod(0)
     assert failure(log).code is ErrorCode.PERMISSION_DENIED
+
+
+def test_the_changes_cost_a_bounded_part_of_the_log(log: Log) -> None:
+    vectors = protocol(3, 7, ["deletionVectors"], ["deletionVectors", "appendOnly", "invariants"])
+    log.commit(0, commit_info("CREATE TABLE"), vectors, M)
+    for version in range(1, 401):
+        log.commit(version, commit_info(), *(add(f"{version}-{n}") for n in range(3)))
+    log.commit(401, info("t"), add()).checksum(401, vectors, M, txnId="t", numDeletionVectorsOpt=0)
+    opened: list[str] = []
+    state = read(log)
+
+    class Counting(LocalLogStore):
+        def open(self, name: str) -> Any:
+            opened.append(name)
+            return super().open(name)
+
+    store = Counting(log.table)
+    assert protocol_changes(store, sort_names(store.list()), 401) == ()
+    assert len(opened) == 200
+    assert {finding.rule for finding in lint(Subject(state))} == {"DP110"}
+
+
+def test_the_changes_start_from_a_checkpoint_next_to_the_first_commit(log: Log) -> None:
+    log.checkpoint(4, P13, M).commit(5, P37).commit(6, add())
+    changes = read(log).changes
+    assert changes is not None
+    assert [change.version for change in changes()] == [4, 5]
+
+
+def test_the_changes_claim_nothing_across_commits_that_are_gone(log: Log) -> None:
+    log.checkpoint(2, P13, M).checkpoint(8, P12, M).commit(9, P37)
+    log.path(8, ".checkpoint.parquet").unlink()
+    store = LocalLogStore(log.table)
+    changes = protocol_changes(store, sort_names(store.list()), 9)
+    assert [change.version for change in changes] == [9]
