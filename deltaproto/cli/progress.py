@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 _WORTH_SHOWING = 20
@@ -30,3 +30,24 @@ def waiting(message: str, *, show: bool) -> Iterator[None]:
 
     with Console(stderr=True).status(message):
         yield
+
+
+@contextmanager
+def counting(what: str, *, show: bool) -> Iterator[Callable[[int], None]]:
+    """A function to call for each step; it counts them aloud when they become many."""
+    if not show or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    count = 0
+    with console.status("") as status:
+
+        def step(_: int) -> None:
+            nonlocal count
+            count += 1
+            if count % _WORTH_SHOWING == 0:
+                status.update(f"{count:,} {what}")
+
+        yield step

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from deltaproto.cli.main import main
 from deltaproto.errors import EngineError, ExitCode, TableError, UsageError
 from tests.conftest import Ran
+from tests.support.contract import validate
 from tests.support.logs import Log, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
@@ -283,6 +284,7 @@ class TestMistakes:
     def test_in_json_modes_mistakes_are_json_too(self, cli: Cli, words: list[str]) -> None:
         ran = cli("inspect", "t", "--format", "json", *words)
         assert ran.code == 2
+        validate("error", ran.json)
         assert ran.json["error"]["code"] == "usage"
         assert ran.json["complete"] is False
         assert words[-1] in ran.json["error"]["message"]

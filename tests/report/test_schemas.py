@@ -25,7 +25,7 @@ Cli = Callable[..., Ran]
 
 
 class TestSchemas:
-    @pytest.mark.parametrize("command", COMMANDS)
+    @pytest.mark.parametrize("command", [*COMMANDS, "history", "error"])
     def test_each_is_a_valid_schema_that_explains_itself(self, command: str) -> None:
         document = schema(command)
         Draft202012Validator.check_schema(document)

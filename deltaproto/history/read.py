@@ -1,0 +1,163 @@
+"""Reading a table's history from its log, newest event first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.history.event import Event, changes_nothing, engine_of, event_of
+from deltaproto.tables.log.commits import Commit, State, commits, state_at
+from deltaproto.tables.log.names import Listing
+from deltaproto.tables.storage.interface import LogStore
+
+
+class Idle(NamedTuple):
+    """Commits of one engine and operation that stored metadata again without changing it."""
+
+    engine: str
+    operation: str
+    versions: tuple[int, ...]
+    """newest first"""
+
+
+class History:
+    """What was read of a table's history. `events` come newest first."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.problems: list[tuple[int, TableError]] = []
+        self.oldest_version_seen: int | None = None
+        self.whole = False
+        """True when version 0 was seen, so that nothing older exists"""
+        self._idle: dict[tuple[str, str], list[int]] = {}
+
+    @property
+    def idle(self) -> list[Idle]:
+        """Commits that changed nothing, by engine and operation, the most frequent first."""
+        found = [Idle(*key, tuple(versions)) for key, versions in self._idle.items()]
+        return sorted(found, key=lambda idle: -len(idle.versions))
+
+    def add_idle(self, commit: Commit) -> None:
+        key = (
+            engine_of(commit.info) or "an unnamed client",
+            str(commit.info.get("operation") or "unknown"),
+        )
+        self._idle.setdefault(key, []).append(commit.version)
+
+
+def read_history(
+    store: LogStore,
+    listing: Listing,
+    now: State,
+    *,
+    limit: int | None = None,
+    since: int | None = None,
+    seen: Callable[[int], None] = lambda _: None,
+) -> History:
+    """The history of the table, as far as its commits reach.
+
+    Args:
+        now: the state of the newest version.
+        limit: stop after this many events.
+        since: leave out what is older than this time, in milliseconds since the epoch.
+        seen: called with each version that was read, for progress.
+
+    Raises:
+        TableError: not-a-delta-table, when the log holds no commit.
+    """
+    if not listing.commits:
+        raise TableError(
+            ErrorCode.NOT_A_DELTA_TABLE,
+            "_delta_log holds no commit",
+            "the history begins with the commits that are still in the log",
+        )
+    history = History()
+    for commit, before, after in _transitions(store, listing, history, now, since, seen):
+        if changes_nothing(commit, before, after):
+            history.add_idle(commit)
+            continue
+        event = event_of(commit, before, after)
+        if event is not None:
+            history.events.append(event)
+        if limit is not None and len(history.events) >= limit:
+            return history
+    history.whole = history.oldest_version_seen == 0
+    return history
+
+
+class _Pending:
+    """A commit whose states before and after it are not all known yet."""
+
+    def __init__(self, commit: Commit, after: State) -> None:
+        self.commit = commit
+        self.after = State(commit.protocol or after.protocol, commit.metadata or after.metadata)
+        self.before = State(
+            None if commit.protocol else after.protocol,
+            None if commit.metadata else after.metadata,
+        )
+
+    def fill(self, older: State) -> None:
+        """Take what is missing from the nearest older place that knows it."""
+        self.before = _filled(self.before, older)
+        self.after = _filled(self.after, older)
+
+    @property
+    def known(self) -> bool:
+        return None not in self.before and None not in self.after
+
+
+def _transitions(
+    store: LogStore,
+    listing: Listing,
+    history: History,
+    now: State,
+    since: int | None,
+    seen: Callable[[int], None],
+) -> Iterator[tuple[Commit, State, State]]:
+    """Commits that store protocol or metadata, each with the state before and after it."""
+    waiting: list[_Pending] = []
+    state = now
+    for commit in commits(store, listing):
+        seen(commit.version)
+        history.oldest_version_seen = commit.version
+        if commit.problem is not None:
+            history.problems.append((commit.version, commit.problem))
+            # Whatever it changed is unknown, so nothing known above it holds below.
+            state = State(None, None)
+        if waiting and commit.version in listing.checkpoints:
+            # A checkpoint settles what is open without going back to the last change.
+            state = state_at(store, listing, commit.version) or state
+        commit = _shared(commit, state)
+        state = _filled(State(commit.protocol, commit.metadata), state)
+        for pending in waiting:
+            pending.fill(state)
+        while waiting and waiting[0].known:
+            done = waiting.pop(0)
+            yield done.commit, done.before, done.after
+        too_old = since is not None and commit.timestamp is not None and commit.timestamp < since
+        if too_old and not waiting:
+            return
+        if not too_old and (commit.protocol or commit.metadata):
+            waiting.append(_Pending(commit, state))
+        state = State(
+            None if commit.protocol else state.protocol,
+            None if commit.metadata else state.metadata,
+        )
+    oldest = min(listing.commits)
+    base = state_at(store, listing, oldest - 1) if oldest else None
+    for pending in waiting:
+        if base is not None:
+            pending.fill(base)
+        yield pending.commit, pending.before, pending.after
+
+
+def _filled(known: State, older: State) -> State:
+    return State(known.protocol or older.protocol, known.metadata or older.metadata)
+
+
+def _shared(commit: Commit, state: State) -> Commit:
+    # Thousands of commits may store the same metadata again; one copy of its schema is enough.
+    if commit.metadata is not None and commit.metadata == state.metadata:
+        return commit._replace(metadata=state.metadata)
+    return commit

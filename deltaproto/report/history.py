@@ -1,0 +1,149 @@
+"""`history`'s output in each format."""
+
+from __future__ import annotations
+
+import time
+from typing import IO, Any, assert_never
+
+from deltaproto.history import Event, History
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.report.inspection_json import protocol_fields
+from deltaproto.report.interface import Format, dumps, envelope, error_fields
+
+
+def write_history(
+    table: str, history: History, format_: Format, file: IO[str], *, color: bool
+) -> None:
+    """The events, newest first, and what else was met on the way."""
+    match format_:
+        case Format.JSON:
+            file.write(dumps(_document(table, history)) + "\n")
+        case Format.JSONL:
+            file.write(dumps(_document(table, history), indent=None) + "\n")
+        case Format.MARKDOWN:
+            from deltaproto.report.markdown import escape
+            from deltaproto.report.markdown import table as grid
+
+            rows = [_row(event) for event in history.events]
+            file.write(f"## {escape(table)}\n\n{grid(_HEADINGS, rows)}\n\n")
+            file.write("".join(f"- {escape(line)}\n" for line in remarks(history)))
+        case Format.TEXT:
+            from deltaproto.report.console import DataConsole
+            from deltaproto.report.history_text import print_history
+
+            print_history(DataConsole(file, color=color), table, history)
+        case _:
+            assert_never(format_)
+
+
+def event_fields(event: Event) -> dict[str, Any]:
+    """One event as JSON; `protocol_before` is null where nothing older is known."""
+    return {
+        "version": event.version,
+        "timestamp": moment(event.timestamp),
+        "operation": event.operation,
+        "parameters": dict(event.parameters),
+        "engine": event.engine,
+        "user": event.user,
+        "job": event.job,
+        "features_added": list(event.features_added),
+        "features_removed": list(event.features_removed),
+        "enabled": list(event.enabled),
+        "disabled": list(event.disabled),
+        "constraints_added": list(event.constraints_added),
+        "constraints_removed": list(event.constraints_removed),
+        "protocol_before": _protocol(event.protocol_before),
+        "protocol_after": protocol_fields(event.protocol_after),
+        "isolation": {"before": event.isolation_before, "after": event.isolation_after},
+        "cause": event.cause,
+    }
+
+
+def moment(milliseconds: int | None) -> str | None:
+    """A time in the log as RFC 3339 in UTC, to the second; None where there is none."""
+    if milliseconds is None:
+        return None
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(milliseconds / 1000))
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def protocols(event: Event) -> str:
+    """The protocol's way from before to after, short where it stayed."""
+    before, after = event.protocol_before, event.protocol_after
+    if before is None:
+        return str(after)
+    return str(after) if before == after else f"{before} -> {after}"
+
+
+def changes(event: Event) -> list[str]:
+    """What the event did, a mark and a name each: + supported, - gone, on, off."""
+    told = [f"+{name}" for name in event.features_added]
+    told += [f"-{name}" for name in event.features_removed]
+    on = [name for name in event.enabled if name not in event.features_added]
+    off = [name for name in event.disabled if name not in event.features_removed]
+    told += [f"{name} on" for name in on] + [f"{name} off" for name in off]
+    told += [f"+constraint {name}" for name in event.constraints_added]
+    told += [f"-constraint {name}" for name in event.constraints_removed]
+    if event.isolation_before != event.isolation_after:
+        levels = (event.isolation_before or "not set", event.isolation_after or "not set")
+        told.append(f"isolation {levels[0]} -> {levels[1]}")
+    return told
+
+
+def remarks(history: History) -> list[str]:
+    """How far back it goes, commits that changed nothing, and commits that cannot be read."""
+    lines = []
+    if history.oldest_version_seen is not None and not history.whole:
+        lines.append(f"nothing is known of what was before version {history.oldest_version_seen}")
+    for idle in history.idle:
+        count = len(idle.versions)
+        lines.append(
+            f"{count} {'commit' if count == 1 else 'commits'} {idle.operation} by {idle.engine} "
+            f"stored the same metadata again (last: version {idle.versions[0]}); each aborts "
+            "whoever is writing then, for nothing"
+        )
+    lines += [f"version {v} cannot be read: {error.message}" for v, error in history.problems]
+    return lines
+
+
+_HEADINGS = ("Version", "Time", "Operation", "Protocol", "Changes", "By", "Cause")
+
+
+def _row(event: Event) -> tuple[str, ...]:
+    return (
+        str(event.version),
+        moment(event.timestamp) or "?",
+        event.operation,
+        protocols(event),
+        ", ".join(changes(event)),
+        ", ".join(part for part in (event.user, event.engine, event.job) if part),
+        event.cause,
+    )
+
+
+def _document(table: str, history: History) -> dict[str, Any]:
+    payload = {
+        "table": table,
+        "events": [event_fields(event) for event in history.events],
+        "oldest_version_seen": history.oldest_version_seen,
+        "whole": history.whole,
+        "idle_commits": [
+            {
+                "engine": idle.engine,
+                "operation": idle.operation,
+                "count": len(idle.versions),
+                "last_version": idle.versions[0],
+            }
+            for idle in history.idle
+        ],
+        "problems": [
+            {"version": version, **error_fields(error)} for version, error in history.problems
+        ],
+    }
+    return envelope("history", payload, complete=not history.problems)
+
+
+def _protocol(protocol: Protocol | None) -> dict[str, Any] | None:
+    return None if protocol is None else protocol_fields(protocol)

@@ -1,0 +1,41 @@
+"""A table's history as text for people."""
+
+from __future__ import annotations
+
+from rich.table import Table
+from rich.text import Text
+
+from deltaproto.history import Event, History
+from deltaproto.report.console import DataConsole
+from deltaproto.report.history import changes, moment, protocols, remarks
+
+
+def print_history(console: DataConsole, table: str, history: History) -> None:
+    """The events as a list, newest first."""
+    console.print(Text(table, style="bold"), "")
+    for event in history.events:
+        head = Text("  ")
+        head.append(f"version {event.version}", style="bold")
+        head.append(f"  {moment(event.timestamp) or 'time unknown'}  {event.operation}")
+        console.print(head)
+        facts = Table.grid(padding=(0, 2))
+        facts.add_column(style="dim", no_wrap=True)
+        facts.add_column(overflow="fold")
+        for label, value in _facts(event):
+            facts.add_row(label, Text(value))
+        console.print(facts, indent=4)
+        console.print("")
+    if not history.events:
+        console.print(Text("  no commit in the log changed protocol, features or isolation"), "")
+    for line in remarks(history):
+        console.print(Text(f"  {line}", style="yellow"))
+
+
+def _facts(event: Event) -> list[tuple[str, str]]:
+    who = ", ".join(part for part in (event.user, event.engine, event.job) if part)
+    facts = [("protocol", protocols(event)), ("changes", ", ".join(changes(event)))]
+    reasons = event.cause.split("; ")
+    facts += [("cause" if number == 0 else "", text) for number, text in enumerate(reasons)]
+    if who:
+        facts.append(("by", who))
+    return facts

@@ -1,0 +1,77 @@
+"""The log's commits one by one, newest first, with bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from deltaproto.errors import TableError
+from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.log.actions import read_actions
+from deltaproto.tables.log.checkpoint import checkpoint_actions
+from deltaproto.tables.log.names import Listing
+from deltaproto.tables.log.snapshot import Snapshot
+from deltaproto.tables.storage.interface import LogStore
+
+
+class Commit(NamedTuple):
+    """What one commit says about the table, without its actions on files."""
+
+    version: int
+    info: Mapping[str, Any]
+    """commitInfo as stored; empty where the writer recorded none"""
+    protocol: Protocol | None
+    metadata: Metadata | None
+    problem: TableError | None = None
+    """set when the commit cannot be read; the rest is then empty"""
+
+    @property
+    def timestamp(self) -> int | None:
+        """Milliseconds since the epoch: in-commit where there is one, else the writer's clock."""
+        for key in ("inCommitTimestamp", "timestamp"):
+            value = self.info.get(key)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return value
+        return None
+
+
+def commits(store: LogStore, listing: Listing) -> Iterator[Commit]:
+    """Every commit file in the log, newest first; a damaged one comes with its problem."""
+    for version in sorted(listing.commits, reverse=True):
+        yield _commit(store, listing.commits[version], version)
+
+
+class State(NamedTuple):
+    """Protocol and metadata at one moment; None where the log does not reach."""
+
+    protocol: Protocol | None
+    metadata: Metadata | None
+
+
+def state_at(store: LogStore, listing: Listing, version: int) -> State | None:
+    """Protocol and metadata as a checkpoint of exactly `version` holds them, if there is one."""
+    for checkpoint in listing.checkpoints.get(version, ()):
+        snapshot = Snapshot()
+        try:
+            snapshot.add_older(checkpoint.files[0], checkpoint_actions(store, checkpoint))
+        except TableError:
+            continue
+        return State(snapshot.protocol, snapshot.metadata)
+    return None
+
+
+def _commit(store: LogStore, name: str, version: int) -> Commit:
+    snapshot = Snapshot()
+    kept: list[Mapping[str, Any]] = []
+    try:
+        with store.open(name) as file:
+            for action in read_actions(name, file):
+                if {"commitInfo", "protocol", "metaData"} & action.keys():
+                    kept.append(action)
+        snapshot.add_older(name, kept)
+    except TableError as problem:
+        return Commit(version, {}, None, None, problem)
+    infos = (action.get("commitInfo") for action in kept)
+    info = next((info for info in infos if isinstance(info, dict)), {})
+    return Commit(version, info, snapshot.protocol, snapshot.metadata)

@@ -1,0 +1,103 @@
+"""A table whose features came and went in many ways, by Spark and by delta-rs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def test_each_way_is_named_with_its_commit(spark: SparkSession, tmp_path: Path, cli: Any) -> None:
+    path = str(tmp_path / "t")
+    table = f"delta.`{path}`"
+    statements = [
+        f"create table {table} (id bigint, s string) using delta",
+        f"alter table {table} add constraint positive check (id >= 0)",
+        f"alter table {table} set tblproperties ('delta.feature.vacuumProtocolCheck'='supported')",
+        f"alter table {table} set tblproperties ('delta.enableChangeDataFeed'='true')",
+        f"alter table {table} set tblproperties ('delta.enableRowTracking'='true')",
+        f"alter table {table} cluster by (id)",
+        f"alter table {table} add columns (v variant)",
+        f"alter table {table} set tblproperties "
+        "('delta.minReaderVersion'='2','delta.minWriterVersion'='5')",
+        f"alter table {table} set tblproperties ('delta.isolationLevel'='Serializable')",
+        f"alter table {table} drop constraint positive",
+        f"alter table {table} drop feature vacuumProtocolCheck",
+        f"alter table {table} drop feature rowTracking",
+    ]
+    landed: dict[str, int] = {}
+    for statement in statements:
+        spark.sql(statement)
+        landed[statement] = _version(spark, table)
+    ran = cli("history", path, "--format", "json")
+    assert ran.code == 0, ran.err
+    events = {event["version"]: event for event in ran.json["events"]}
+
+    def change(number: int) -> dict[str, Any]:
+        found: dict[str, Any] = events[landed[statements[number]]]
+        return found
+
+    assert change(1)["constraints_added"] == ["positive"]
+    assert change(1)["cause"].startswith("checkConstraints: ADD CONSTRAINT")
+    assert change(2)["features_added"] == ["vacuumProtocolCheck"]
+    assert "delta.feature.vacuumProtocolCheck" in change(2)["cause"]
+    assert change(3)["features_added"] == ["changeDataFeed"]
+    assert change(4)["enabled"] == ["rowTracking"]
+    upgrade = next(e for e in events.values() if "rowTracking" in e["features_added"])
+    assert upgrade["operation"] == "UPGRADE PROTOCOL"
+    assert "domainMetadata: required by rowTracking" in upgrade["cause"]
+    assert change(5)["features_added"] == ["clustering"]
+    assert "CLUSTER BY" in change(5)["cause"]
+    assert change(6)["features_added"] == ["variantType"]
+    assert "column v" in change(6)["cause"]
+    assert set(change(7)["features_added"]) == {"columnMapping", "generatedColumns"}
+    assert "version numbers" in change(7)["cause"]
+    assert change(8)["isolation"] == {"before": None, "after": "Serializable"}
+    assert change(9)["constraints_removed"] == ["positive"]
+    assert change(10)["features_removed"] == ["vacuumProtocolCheck"]
+    assert change(10)["features_added"] == ["checkpointProtection"]
+    assert "left behind by DROP FEATURE" in change(10)["cause"]
+    assert change(11)["features_removed"] == ["rowTracking"]
+    assert "not asked for" not in "".join(event["cause"] for event in events.values())
+    assert "lost" not in "".join(event["cause"] for event in events.values())
+
+
+def test_delta_rs_loses_features_and_brings_unasked_ones(tmp_path: Path, cli: Any) -> None:
+    import pyarrow as pa
+    from deltalake import DeltaTable, TableFeatures, write_deltalake
+
+    lossy, generous = str(tmp_path / "lossy"), str(tmp_path / "generous")
+    for path in (lossy, generous):
+        write_deltalake(path, pa.table({"id": [1]}))
+    DeltaTable(lossy).alter.add_feature(
+        TableFeatures.DeletionVectors, allow_protocol_versions_increase=True
+    )
+    DeltaTable(generous).alter.set_table_properties({"delta.enableDeletionVectors": "true"})
+    newest = cli("history", lossy, "--format", "json").json["events"][0]
+    assert newest["features_removed"] == ["appendOnly", "invariants"]
+    assert "lost: this commit did not drop it" in newest["cause"]
+    newest = cli("history", generous, "--format", "json").json["events"][0]
+    assert newest["features_added"] == ["deletionVectors", "variantType"]
+    assert "variantType: not asked for by this commit" in newest["cause"]
+
+
+def test_catalog_names(spark: SparkSession, cli: Any) -> None:
+    spark.sql("create table if not exists default.past (id bigint) using delta")
+    try:
+        ran = cli("history", "default.past", "--format", "json")
+        assert ran.code == 0, ran.err
+        assert ran.json["table"] == "default.past"
+        assert ran.json["events"][0]["operation"] == "CREATE TABLE"
+    finally:
+        spark.sql("drop table default.past")
+
+
+def _version(spark: SparkSession, table: str) -> int:
+    row = spark.sql(f"describe history {table} limit 1").select("version").collect()[0]
+    return int(row[0])

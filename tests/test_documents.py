@@ -1,0 +1,282 @@
+"""The documents say what is true: commands, options, codes, members, targets, links, samples."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import re
+import shlex
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaproto.cli import short
+from deltaproto.errors import ErrorCode, ExitCode
+from deltaproto.policy.rules import all_rules
+from tests.conftest import Ran
+from tests.support.logs import Log, commit_info, metadata, protocol
+
+Cli = Callable[..., Ran]
+entry = importlib.import_module("deltaproto.cli.main")
+COMMANDS = {name: entry.command_named(name) for name in entry.COMMANDS}
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted((*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
+README, ARCHITECTURE, CONTRIBUTING = (
+    (ROOT / name).read_text(encoding="utf-8")
+    for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
+)
+
+
+def section(document: str, heading: str) -> str:
+    """The text below `## heading`, to the next heading of that level."""
+    _, found, rest = document.partition(f"\n## {heading}\n")
+    assert found, f"no section {heading}"
+    return rest.partition("\n## ")[0]
+
+
+def blocks(document: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of every row of the tables in `text`."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def each_document() -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+
+
+class TestCommandLine:
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_readme_names_the_command(self, name: str) -> None:
+        assert re.search(rf"^### `deltaproto {name}\b", README, re.MULTILINE)
+
+    @pytest.mark.parametrize(
+        ("name", "flag"),
+        [
+            (name, flag)
+            for name, command in COMMANDS.items()
+            for option in command.options
+            for flag in option.flags
+        ],
+    )
+    def test_readme_names_the_option(self, name: str, flag: str) -> None:
+        assert re.search(rf"`{flag}[` ]", section(README, "Commands"))
+
+    def test_every_example_is_a_command_line_that_works(self) -> None:
+        lines = [line for block in blocks(README, "bash") for line in block.splitlines()]
+        called = [match for line in lines if (match := re.search(r"\bdeltaproto ((?!\.).*)", line))]
+        assert len(called) > len(COMMANDS)
+        for match in called:
+            name, *words = shlex.split(match[1], comments=True)
+            assert short.parse(COMMANDS[name], words) is not None, match[0]
+
+    def test_every_environment_variable_is_one(self) -> None:
+        real = {option.environment for c in COMMANDS.values() for option in c.options}
+        named = {v for path in DOCUMENTS for v in re.findall(r"DELTAPROTO_\w+", path.read_text())}
+        assert named
+        assert named <= real
+
+    @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+    def test_explain_has_the_page_that_readme_promises(self, cli: Cli, rule: Any) -> None:
+        assert "`deltaproto explain" in README
+        assert rule.id in cli("explain").out
+        page = cli("explain", rule.id)
+        assert page.code == 0
+        assert rule.id in page.out
+
+    def test_rules_that_documents_name_exist(self) -> None:
+        known = {rule.id for rule in all_rules()}
+        for path in DOCUMENTS:
+            assert set(re.findall(r"\bDP\d+\b", path.read_text())) <= known
+
+
+class TestCodes:
+    def test_the_exit_codes_are_exactly_those_of_the_table(self) -> None:
+        named = [row[0] for row in rows(section(README, "Exit codes")) if row[0].isdecimal()]
+        assert named == [str(int(code)) for code in ExitCode]
+
+    def test_the_error_codes_are_exactly_those_of_the_table(self) -> None:
+        table = section(README, "JSON").partition("\n| code | meaning |\n")[2]
+        named = [row[0].strip("`") for row in rows(table) if row[0].startswith("`")]
+        assert named == [str(code) for code in ErrorCode]
+
+
+def members(value: Any) -> Iterator[str]:
+    """Every member's name at any depth, but not those that the table or a writer chose."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield key
+            if key not in ("configuration", "parameters"):
+                yield from members(below)
+    elif isinstance(value, list):
+        for below in value:
+            yield from members(below)
+
+
+class TestJson:
+    @pytest.fixture
+    def no_spark(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "pyspark", None)
+
+    def documented(self, found: Any) -> None:
+        missing = {m for m in members(found) if f"`{m}`" not in section(README, "JSON")}
+        assert not missing
+
+    @pytest.mark.usefixtures("no_spark")
+    def test_every_member_of_a_table_is_documented(self, cli: Cli, log: Log) -> None:
+        features = ["domainMetadata", "rowTracking", "nobodyKnowsIt"]
+        log.commit(0, protocol(1, 7, None, features), metadata({"a": "b"}, partition_columns=["p"]))
+        ran = cli("inspect", log.table, "--reader", "all", "--format", "json")
+        assert {"readers", "findings", "features"} <= ran.table.keys()
+        assert ran.table["findings"]
+        self.documented(ran.json)
+
+    def test_every_member_of_an_error_is_documented(self, cli: Cli, log: Log) -> None:
+        log.commit(0, protocol(4, 8), metadata())
+        ran = cli("inspect", log.table, "--format", "json")
+        assert {"error", "version", "protocol"} <= ran.table.keys()
+        self.documented(ran.json)
+        self.documented(cli("inspect", "--nonsense", "--format", "json").json)
+
+    def test_every_member_of_a_history_is_documented(self, cli: Cli, log: Log) -> None:
+        log.commit(0, commit_info("CREATE TABLE"), protocol(1, 2), metadata())
+        log.commit(1, commit_info("SET TBLPROPERTIES"), metadata())
+        log.raw(2, b"{", ".json").checkpoint(2, protocol(1, 2), metadata())
+        document = cli("history", log.table, "--format", "json").json
+        assert all(document[member] for member in ("events", "idle_commits", "problems"))
+        self.documented(document)
+
+
+def vectors(log: Log) -> None:
+    name, info = "deletionVectors", commit_info("DELETE", txnId="t")
+    stored = protocol(3, 7, [name], ["appendOnly", name, "invariants"])
+    described = metadata({"delta.enableDeletionVectors": "true"})
+    log.commit(0, stored, described).commit(1, commit_info()).commit(2, info)
+    log.checksum(2, stored, described, txnId="t", numDeletionVectorsOpt=2, domainMetadata=[])
+
+
+def legacy(log: Log) -> None:
+    log.commit(0, protocol(2, 5), metadata()).commit(1, commit_info())
+
+
+class TestSamples:
+    @pytest.mark.parametrize(
+        ("name", "build"), [("deletion_vectors", vectors), ("legacy", legacy)], ids=lambda v: str(v)
+    )
+    def test_the_output_is_what_the_tool_prints(
+        self,
+        cli: Cli,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        name: str,
+        build: Callable[[Log], None],
+    ) -> None:
+        build(Log(tmp_path / ".demo" / name))
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("COLUMNS", "80")
+        title = f"$ deltaproto inspect .demo/{name}\n"
+        (shown,) = [block for block in blocks(README, "text") if block.startswith(title)]
+        ran = cli("inspect", f".demo/{name}")
+        assert ran.code == 0
+        assert self.elsewhere(shown.removeprefix(title)) == self.elsewhere(ran.out)
+
+    def elsewhere(self, text: str) -> str:
+        """The output without the table's location, which may fill several lines."""
+        return re.sub(r"\n  location .*?(?=\n  version )", "", text, flags=re.DOTALL).rstrip()
+
+    def test_the_demo_makes_the_tables_that_readme_shows(self) -> None:
+        demo = (ROOT / "examples" / "demo.py").read_text()
+        for name in re.findall(r"\.demo/(\w+)", README):
+            assert f'"{name}": (' in demo
+
+
+class TestMake:
+    @each_document()
+    def test_every_target_exists(self, path: Path) -> None:
+        targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        text = path.read_text()
+        inline = re.findall(r"`make ([^`]+)`", text)
+        in_blocks = re.findall(r"^make (.+)$", "".join(blocks(text, "bash")), re.MULTILINE)
+        for words in (*inline, *in_blocks):
+            named = [w for w in shlex.split(words, comments=True) if "=" not in w]
+            assert set(named) <= set(targets), words
+
+    def test_the_versions_are_those_of_the_project(self) -> None:
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        python = project["requires-python"].removeprefix(">=")
+        assert f"Python {python} or later" in README
+        assert f"Python {python} or later" in CONTRIBUTING
+        for extra in project["optional-dependencies"]:
+            assert f"pip install '.[{extra}]'" in README
+        (excluded,) = set(re.findall(r"!=([\d.]+)", json.dumps(project["optional-dependencies"])))
+        assert f"delta-spark {excluded} is excluded" in README
+
+
+class TestArchitecture:
+    @pytest.fixture
+    def picture(self) -> list[str]:
+        """The packages of the picture, from the top down."""
+        (block,) = blocks(section(ARCHITECTURE, "The picture"), "text")
+        return re.findall(r"^([a-z_]+) {2,}", block, re.MULTILINE)
+
+    def test_its_packages_exist(self, picture: list[str]) -> None:
+        assert len(picture) > 3
+        for name in picture:
+            assert (ROOT / "deltaproto" / name / "__init__.py").is_file(), name
+
+    def test_its_arrows_are_the_imports(self, picture: list[str]) -> None:
+        packages = [p.parent.name for p in (ROOT / "deltaproto").glob("*/__init__.py")]
+        for position, name in enumerate(picture):
+            below = picture[position:]
+            for path in (ROOT / "deltaproto" / name).rglob("*.py"):
+                for imported in self.imports(path):
+                    assert imported in below or imported not in packages, f"{path}: {imported}"
+                    assert name != "protocol" or imported == "protocol", f"{path}: {imported}"
+
+    def imports(self, path: Path) -> Iterator[str]:
+        """What of deltaproto the file imports: packages, modules or names at its top level."""
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                package, *rest = node.module.split(".")
+                if package == "deltaproto":
+                    yield from rest[:1] or [alias.name for alias in node.names]
+
+    def test_the_files_it_names_exist(self) -> None:
+        for name in set(re.findall(r"`([a-z_/]+\.py)`", ARCHITECTURE + CONTRIBUTING)):
+            assert list(ROOT.glob(f"**/{name}")), name
+
+
+class TestDocuments:
+    @each_document()
+    def test_relative_links_resolve(self, path: Path) -> None:
+        for target in re.findall(r"\]\(([^)]+)\)", path.read_text()):
+            if "://" in target:
+                continue
+            name, _, anchor = target.partition("#")
+            file = path.parent / name if name else path
+            assert file.exists(), target
+            if anchor:
+                headings = re.findall(r"^#+ (.+)$", file.read_text(), re.MULTILINE)
+                assert anchor in {
+                    re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings
+                }
+
+    @each_document()
+    def test_no_path_of_somebodys_machine(self, path: Path) -> None:
+        text = path.read_text()
+        assert not re.findall(r"(?<![\w.~])/(?:work|root|tmp|Users|home/(?!you/))\b", text)
+
+    def test_the_changelog_has_room_for_the_next_change(self) -> None:
+        changelog = (ROOT / "CHANGELOG.md").read_text()
+        headings = re.findall(r"^## (.+)$", changelog, re.MULTILINE)
+        assert headings[0] == "[Unreleased]"
+        kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+        assert set(re.findall(r"^### (.+)$", changelog, re.MULTILINE)) <= kinds
