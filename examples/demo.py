@@ -90,6 +90,8 @@ COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("A legacy version pair implies features nobody uses", ("inspect", "{root}/legacy")),
     ("What DROP FEATURE leaves behind", ("inspect", "{root}/after_drop_feature")),
     ("Explain that finding", ("explain", "DP114")),
+    ("Who changed its protocol, and why?", ("history", "{root}/after_drop_feature")),
+    ("Which writers would a change hit?", ("conflicts", "{root}/deletion_vectors")),
     ("Everything known about one feature", ("features", "columnMapping")),
     ("Many tables for a script: JSON, here cut down to the protocols", ("inspect", "{all}")),
 )

@@ -95,7 +95,7 @@ def spark() -> Iterator[SparkSession]:
     from deltaproto.tables.session import spark_session
 
     session = spark_session(
-        SparkSettings(conf={"spark.master": "local[2]", "spark.driver.memory": "2g"})
+        SparkSettings(conf={"spark.master": "local[4]", "spark.driver.memory": "2g"})
     )
     yield session
     session.stop()

@@ -154,6 +154,11 @@ class TestJson:
         assert all(document[member] for member in ("events", "idle_commits", "problems"))
         self.documented(document)
 
+    def test_every_member_of_the_conflicts_is_documented(self, cli: Cli) -> None:
+        document = cli("conflicts", "--exception", "ProtocolChanged", "--format", "json").json
+        assert document["cells"]
+        self.documented(document)
+
 
 def vectors(log: Log) -> None:
     name, info = "deletionVectors", commit_info("DELETE", txnId="t")

@@ -30,6 +30,7 @@ def run(values: Mapping[str, Any]) -> int:
         version=values["version"],
         use_checksums=not values["no_crc"],
         look_in_files=values["look_in_files"],
+        activity=values["activity"],
         storage_options=options.pairs(values["storage_option"], "--storage-option"),
         spark=SparkSettings(
             values["spark_remote"],
@@ -97,6 +98,12 @@ COMMAND = Command(
         Option(
             ("--look-in-files",),
             "Also look for traces of features in every file action; slow on large tables.",
+            bool,
+            False,
+        ),
+        Option(
+            ("--activity",),
+            "Also tell from the recent log who writes, how often, and when it is quiet.",
             bool,
             False,
         ),

@@ -31,11 +31,25 @@ def inspect_table(table: str, request: Request) -> Inspection | Unreadable:
         )
     try:
         if request.reader is ReaderChoice.ALL:
-            return _with_all(table, request)
-        state = _reader(_chosen(table, request.reader), request).read(table, request.version)
+            result = _with_all(table, request)
+        else:
+            reader = _reader(_chosen(table, request.reader), request)
+            result = _judged(reader.read(table, request.version))
     except TableError as error:
         return Unreadable(table, error)
-    return _judged(state)
+    if request.activity and isinstance(result, Inspection):
+        return _with_activity(result, request)
+    return result
+
+
+def _with_activity(inspection: Inspection, request: Request) -> Inspection:
+    from deltaproto.activity import read_activity
+
+    try:
+        location = locate(inspection.state.location)
+        return inspection._replace(activity=read_activity(location, request.storage_options))
+    except TableError as error:
+        return inspection._replace(activity=error, complete=False)
 
 
 def uses_spark(table: str, request: Request) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.errors import TableError
 from deltaproto.policy.finding import Finding
@@ -13,6 +13,9 @@ from deltaproto.policy.subject import Subject
 from deltaproto.protocol.concurrency import RowLevelConcurrency
 from deltaproto.protocol.isolation import Isolation
 from deltaproto.tables.interface import ReaderName, SparkSettings, TableState
+
+if TYPE_CHECKING:
+    from deltaproto.activity import Activity
 
 
 class ReaderChoice(StrEnum):
@@ -32,6 +35,7 @@ class Request(NamedTuple):
     version: int | None = None
     use_checksums: bool = True
     look_in_files: bool = False
+    activity: bool = False
     storage_options: Mapping[str, str] = MappingProxyType({})
     spark: SparkSettings = SparkSettings()
 
@@ -47,6 +51,8 @@ class Inspection(NamedTuple):
     """False when the answer may miss something: a catalog's commits, an engine that is missing"""
     readers: Mapping[ReaderName, TableState | TableError] | None = None
     """each reader's answer, when all were asked"""
+    activity: Activity | TableError | None = None
+    """who writes here, when that was asked for, or why it cannot be told"""
 
     @property
     def state(self) -> TableState:

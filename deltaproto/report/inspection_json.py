@@ -51,6 +51,10 @@ def table_fields(result: Inspection | Unreadable) -> dict[str, Any]:
     }
     if result.readers is not None:
         fields["readers"] = _readers(result.readers)
+    if result.activity is not None:
+        from deltaproto.report.activity import activity_fields
+
+        fields["activity"] = activity_fields(result.activity)
     return fields
 
 

@@ -43,6 +43,10 @@ def print_table(console: DataConsole, result: Inspection | Unreadable) -> None:
         console.print("")
         console.print(_readers(result.readers), indent=2)
     _findings(console, result.findings)
+    if result.activity is not None:
+        from deltaproto.report.activity import print_activity
+
+        print_activity(console, result.activity)
     console.print("")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from deltaproto.errors import TableError
 from deltaproto.inspection import Inspection, Unreadable
 from deltaproto.protocol.reasons import reasons
 from deltaproto.report import words
@@ -49,6 +50,13 @@ def inspection_markdown(result: Inspection | Unreadable) -> str:
         shown = " ".join(row[-1] for row in features)
         marks = [text for mark, text in words.DROP_MARKS.items() if mark in shown]
         parts += ["", "; ".join(marks)] if marks else []
+    if result.activity is not None:
+        from deltaproto.report.activity import sentences, writer_rows
+
+        if not isinstance(result.activity, TableError):
+            rows = writer_rows(result.activity)
+            parts += ["", table(("Writer", "Operation", "Commits", "Every", "Last"), rows)]
+        parts += ["", *(f"- {escape(line)}" for line in sentences(result.activity))]
     if result.findings:
         rows = [(str(f.severity), f.rule, f.message, f.hint) for f in result.findings]
         parts += ["", table(("Severity", "Rule", "Finding", "Hint"), rows)]

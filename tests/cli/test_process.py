@@ -87,6 +87,7 @@ class TestStart:
             ["--help"],
             ["inspect", "--help"],
             ["features"],
+            ["conflicts", "--exception", "ConcurrentAppend"],
             ["features", "clustering", "--format", "json"],
             ["explain"],
             ["explain", "DP105", "--format", "markdown"],

@@ -14,6 +14,8 @@ from deltaproto.tables.log.names import Listing
 from deltaproto.tables.log.snapshot import Snapshot
 from deltaproto.tables.storage.interface import LogStore
 
+_KEPT = {"commitInfo", "protocol", "metaData", "txn"}
+
 
 class Commit(NamedTuple):
     """What one commit says about the table, without its actions on files."""
@@ -23,6 +25,8 @@ class Commit(NamedTuple):
     """commitInfo as stored; empty where the writer recorded none"""
     protocol: Protocol | None
     metadata: Metadata | None
+    transactions: tuple[tuple[str, int], ...] = ()
+    """application id and version of each `txn` action: a streaming query and its batch"""
     problem: TableError | None = None
     """set when the commit cannot be read; the rest is then empty"""
 
@@ -67,11 +71,16 @@ def _commit(store: LogStore, name: str, version: int) -> Commit:
     try:
         with store.open(name) as file:
             for action in read_actions(name, file):
-                if {"commitInfo", "protocol", "metaData"} & action.keys():
+                if _KEPT & action.keys():
                     kept.append(action)
         snapshot.add_older(name, kept)
     except TableError as problem:
-        return Commit(version, {}, None, None, problem)
+        return Commit(version, {}, None, None, problem=problem)
     infos = (action.get("commitInfo") for action in kept)
     info = next((info for info in infos if isinstance(info, dict)), {})
-    return Commit(version, info, snapshot.protocol, snapshot.metadata)
+    transactions = tuple(
+        (str(txn.get("appId")), txn["version"])
+        for action in kept
+        if isinstance(txn := action.get("txn"), dict) and isinstance(txn.get("version"), int)
+    )
+    return Commit(version, info, snapshot.protocol, snapshot.metadata, transactions)

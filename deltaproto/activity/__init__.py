@@ -1,0 +1,16 @@
+"""Who is writing to a table now, how often, and when it is quiet."""
+
+from deltaproto.activity.forecast import Forecast, forecast
+from deltaproto.activity.read import read_activity
+from deltaproto.activity.summary import Activity, QuietHour, Stream, Writer, summarise
+
+__all__ = [
+    "Activity",
+    "Forecast",
+    "QuietHour",
+    "Stream",
+    "Writer",
+    "forecast",
+    "read_activity",
+    "summarise",
+]

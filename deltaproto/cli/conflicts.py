@@ -1,0 +1,148 @@
+"""`deltaproto conflicts`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from deltaproto.cli import options
+from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.progress import waiting
+from deltaproto.errors import ExitCode, UsageError
+from deltaproto.inspection import (
+    Inspection,
+    Request,
+    Unreadable,
+    inspect_table,
+    uses_spark,
+)
+from deltaproto.inspection.conflicts import Question, RowLevel, conflicts
+from deltaproto.protocol.conflicts import exceptions, operation
+from deltaproto.protocol.conflicts.exception import ExceptionName, ExceptionRecord
+from deltaproto.protocol.conflicts.matrix import MatrixEngine
+from deltaproto.protocol.conflicts.operation import Operation
+from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel
+from deltaproto.report.conflicts import write_conflicts
+from deltaproto.tables.interface import SparkSettings
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Work out the matrix, or the cells asked for, and render it."""
+    question = Question(
+        engine=values["engine"],
+        isolation=_level(values["isolation"]),
+        row_level=values["row_level_concurrency"],
+        operation=_operation("--operation", values["operation"]),
+        against=_operation("--against", values["against"]),
+        exception=_exception(values["exception"]),
+    )
+    answer = conflicts(question, _inspected(values))
+    with options.opened(values["output"]) as file:
+        write_conflicts(answer, values["format"], file, color=not values["no_color"])
+    return int(ExitCode.OK if answer.complete else ExitCode.UNREADABLE)
+
+
+def _inspected(values: Mapping[str, Any]) -> Inspection | None:
+    if (table := values["table"]) is None:
+        return None
+    request = Request(
+        storage_options=options.pairs(values["storage_option"], "--storage-option"),
+        spark=SparkSettings(
+            values["spark_remote"],
+            options.pairs(values["spark_conf"], "--spark-conf"),
+            show_log=values["debug"],
+        ),
+    )
+    show = not (values["no_progress"] or values["quiet"])
+    with waiting(f"asking Spark about {table}", show=show and uses_spark(table, request)):
+        result = inspect_table(table, request)
+    if isinstance(result, Unreadable):
+        raise result.error
+    return result
+
+
+def _operation(flag: str, text: str | None) -> Operation | None:
+    if text is None:
+        return None
+    found, near = operation.search(text)
+    if found is None:
+        raise UsageError(f"{flag}: no operation is called {text}", _did_you_mean(near, Operation))
+    return found
+
+
+def _exception(text: str | None) -> ExceptionRecord | None:
+    if text is None:
+        return None
+    found, near = exceptions.search(text)
+    if found is None:
+        raise UsageError(
+            f"--exception: no conflict raises {text}", _did_you_mean(near, ExceptionName)
+        )
+    return found
+
+
+def _level(text: str | None) -> IsolationLevel | None:
+    if text is None:
+        return None
+    named = {level.casefold(): level for level in DECLARABLE}
+    wanted = "".join(character for character in text.casefold() if character.isalnum())
+    if wanted not in named:
+        import difflib
+
+        near = difflib.get_close_matches(wanted, named, n=1, cutoff=0.5)
+        raise UsageError(
+            f"--isolation: no table may declare {text}",
+            _did_you_mean(tuple(str(named[key]) for key in near), DECLARABLE),
+        )
+    return named[wanted]
+
+
+def _did_you_mean(near: tuple[str, ...], every: Iterable[str]) -> str:
+    return f"did you mean {', '.join(near)}?" if near else f"one of {', '.join(every)}"
+
+
+COMMAND = Command(
+    "conflicts",
+    "Show which concurrent operations conflict, for a table or an engine, and how to avoid it.",
+    run,
+    Argument(
+        "table", "[TABLE]", "Path, URI or catalog name; without it, any table.", required=False
+    ),
+    (
+        Option(("--engine",), "Whose rules apply.", MatrixEngine, MatrixEngine.DATABRICKS),
+        Option(
+            ("--isolation",),
+            "Serializable or WriteSerializable, instead of the table's or the engine's default.",
+            str,
+            metavar="LEVEL",
+        ),
+        Option(
+            ("--row-level-concurrency",),
+            "auto: as the table has it, and off without a table.",
+            RowLevel,
+            RowLevel.AUTO,
+        ),
+        Option(
+            ("--operation",),
+            "Explain this operation, which commits last and may lose.",
+            str,
+            metavar="OP",
+        ),
+        Option(
+            ("--against",),
+            "Explain conflicts with this operation, committed meanwhile.",
+            str,
+            metavar="OP",
+        ),
+        Option(("--exception",), "Explain this exception.", str, metavar="NAME"),
+        options.FORMAT,
+        options.OUTPUT,
+        options.STORAGE_OPTION,
+        options.SPARK_REMOTE,
+        options.SPARK_CONF,
+        options.NO_COLOR,
+        options.NO_PROGRESS,
+        options.QUIET,
+        options.DEBUG,
+    ),
+)

@@ -1,0 +1,222 @@
+"""The conflict matrices of Databricks, as documented.
+
+Source: the Databricks page "Isolation levels and write conflicts" in its newest edition: the
+matrices with and without row-level concurrency, their footnotes, and the sections on metadata
+changes and exceptions. The page speaks of pairs, so every cell equals its mirror image. Streaming
+appends have no row there; they are counted as the blind appends that they are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deltaproto.protocol.conflicts.cell import Answer, Cell, Conflict
+from deltaproto.protocol.conflicts.exception import LITERALS, PAGE, ExceptionName
+from deltaproto.protocol.conflicts.operation import APPENDS, CHANGES, REWRITES, Operation
+from deltaproto.protocol.isolation import IsolationLevel
+
+_PAIR = "Documented for the pair, whichever commits last."
+_NOTHING = "nothing to avoid"
+_WINDOW = (
+    "make the change in a window without writers; stop streams before it, restart them after it"
+)
+_ROWS = (
+    "change different rows; keep conditions simple, as struct, array and map columns, "
+    "non-deterministic expressions and subqueries take row-level resolution away; where the same "
+    "rows are changed, run one after the other"
+)
+_FILES = (
+    f"{LITERALS}; or enable deletion vectors on an unpartitioned or liquid-clustered table, so "
+    "that Databricks resolves conflicts by row"
+)
+
+
+class Layout(NamedTuple):
+    """What the Databricks matrix depends on."""
+
+    level: IsolationLevel
+    row_level: bool
+    deletion_vectors: bool | None
+    """None: not known, so that what depends on them is `maybe`"""
+    identity: bool
+
+
+def cell(operation: Operation, against: Operation, layout: Layout) -> Cell:
+    """The cell for one pair of concurrent operations."""
+    answer = _answer(frozenset({operation, against}), layout)
+    when = f"{answer.when} {_PAIR}{_reorg(answer, operation, against)}"
+    return Cell(operation, against, *answer._replace(when=when))
+
+
+def _reorg(answer: Answer, *pair: Operation) -> str:
+    if Operation.REORG not in pair or answer.conflict is Conflict.YES:
+        return ""
+    return (
+        " REORG counts as OPTIMIZE here; one that applies an upgrade (UNIFORM) is a PROTOCOL "
+        "CHANGE and conflicts with everything in progress."
+    )
+
+
+def _answer(pair: frozenset[Operation], layout: Layout) -> Answer:
+    if Operation.PROTOCOL_CHANGE in pair:
+        return _protocol(pair)
+    if Operation.METADATA_CHANGE in pair:
+        return _METADATA
+    if layout.identity:
+        return _identity(pair)
+    if pair == {Operation.STREAMING_APPEND}:
+        return _STREAMS
+    if pair <= APPENDS:
+        return _no("Blind appends never conflict with each other.", layout)
+    if pair & APPENDS and pair & REWRITES:
+        return _no("Blind appends and rewrites of files do not conflict.", layout)
+    if pair & APPENDS:
+        return _append_and_change(layout)
+    if pair <= CHANGES:
+        return _changes(layout)
+    return _rewrite(pair, layout)
+
+
+def _append_and_change(layout: Layout) -> Answer:
+    if layout.level is IsolationLevel.WRITE_SERIALIZABLE:
+        return Answer(
+            Conflict.NO,
+            (),
+            "Under WriteSerializable a blind append and one UPDATE, DELETE or MERGE do not "
+            "conflict, even in the same partition. When several concurrent UPDATE, DELETE or MERGE "
+            "may read the appended rows, they may conflict (ConcurrentAppendException).",
+            "let at most one concurrent UPDATE, DELETE or MERGE be able to read the appended rows",
+            _matrix(layout) + "; ConcurrentAppendException",
+        )
+    if layout.row_level:
+        when = (
+            "Under Serializable they may conflict when the same row is concerned. It is the "
+            "UPDATE, DELETE or MERGE that would have had to read the appended rows."
+        )
+    else:
+        when = (
+            "Under Serializable they may conflict when the append adds files where the UPDATE, "
+            "DELETE or MERGE reads: in its partitions, or anywhere in an unpartitioned table."
+        )
+    avoid = (
+        f"{LITERALS}; under WriteSerializable the pair does not conflict, but history and content "
+        "may then disagree"
+    )
+    return Answer(Conflict.MAYBE, (ExceptionName.APPEND,), when, avoid, _matrix(layout))
+
+
+def _changes(layout: Layout) -> Answer:
+    exceptions = (
+        ExceptionName.APPEND,
+        ExceptionName.DELETE_READ,
+        ExceptionName.DELETE_DELETE,
+    )
+    if layout.row_level:
+        return Answer(
+            Conflict.MAYBE,
+            exceptions,
+            "They may conflict when both change the same row. A command whose condition rules out "
+            "row-level resolution is compared by files instead; so is a MERGE on Databricks "
+            "Runtime 14.2 without Photon or without an explicit predicate on the target.",
+            _ROWS,
+            _matrix(layout) + "; Limitations",
+        )
+    return Answer(
+        Conflict.MAYBE,
+        exceptions,
+        "They may conflict when both work on the same files.",
+        _FILES,
+        _matrix(layout) + "; Avoid conflicts with partitions",
+    )
+
+
+def _rewrite(pair: frozenset[Operation], layout: Layout) -> Answer:
+    exceptions: tuple[ExceptionName, ...] = (
+        ExceptionName.DELETE_READ,
+        ExceptionName.DELETE_DELETE,
+    )
+    if pair & CHANGES:
+        exceptions = (ExceptionName.APPEND, *exceptions)
+    if Operation.OPTIMIZE_ZORDER in pair:
+        return Answer(
+            Conflict.MAYBE,
+            exceptions,
+            "With ZORDER BY they may conflict when both work on the same files; deletion vectors "
+            "and row-level concurrency do not help.",
+            "leave ZORDER BY out (liquid clustering does its work), or run it on partitions that "
+            "nobody else changes at that time",
+            _matrix(layout),
+        )
+    if layout.row_level or layout.deletion_vectors:
+        return _no(
+            "With deletion vectors and without ZORDER BY they do not conflict, on partitioned "
+            "tables too.",
+            layout,
+        )
+    known = "are not enabled" if layout.deletion_vectors is False else "may not be enabled"
+    return Answer(
+        Conflict.MAYBE,
+        exceptions,
+        f"They may conflict when both work on the same files, as deletion vectors {known}; with "
+        "deletion vectors and without ZORDER BY they would not.",
+        "enable deletion vectors, or compact partitions that nobody else changes at that time",
+        _matrix(layout),
+    )
+
+
+def _no(when: str, layout: Layout) -> Answer:
+    return Answer(Conflict.NO, (), when, _NOTHING, _matrix(layout))
+
+
+def _matrix(layout: Layout) -> str:
+    return PAGE + ("with" if layout.row_level else "without") + " row-level concurrency"
+
+
+def _identity(pair: frozenset[Operation]) -> Answer:
+    # The page names no exception. The counter of an identity column is stored as metadata.
+    exceptions: tuple[ExceptionName, ...] = (ExceptionName.METADATA,)
+    if pair == {Operation.STREAMING_APPEND}:
+        exceptions = (*exceptions, ExceptionName.TRANSACTION)
+    return Answer(
+        Conflict.YES,
+        exceptions,
+        "Tables with identity columns support no concurrent transactions. The page names no "
+        "exception; as an identity column's counter is metadata, MetadataChangedException is to be "
+        "expected.",
+        "write one after the other, or make the keys without an identity column",
+        PAGE + "note on identity columns",
+    )
+
+
+def _protocol(pair: frozenset[Operation]) -> Answer:
+    metadata = Operation.METADATA_CHANGE in pair or len(pair) == 1
+    return Answer(
+        Conflict.YES,
+        (ExceptionName.PROTOCOL, ExceptionName.METADATA),
+        "A change of the protocol, also by enabling or dropping a feature or by REORG … UPGRADE "
+        + (
+            "UNIFORM, conflicts with every other change in progress."
+            if metadata
+            else "UNIFORM, conflicts with every operation in progress: the write fails."
+        ),
+        _WINDOW,
+        PAGE + "metadata changes; ProtocolChangedException",
+    )
+
+
+_METADATA = Answer(
+    Conflict.YES,
+    (ExceptionName.METADATA,),
+    "A metadata change (a property, the isolation level among them, the schema, a write that "
+    "evolves the schema) makes every concurrent write fail.",
+    _WINDOW,
+    PAGE + "metadata changes; MetadataChangedException",
+)
+_STREAMS = Answer(
+    Conflict.MAYBE,
+    (ExceptionName.TRANSACTION,),
+    "Only when both are runs of one streaming query, with one checkpoint location. Otherwise they "
+    "are blind appends, which do not conflict.",
+    "never run two streaming queries with the same checkpoint location at the same time",
+    PAGE + "ConcurrentTransactionException",
+)

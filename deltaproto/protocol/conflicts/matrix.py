@@ -1,0 +1,52 @@
+"""The conflict matrix for one engine, isolation level and table layout."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from deltaproto.protocol.conflicts import databricks, delta_spark
+from deltaproto.protocol.conflicts.cell import Cell
+from deltaproto.protocol.conflicts.operation import Operation
+from deltaproto.protocol.isolation import DECLARABLE, Engine, IsolationLevel, isolation
+
+
+class MatrixEngine(StrEnum):
+    """Engines whose conflict rules are known: documented, or read and measured."""
+
+    DATABRICKS = Engine.DATABRICKS.value
+    DELTA_SPARK = Engine.DELTA_SPARK.value
+
+
+def default_level(engine: MatrixEngine) -> IsolationLevel:
+    """The level of a table that declares none."""
+    level = isolation(None).effective[Engine(engine)]
+    assert level is not None
+    return level
+
+
+def cells(
+    engine: MatrixEngine,
+    level: IsolationLevel,
+    *,
+    row_level: bool = False,
+    deletion_vectors: bool | None = None,
+    identity: bool = False,
+) -> tuple[Cell, ...]:
+    """Every operation against every other one, in the order of `Operation`.
+
+    Row-level concurrency implies deletion vectors. Delta Spark has neither in its rules.
+
+    Raises:
+        ValueError: for a level that no table may declare, or row-level concurrency on Delta Spark.
+    """
+    if level not in DECLARABLE:
+        raise ValueError(f"no table may declare {level}")
+    pairs = [(operation, against) for operation in Operation for against in Operation]
+    match engine:
+        case MatrixEngine.DATABRICKS:
+            layout = databricks.Layout(level, row_level, row_level or deletion_vectors, identity)
+            return tuple(databricks.cell(*pair, layout) for pair in pairs)
+        case MatrixEngine.DELTA_SPARK:
+            if row_level:
+                raise ValueError("Delta Spark has no row-level concurrency")
+            return tuple(delta_spark.cell(*pair, level, identity=identity) for pair in pairs)

@@ -1,0 +1,110 @@
+"""What holds for a whole matrix, not for one cell: warnings, and advice for a table's layout.
+
+Sources: the Databricks page "Isolation levels and write conflicts" (row-level concurrency, its
+limitations and preview; WriteSerializable against history; partitions); Delta Spark's
+`DeltaConfigs.ISOLATION_LEVEL`; delta-io/delta-rs#3665 (open) for what is said of delta-rs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deltaproto.protocol.conflicts.matrix import MatrixEngine
+from deltaproto.protocol.isolation import IsolationLevel
+
+
+def notes(
+    engine: MatrixEngine, level: IsolationLevel, *, row_level: bool, identity: bool | None
+) -> tuple[str, ...]:
+    """What a reader of the matrix has to know besides its cells."""
+    found = [*_of_engine(engine), *_of_level(level)]
+    if engine is MatrixEngine.DATABRICKS:
+        found += _ROW_LEVEL if row_level else _NO_ROW_LEVEL
+    if identity:
+        found.append(_IDENTITY[engine])
+    elif identity is None:
+        found.append(
+            "This reader does not show whether a column is an identity column. If one is: "
+            f"{_IDENTITY[engine]}"
+        )
+    found.append(_DELTA_RS)
+    return tuple(found)
+
+
+def advice(
+    engine: MatrixEngine, partition_columns: Sequence[str], *, row_level: bool
+) -> tuple[str, ...]:
+    """How writers of a table with this layout keep out of each other's way."""
+    if partition_columns:
+        names = [f"`{name.replace('`', '``')}`" for name in partition_columns]
+        literals = " AND ".join(f"target.{name} = <literal>" for name in names)
+        return (
+            f"Let jobs that run together name different values of {', '.join(names)}, the "
+            "partition columns, as literals in the condition of their UPDATE, DELETE or MERGE.",
+            f"Add to the ON condition of each MERGE: {literals}. Equality with the source's "
+            "columns alone may read every partition.",
+        )
+    if engine is MatrixEngine.DELTA_SPARK:
+        return (
+            "The table is not partitioned, so for Delta Spark every file that another transaction "
+            "adds is one that an UPDATE, DELETE or MERGE reads. Run these one after the other, or "
+            f"partition the table by what they filter on. {_CARDINALITY}",
+        )
+    if row_level:
+        return ("Let jobs that run together change different rows; predicates need no partition.",)
+    return (
+        "Enable deletion vectors, with or without liquid clustering, so that Databricks resolves "
+        f"conflicts by row; or partition the table by what its jobs filter on. {_CARDINALITY}",
+    )
+
+
+def _of_engine(engine: MatrixEngine) -> list[str]:
+    if engine is MatrixEngine.DATABRICKS:
+        return [
+            "The documented matrix is symmetric: it speaks of pairs, whichever commits last.",
+            "A metadata change also stops streaming reads of the table; restart them.",
+        ]
+    return [
+        "The operation commits last and may lose; what it is set against was committed meanwhile "
+        "and is not disturbed.",
+        "Holds for Delta Spark 4.x with its default settings; earlier releases may abort more.",
+    ]
+
+
+def _of_level(level: IsolationLevel) -> list[str]:
+    if level is IsolationLevel.WRITE_SERIALIZABLE:
+        return [
+            "Under WriteSerializable history and content may disagree: transactions may take "
+            "effect in another order than the history shows, and readers may see a state that "
+            "never was in the log."
+        ]
+    return ["Under Serializable even blind appends can make other transactions fail."]
+
+
+_CARDINALITY = "Partitioning by a column with very many values harms performance."
+_ROW_LEVEL = (
+    "Row-level concurrency needs Databricks Runtime 14.2 or later. On 14.0 and 14.1 tables with "
+    "deletion vectors need the setting spark.databricks.delta.rowLevelConcurrencyPreview = true; "
+    "liquid-clustered tables have it since 13.3 LTS; up to 14.1 without Photon only DELETE has it.",
+    "On 14.2 a MERGE needs Photon and an explicit predicate on the target that filters the rows "
+    "matched with the source; from 14.3 LTS on it needs neither.",
+    "Commands with conditions on struct, array or map columns, with non-deterministic expressions "
+    "and subqueries, or with correlated subqueries are judged as without row-level concurrency.",
+    "Detecting conflicts by row costs run time, and with many transactions at once the writer "
+    "may prefer to fail early. All limitations of deletion vectors apply.",
+)
+_NO_ROW_LEVEL = (
+    "Partitioned tables, tables without deletion vectors and runtimes below 14.2 have no row-level "
+    "concurrency. --row-level-concurrency on shows the matrix with it.",
+)
+_IDENTITY = {
+    MatrixEngine.DATABRICKS: "Tables with identity columns support no concurrent transactions.",
+    MatrixEngine.DELTA_SPARK: (
+        "An identity column's counter is metadata, so that two transactions which make identity "
+        "values conflict."
+    ),
+}
+_DELTA_RS = (
+    "delta-rs and other engines follow rules of their own: pause their writers before a metadata "
+    "or protocol change, and do not count on them to fail (delta-io/delta-rs#3665)."
+)

@@ -1,0 +1,85 @@
+"""The operations that the conflict matrices know, and what each name covers.
+
+Sources: the Databricks page "Isolation levels and write conflicts" (its footnotes on INSERT and
+REORG); for streams, Delta Spark's `DeltaSink`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Operation(StrEnum):
+    """What a transaction does, as far as conflicts are concerned."""
+
+    INSERT = "INSERT"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    MERGE = "MERGE"
+    OPTIMIZE = "OPTIMIZE"
+    OPTIMIZE_ZORDER = "OPTIMIZE ZORDER"
+    REORG = "REORG"
+    METADATA_CHANGE = "METADATA CHANGE"
+    PROTOCOL_CHANGE = "PROTOCOL CHANGE"
+    STREAMING_APPEND = "STREAMING APPEND"
+
+
+APPENDS = frozenset({Operation.INSERT, Operation.STREAMING_APPEND})
+CHANGES = frozenset({Operation.UPDATE, Operation.DELETE, Operation.MERGE})
+REWRITES = frozenset({Operation.OPTIMIZE, Operation.OPTIMIZE_ZORDER, Operation.REORG})
+
+MEANING: dict[Operation, str] = {
+    Operation.INSERT: (
+        "a blind append: SQL INSERT or append mode, without a subquery or condition on the table "
+        "itself; an INSERT that reads the table behaves as MERGE"
+    ),
+    Operation.UPDATE: "UPDATE of rows",
+    Operation.DELETE: "DELETE of rows",
+    Operation.MERGE: "MERGE INTO, and any INSERT that reads the table it writes to",
+    Operation.OPTIMIZE: "compaction without ZORDER BY",
+    Operation.OPTIMIZE_ZORDER: "OPTIMIZE … ZORDER BY",
+    Operation.REORG: (
+        "REORG TABLE … APPLY (PURGE), which rewrites files; REORG … APPLY (UPGRADE UNIFORM …) is a "
+        "PROTOCOL CHANGE"
+    ),
+    Operation.METADATA_CHANGE: (
+        "a change of properties, schema, constraints or isolation level, also by a write that "
+        "evolves the schema"
+    ),
+    Operation.PROTOCOL_CHANGE: "a feature added or dropped, or versions raised",
+    Operation.STREAMING_APPEND: "one batch of a streaming query in append mode",
+}
+
+_ALIASES: dict[str, Operation] = {
+    "append": Operation.INSERT,
+    "blind append": Operation.INSERT,
+    "insert into": Operation.INSERT,
+    "delete from": Operation.DELETE,
+    "merge into": Operation.MERGE,
+    "compaction": Operation.OPTIMIZE,
+    "zorder": Operation.OPTIMIZE_ZORDER,
+    "zorder by": Operation.OPTIMIZE_ZORDER,
+    "optimize zorder by": Operation.OPTIMIZE_ZORDER,
+    "purge": Operation.REORG,
+    "reorg table": Operation.REORG,
+    "metadata": Operation.METADATA_CHANGE,
+    "alter table": Operation.METADATA_CHANGE,
+    "protocol": Operation.PROTOCOL_CHANGE,
+    "drop feature": Operation.PROTOCOL_CHANGE,
+    "streaming": Operation.STREAMING_APPEND,
+    "streaming write": Operation.STREAMING_APPEND,
+}
+
+
+def search(text: str) -> tuple[Operation | None, tuple[str, ...]]:
+    """The operation people mean by `text`, else None with the nearest names."""
+    wanted = " ".join(text.replace("-", " ").replace("_", " ").casefold().split())
+    named: dict[str, Operation] = {name.casefold(): name for name in Operation}
+    found = named.get(wanted) or _ALIASES.get(wanted)
+    if found is not None:
+        return found, ()
+    import difflib
+
+    near = difflib.get_close_matches(wanted, [*named, *_ALIASES], n=3, cutoff=0.5)
+    meant = dict.fromkeys(str(named.get(name) or _ALIASES[name]) for name in near)
+    return None, tuple(meant)

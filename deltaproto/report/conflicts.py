@@ -1,0 +1,150 @@
+"""`conflicts`' output in each format."""
+
+from __future__ import annotations
+
+from typing import IO, Any, assert_never
+
+from deltaproto.inspection.conflicts import Conflicts
+from deltaproto.protocol.conflicts.cell import Cell
+from deltaproto.protocol.conflicts.exception import SQLSTATE, ExceptionRecord
+from deltaproto.protocol.conflicts.operation import MEANING, Operation
+from deltaproto.report.interface import Format, dumps, envelope
+
+
+def write_conflicts(answer: Conflicts, format_: Format, file: IO[str], *, color: bool) -> None:
+    """The matrix or the cells asked for, with what they depend on."""
+    match format_:
+        case Format.JSON:
+            file.write(dumps(_document(answer)) + "\n")
+        case Format.JSONL:
+            file.write(dumps(_document(answer), indent=None) + "\n")
+        case Format.MARKDOWN:
+            file.write(_markdown(answer))
+        case Format.TEXT:
+            from deltaproto.report.conflicts_text import print_conflicts
+            from deltaproto.report.console import DataConsole
+
+            print_conflicts(DataConsole(file, color=color), answer)
+        case _:
+            assert_never(format_)
+
+
+def explained(answer: Conflicts) -> bool:
+    """True when operations were named, so that their cells are to be explained in full."""
+    return answer.question.operation is not None or answer.question.against is not None
+
+
+def title(answer: Conflicts) -> str:
+    """What the answer is about."""
+    return answer.table if answer.table is not None else f"any table on {answer.question.engine}"
+
+
+def facts(answer: Conflicts) -> list[tuple[str, str]]:
+    """What the matrix depends on, and why."""
+    row_level = "on" if answer.row_level else "off"
+    found = [
+        ("engine", str(answer.question.engine)),
+        ("isolation", f"{answer.isolation}: {answer.isolation_reason}"),
+        ("row-level", f"{row_level}: {answer.row_level_reason}"),
+    ]
+    if answer.partition_columns:
+        found.append(("partitions", ", ".join(answer.partition_columns)))
+    if answer.identity:
+        found.append(("identity", "the table has identity columns"))
+    return found
+
+
+def rows_and_columns(answer: Conflicts) -> tuple[list[Operation], list[Operation]]:
+    """The operations that the grid shows."""
+    question = answer.question
+    return (
+        [o for o in Operation if question.operation in (None, o)],
+        [o for o in Operation if question.against in (None, o)],
+    )
+
+
+def grid(answer: Conflicts) -> list[tuple[Operation, list[str]]]:
+    """A row of answers for each operation; `-` where another exception would be raised."""
+    by_pair = {(cell.operation, cell.against): str(cell.conflict) for cell in answer.cells}
+    down, across = rows_and_columns(answer)
+    return [(row, [by_pair.get((row, column), "-") for column in across]) for row in down]
+
+
+def cell_facts(cell: Cell) -> list[tuple[str, str]]:
+    """One cell's explanation."""
+    raised = [("exceptions", ", ".join(cell.exceptions))] if cell.exceptions else []
+    return [*raised, ("when", cell.when), ("avoid", cell.avoid), ("source", cell.source)]
+
+
+def meanings(answer: Conflicts) -> list[tuple[str, str]]:
+    """What the operations asked for cover."""
+    asked = dict.fromkeys((answer.question.operation, answer.question.against))
+    return [(str(operation), MEANING[operation]) for operation in asked if operation is not None]
+
+
+def _document(answer: Conflicts) -> dict[str, Any]:
+    question = answer.question
+    payload: dict[str, Any] = {
+        "engine": str(question.engine),
+        "isolation": str(answer.isolation),
+        "row_level_concurrency": "on" if answer.row_level else "off",
+        "table": answer.table,
+        "reason": {
+            "isolation": answer.isolation_reason,
+            "row_level_concurrency": answer.row_level_reason,
+        },
+        "deletion_vectors": answer.deletion_vectors,
+        "identity_columns": answer.identity,
+        "partition_columns": (
+            None if answer.partition_columns is None else list(answer.partition_columns)
+        ),
+        "cells": [_cell(cell) for cell in answer.cells],
+        "notes": list(answer.notes),
+        "advice": list(answer.advice),
+    }
+    if question.exception is not None:
+        payload["exception"] = _exception(question.exception)
+    return envelope("conflicts", payload, complete=answer.complete)
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "operation": str(cell.operation),
+        "against": str(cell.against),
+        "conflict": str(cell.conflict),
+        "exceptions": [str(name) for name in cell.exceptions],
+        "when": cell.when,
+        "avoid": cell.avoid,
+        "source": cell.source,
+    }
+
+
+def _exception(record: ExceptionRecord) -> dict[str, Any]:
+    return {
+        "name": str(record.name),
+        "error_class": record.error_class,
+        "sqlstate": SQLSTATE,
+        "engines": list(record.engines),
+        "summary": record.summary,
+        "causes": [cause._asdict() for cause in record.causes],
+    }
+
+
+def _markdown(answer: Conflicts) -> str:
+    from deltaproto.report.markdown import escape, table
+
+    parts = [f"## Conflicts: {escape(title(answer))}", "", table(("", ""), facts(answer))]
+    record = answer.question.exception
+    if record is not None:
+        parts += ["", f"### {record.name}", "", escape(record.summary), ""]
+        causes = [(c.name, c.when, c.avoid, c.source) for c in record.causes]
+        parts.append(table(("Cause", "When", "Avoid", "Source"), causes))
+    _, across = rows_and_columns(answer)
+    shown = [(str(row), *marks) for row, marks in grid(answer)]
+    parts += ["", table(("Operation / against", *across), shown)]
+    if explained(answer):
+        for cell in answer.cells:
+            parts += ["", f"### {cell.operation} against {cell.against}: {cell.conflict}", ""]
+            parts += [f"- {name}: {escape(text)}" for name, text in cell_facts(cell)]
+    lines = [*answer.advice, *answer.notes]
+    return "\n".join([*parts, "", *(f"- {escape(line)}" for line in lines), ""])

@@ -1,0 +1,121 @@
+"""The conflict matrix as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.table import Table
+from rich.text import Text
+
+from deltaproto.inspection.conflicts import Conflicts
+from deltaproto.protocol.conflicts.exception import SQLSTATE, ExceptionRecord
+from deltaproto.protocol.conflicts.operation import MEANING, Operation
+from deltaproto.report.conflicts import (
+    cell_facts,
+    explained,
+    facts,
+    grid,
+    meanings,
+    rows_and_columns,
+    title,
+)
+from deltaproto.report.console import DataConsole
+
+# Ten columns and the names of the rows have to fit into 80 characters.
+SHORT = {
+    Operation.INSERT: "INS",
+    Operation.UPDATE: "UPD",
+    Operation.DELETE: "DEL",
+    Operation.MERGE: "MRG",
+    Operation.OPTIMIZE: "OPT",
+    Operation.OPTIMIZE_ZORDER: "OPZ",
+    Operation.REORG: "REO",
+    Operation.METADATA_CHANGE: "MET",
+    Operation.PROTOCOL_CHANGE: "PRO",
+    Operation.STREAMING_APPEND: "STR",
+}
+_STYLES = {"no": "green", "maybe": "yellow", "yes": "red", "-": "dim"}
+
+
+def print_conflicts(console: DataConsole, answer: Conflicts) -> None:
+    """The grid, then whatever was asked for in particular, then what else to know."""
+    console.print(Text(title(answer), style="bold"))
+    console.print(_pairs(facts(answer)), indent=2)
+    console.print("")
+    if answer.question.exception is not None:
+        _print_exception(console, answer.question.exception)
+    if len(answer.cells) > 1 or not explained(answer):
+        _print_grid(console, answer)
+    if explained(answer):
+        _print_cells(console, answer)
+    _print_lines(console, "for this table", answer.advice)
+    _print_lines(console, "to know", answer.notes)
+
+
+def _print_grid(console: DataConsole, answer: Conflicts) -> None:
+    _, across = rows_and_columns(answer)
+    found = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    found.add_column("", no_wrap=True)
+    for column in across:
+        found.add_column(SHORT[column], no_wrap=True, min_width=5)
+    for row, marks in grid(answer):
+        found.add_row(str(row), *(Text(mark, style=_STYLES[mark]) for mark in marks))
+    console.print(found, indent=2)
+    console.print("")
+    lines = ["row: commits last and may lose; column: was committed meanwhile"]
+    if answer.question.exception is not None:
+        lines.append("-: not with this exception")
+    for line in lines:
+        console.print(Text(line, style="dim"), indent=2)
+    if not explained(answer):
+        pairs = [(f"{SHORT[o]}  {o}", MEANING[o]) for o in across]
+        console.print(_pairs(pairs), indent=2)
+    else:
+        legend = ", ".join(f"{SHORT[o]} {o}" for o in across)
+        console.print(_pairs([("columns", legend)]), indent=2)
+    console.print("")
+
+
+def _print_cells(console: DataConsole, answer: Conflicts) -> None:
+    for cell in answer.cells:
+        head = Text(f"  {cell.operation} against {cell.against}: ", style="bold")
+        head.append(str(cell.conflict), style=_STYLES[cell.conflict])
+        console.print(head)
+        console.print(_pairs(cell_facts(cell)), indent=4)
+        console.print("")
+    if not answer.cells:
+        console.print(Text("  no such conflict with this exception"), "")
+    console.print(_pairs(meanings(answer)), indent=2)
+    console.print("")
+
+
+def _print_exception(console: DataConsole, record: ExceptionRecord) -> None:
+    console.print(Text(f"  {record.name}", style="bold"))
+    about = [
+        ("what", record.summary),
+        ("error class", f"{record.error_class} (SQLSTATE {SQLSTATE})"),
+        ("engines", ", ".join(record.engines)),
+    ]
+    console.print(_pairs(about), indent=4)
+    console.print("")
+    for number, cause in enumerate(record.causes, 1):
+        console.print(Text(f"  cause {number}: {cause.name}", style="bold"))
+        told = [("when", cause.when), ("avoid", cause.avoid), ("source", cause.source)]
+        console.print(_pairs(told), indent=4)
+        console.print("")
+
+
+def _print_lines(console: DataConsole, label: str, lines: Iterable[str]) -> None:
+    pairs = [(label if number == 0 else "", line) for number, line in enumerate(lines)]
+    if pairs:
+        console.print(_pairs(pairs), indent=2)
+        console.print("")
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> Table:
+    found = Table.grid(padding=(0, 2))
+    found.add_column(style="dim", no_wrap=True)
+    found.add_column(overflow="fold")
+    for label, text in pairs:
+        found.add_row(label, Text(text))
+    return found

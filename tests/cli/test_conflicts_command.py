@@ -1,0 +1,240 @@
+"""`deltaproto conflicts`: the matrix for engines and tables, its formats and mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from deltaproto.protocol.conflicts import ExceptionName, MatrixEngine, Operation
+from deltaproto.report.schemas import schema
+from tests.conftest import Ran
+from tests.support.contract import documents
+from tests.support.logs import Log, column, metadata, protocol, schema_string
+
+Cli = Callable[..., Ran]
+
+
+@pytest.fixture
+def answer(cli: Cli) -> Callable[..., dict[str, Any]]:
+    def run(*words: str) -> dict[str, Any]:
+        ran = cli("conflicts", *words, "--format", "json")
+        assert ran.code == 0
+        (document,) = documents(ran, "conflicts")
+        return document
+
+    return run
+
+
+def vectors(log: Log, **more: Any) -> Log:
+    features = ["deletionVectors"]
+    on = {"delta.enableDeletionVectors": "true", **more.pop("configuration", {})}
+    return log.commit(0, protocol(3, 7, features, features), metadata(on, **more))
+
+
+class TestWithoutTable:
+    @pytest.mark.parametrize(
+        ("words", "level"),
+        [
+            ((), "WriteSerializable"),
+            (("--engine", "delta-spark"), "Serializable"),
+            (("--isolation", "serializable"), "Serializable"),
+            (("--engine", "delta-spark", "--isolation", "WriteSerializable"), "WriteSerializable"),
+        ],
+    )
+    def test_the_whole_matrix(
+        self, answer: Callable[..., dict[str, Any]], words: tuple[str, ...], level: str
+    ) -> None:
+        document = answer(*words)
+        assert document["isolation"] == level
+        assert document["row_level_concurrency"] == "off"
+        assert document["table"] is None
+        assert len(document["cells"]) == len(Operation) ** 2
+        assert document["complete"] is True
+
+    def test_one_cell(self, answer: Callable[..., dict[str, Any]]) -> None:
+        document = answer(
+            "--engine=delta-spark", "--operation", "update", "--against", "streaming-append"
+        )
+        (cell,) = document["cells"]
+        assert (cell["operation"], cell["against"]) == ("UPDATE", "STREAMING APPEND")
+        assert cell["exceptions"] == ["ConcurrentAppendException"]
+
+    def test_one_operation(self, answer: Callable[..., dict[str, Any]]) -> None:
+        assert {c["against"] for c in answer("--against", "MERGE")["cells"]} == {"MERGE"}
+        row = answer("--operation", "MERGE")["cells"]
+        assert [c["against"] for c in row] == list(Operation)
+
+    def test_with_row_level_concurrency(self, answer: Callable[..., dict[str, Any]]) -> None:
+        words = ("--operation", "OPTIMIZE", "--against", "UPDATE", "--row-level-concurrency")
+        for asked, conflict in (("on", "no"), ("off", "maybe")):
+            document = answer(*words, asked)
+            assert document["row_level_concurrency"] == asked
+            assert document["cells"][0]["conflict"] == conflict
+
+    @pytest.mark.parametrize("name", ExceptionName)
+    def test_item_68_an_exception(
+        self, answer: Callable[..., dict[str, Any]], cli: Cli, name: ExceptionName
+    ) -> None:
+        for engine in MatrixEngine:
+            document = answer("--exception", name.lower(), "--engine", engine)
+            assert document["exception"]["name"] == name
+            assert all(name in cell["exceptions"] for cell in document["cells"])
+        text = cli("conflicts", "--exception", name)
+        assert text.code == 0
+        assert document["exception"]["error_class"] in text.out
+        assert "cause 1" in text.out
+
+    def test_json_lines_are_one_document(self, cli: Cli) -> None:
+        ran = cli("conflicts", "--format", "jsonl")
+        assert ran.out.count("\n") == 1
+        assert documents(ran, "conflicts")
+
+    @pytest.mark.parametrize("engine", MatrixEngine)
+    @pytest.mark.parametrize(
+        "more", [(), ("--operation", "INSERT"), ("--exception", "metadatachanged")]
+    )
+    def test_text_fits_into_80_columns(
+        self, cli: Cli, engine: MatrixEngine, more: tuple[str, ...]
+    ) -> None:
+        out = cli("conflicts", "--engine", engine, *more).out
+        assert max(map(len, out.splitlines())) <= 80
+        assert "INS   UPD   DEL   MRG   OPT   OPZ   REO   MET   PRO   STR" in out
+        for word in ("may lose", "delta-rs"):
+            assert word in out
+
+    def test_text_explains_one_cell(self, cli: Cli) -> None:
+        out = cli("conflicts", "--operation", "UPDATE", "--against", "METADATA CHANGE").out
+        assert "UPDATE against METADATA CHANGE: yes" in out
+        for label in ("exceptions", "when", "avoid", "source"):
+            assert f"    {label}" in out
+
+    def test_markdown(self, cli: Cli) -> None:
+        out = cli("conflicts", "--format", "markdown", "--operation", "INSERT").out
+        assert "| INSERT | no | no |" in out
+        assert "### INSERT against PROTOCOL CHANGE: yes" in out
+
+
+class TestTable:
+    def test_item_7_row_level_with_its_reason(
+        self, answer: Callable[..., dict[str, Any]], log: Log
+    ) -> None:
+        document = answer(vectors(log).table)
+        assert document["table"] == log.table
+        assert document["row_level_concurrency"] == "on"
+        assert "14.2" in document["reason"]["row_level_concurrency"]
+        assert document["deletion_vectors"] is True
+        assert document["identity_columns"] is False
+        assert document["partition_columns"] == []
+
+    def test_items_41_and_59_a_partitioned_table(
+        self, answer: Callable[..., dict[str, Any]], cli: Cli, log: Log
+    ) -> None:
+        document = answer(vectors(log, partition_columns=["day", "site"]).table)
+        assert document["row_level_concurrency"] == "off"
+        assert "partitioned" in document["reason"]["row_level_concurrency"]
+        assert document["partition_columns"] == ["day", "site"]
+        assert any("target.`day`" in line and "`site`" in line for line in document["advice"])
+        assert "day, site" in cli("conflicts", log.table).out
+        optimize = [c for c in document["cells"] if c["operation"] == "OPTIMIZE"]
+        conflicting = {c["against"] for c in optimize if c["conflict"] != "no"}
+        assert conflicting == {"OPTIMIZE ZORDER", "METADATA CHANGE", "PROTOCOL CHANGE"}
+
+    @pytest.mark.parametrize(
+        ("declared", "engine", "level", "reason"),
+        [
+            (None, "databricks", "WriteSerializable", "declares none"),
+            (None, "delta-spark", "Serializable", "declares none"),
+            ("Serializable", "databricks", "Serializable", "declares Serializable"),
+            ("WriteSerializable", "delta-spark", "WriteSerializable", "declares Write"),
+            ("nonsense", "databricks", "WriteSerializable", "no table may declare"),
+            ("SnapshotIsolation", "delta-spark", "Serializable", "no table may declare"),
+        ],
+    )
+    def test_items_6_and_15_the_level_with_its_reason(
+        self,
+        answer: Callable[..., dict[str, Any]],
+        log: Log,
+        declared: str | None,
+        engine: str,
+        level: str,
+        reason: str,
+    ) -> None:
+        settings = {} if declared is None else {"delta.isolationLevel": declared}
+        log.commit(0, protocol(1, 2), metadata(settings))
+        document = answer(log.table, "--engine", engine)
+        assert document["isolation"] == level
+        assert reason in document["reason"]["isolation"]
+
+    def test_items_8_and_60_identity_columns(
+        self, answer: Callable[..., dict[str, Any]], log: Log
+    ) -> None:
+        key = column("id", delta__identity__start=1, delta__identity__step=1)
+        log.commit(0, protocol(1, 6), metadata(schema=schema_string(key)))
+        document = answer(log.table)
+        assert document["identity_columns"] is True
+        assert {cell["conflict"] for cell in document["cells"]} == {"yes"}
+
+    def test_what_is_asked_for_wins_and_the_table_is_still_heard(
+        self, answer: Callable[..., dict[str, Any]], log: Log
+    ) -> None:
+        vectors(log, partition_columns=["day"])
+        document = answer(log.table, "--row-level-concurrency", "on", "--isolation", "Serializable")
+        assert document["row_level_concurrency"] == "on"
+        assert "the table's own answer is no" in document["reason"]["row_level_concurrency"]
+        assert document["isolation"] == "Serializable"
+
+    def test_a_table_that_cannot_be_read(self, cli: Cli, log: Log) -> None:
+        ran = cli("conflicts", log.table + "-missing", "--format", "json")
+        assert ran.code == 3
+        assert ran.json["error"]["code"] == "not-found"
+
+    def test_a_catalogs_commits_may_be_missing(self, cli: Cli, log: Log) -> None:
+        features = ["catalogManaged", "inCommitTimestamp", "vacuumProtocolCheck"]
+        readers = ["catalogManaged", "vacuumProtocolCheck"]
+        log.commit(0, protocol(3, 7, readers, features), metadata())
+        ran = cli("conflicts", log.table, "--format", "json")
+        assert ran.code == 3
+        assert ran.json["complete"] is False
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("words", "hint"),
+        [
+            (("--operation", "UPDAT"), "did you mean UPDATE"),
+            (("--against", "zzzz"), "one of INSERT"),
+            (("--exception", "ConcurrentApend"), "did you mean ConcurrentAppendException"),
+            (("--exception", "NullPointer"), "ConcurrentAppendException"),
+            (("--isolation", "Serialisable"), "did you mean Serializable"),
+            (("--isolation", "SnapshotIsolation"), "Serializable"),
+            (("--engine", "delta-spark", "--row-level-concurrency", "on"), "databricks"),
+        ],
+    )
+    def test_item_15_unknown_names_end_in_2_with_the_nearest(
+        self, cli: Cli, words: tuple[str, ...], hint: str
+    ) -> None:
+        ran = cli("conflicts", *words)
+        assert ran.code == 2
+        assert ran.out == ""
+        assert hint in ran.err
+        assert cli("conflicts", *words, "--format", "json").json["error"]["code"] == "usage"
+
+    def test_an_engine_without_known_rules(self, cli: Cli) -> None:
+        assert cli("conflicts", "--engine", "delta-rs").code == 2
+
+
+class TestSchema:
+    def test_it_is_valid_and_its_closed_lists_are_those_of_the_code(self) -> None:
+        document = schema("conflicts")
+        Draft202012Validator.check_schema(document)
+        assert document["$id"] == "conflicts.schema.json"
+        assert document["$defs"]["operation"]["enum"] == list(Operation)
+        assert document["$defs"]["exception_name"]["enum"] == list(ExceptionName)
+        assert document["properties"]["engine"]["enum"] == list(MatrixEngine)
+
+    def test_every_member_is_required(self, cli: Cli) -> None:
+        ran = cli("conflicts", "--exception", "ConcurrentWrite", "--format", "json")
+        assert {*ran.json} == {*schema("conflicts")["required"], "exception"}
