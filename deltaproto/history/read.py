@@ -28,9 +28,12 @@ class History:
         self.events: list[Event] = []
         self.problems: list[tuple[int, TableError]] = []
         self.oldest_version_seen: int | None = None
-        self.whole = False
-        """True when version 0 was seen, so that nothing older exists"""
         self._idle: dict[tuple[str, str], list[int]] = {}
+
+    @property
+    def whole(self) -> bool:
+        """True when version 0 was seen, so that nothing older exists."""
+        return self.oldest_version_seen == 0
 
     @property
     def idle(self) -> list[Idle]:
@@ -82,7 +85,6 @@ def read_history(
             history.events.append(event)
         if limit is not None and len(history.events) >= limit:
             return history
-    history.whole = history.oldest_version_seen == 0
     return history
 
 

@@ -80,17 +80,16 @@ class DeltaRsReader:
                 return deltalake.DeltaTable(
                     uri, version=version, storage_options=self._options or None
                 )
-        except (Exception, _panic()) as error:
+        except Exception as error:
             raise _refusal(error) from None
-
-
-def _panic() -> type[BaseException]:
-    """Rust panics reach Python as a BaseException of this class, where the wheel exports it."""
-    try:
-        from pyo3_runtime import PanicException  # type: ignore[import-not-found]
-    except ImportError:
-        return Exception
-    return PanicException  # type: ignore[no-any-return]
+        except BaseException as error:
+            # A Rust panic, as after a fork, is no Exception, and its class cannot be imported.
+            if type(error).__name__ != "PanicException":
+                raise
+            raise EngineError(
+                f"deltalake panicked: {_first_line(error)}",
+                "it does not work in a forked process; use spawn, threads, or the log reader",
+            ) from None
 
 
 def _protocol(versions: Any) -> Protocol:
@@ -107,10 +106,13 @@ def _protocol(versions: Any) -> Protocol:
 
 
 def _refusal(error: BaseException) -> TableError:
-    text = _ANSI.sub("", str(error))
-    message = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    message = message or type(error).__name__
+    message = _first_line(error)
     return TableError(_code(error, message), f"deltalake: {message}", "")
+
+
+def _first_line(error: BaseException) -> str:
+    lines = (line.strip() for line in _ANSI.sub("", str(error)).splitlines())
+    return next((line for line in lines if line), type(error).__name__)
 
 
 def _code(error: BaseException, message: str) -> ErrorCode:

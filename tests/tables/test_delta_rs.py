@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -60,6 +62,34 @@ def test_time_travel(log: Log) -> None:
     assert DeltaRsReader().read(log.table, 0).protocol.min_writer_version == 2
     with pytest.raises(TableError):
         DeltaRsReader().read(log.table, 9)
+
+
+def test_a_panic_in_a_forked_process_is_an_error_like_any_other(log: Log) -> None:
+    log.commit(0, protocol(1, 2), metadata())
+    script = (
+        "import os, sys, warnings\n"
+        "warnings.simplefilter('ignore')\n"
+        "from deltaproto.errors import EngineError\n"
+        "from deltaproto.tables.delta_rs import DeltaRsReader\n"
+        "DeltaRsReader().read(sys.argv[1])\n"
+        "if os.fork() == 0:\n"
+        "    try:\n"
+        "        DeltaRsReader().read(sys.argv[1])\n"
+        "        print('no panic', flush=True)\n"
+        "    except EngineError as error:\n"
+        "        print(error.message, flush=True)\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script, log.table],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("deltalake panicked: Forked process detected"), ran.stderr
 
 
 def test_a_catalog_name_is_none_of_its_business() -> None:
