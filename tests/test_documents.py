@@ -154,9 +154,14 @@ class TestJson:
         assert all(document[member] for member in ("events", "idle_commits", "problems"))
         self.documented(document)
 
-    def test_every_member_of_the_conflicts_is_documented(self, cli: Cli) -> None:
+    def test_every_member_of_the_conflicts_is_documented(self, cli: Cli, log: Log) -> None:
         document = cli("conflicts", "--exception", "ProtocolChanged", "--format", "json").json
         assert document["cells"]
+        self.documented(document)
+        log.commit(0, commit_info(), protocol(1, 2), metadata())
+        named = ("--exception", "ProtocolChanged", "--at", "1970-01-01", "--sql", "OPTIMIZE t")
+        document = cli("conflicts", log.table, *named, "--format", "json").json
+        assert document["suspects"]
         self.documented(document)
 
 

@@ -9,6 +9,7 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.progress import waiting
 from deltaproto.errors import ExitCode, UsageError
+from deltaproto.history.suspects import Suspects
 from deltaproto.inspection import (
     Inspection,
     Request,
@@ -16,7 +17,7 @@ from deltaproto.inspection import (
     inspect_table,
     uses_spark,
 )
-from deltaproto.inspection.conflicts import Question, RowLevel, conflicts
+from deltaproto.inspection.conflicts import Question, RowLevel, Statement, conflicts
 from deltaproto.protocol.conflicts import exceptions, operation
 from deltaproto.protocol.conflicts.exception import ExceptionName, ExceptionRecord
 from deltaproto.protocol.conflicts.matrix import MatrixEngine
@@ -24,6 +25,7 @@ from deltaproto.protocol.conflicts.operation import Operation
 from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel
 from deltaproto.report.conflicts import write_conflicts
 from deltaproto.tables.interface import SparkSettings
+from deltaproto.tables.location import Kind, locate
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -35,8 +37,14 @@ def run(values: Mapping[str, Any]) -> int:
         operation=_operation("--operation", values["operation"]),
         against=_operation("--against", values["against"]),
         exception=_exception(values["exception"]),
+        statement=_statement(values),
     )
-    answer = conflicts(question, _inspected(values))
+    at = _at(values)
+    inspection = _inspected(values)
+    answer = conflicts(question, inspection)
+    if at is not None and inspection is not None and question.exception is not None:
+        found = _suspects(values, inspection, question.exception, at)
+        answer = answer._replace(suspects=found, complete=answer.complete and found.complete)
     with options.opened(values["output"]) as file:
         write_conflicts(answer, values["format"], file, color=not values["no_color"])
     return int(ExitCode.OK if answer.complete else ExitCode.UNREADABLE)
@@ -59,6 +67,46 @@ def _inspected(values: Mapping[str, Any]) -> Inspection | None:
     if isinstance(result, Unreadable):
         raise result.error
     return result
+
+
+def _at(values: Mapping[str, Any]) -> int | None:
+    if (text := values["at"]) is None:
+        return None
+    if values["table"] is None or values["exception"] is None:
+        raise UsageError("--at needs a table and --exception", "it looks in the table's history")
+    from datetime import UTC, datetime
+
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return int(moment.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise UsageError(f"--at {text} is not a time", "for example 2026-11-01T08:00Z") from None
+
+
+def _suspects(
+    values: Mapping[str, Any], inspection: Inspection, record: ExceptionRecord, at: int
+) -> Suspects:
+    from deltaproto.history.suspects import find_suspects
+
+    location = locate(values["table"])
+    if location.kind is Kind.NAME:
+        location = locate(inspection.state.location)
+    stored = options.pairs(values["storage_option"], "--storage-option")
+    return find_suspects(location, stored, record.name, at)
+
+
+def _statement(values: Mapping[str, Any]) -> Statement | None:
+    if (sql := values["sql"]) is None:
+        return None
+    if values["operation"] is not None:
+        raise UsageError(
+            "--sql and --operation exclude each other", "the statement says what it does"
+        )
+    from deltaproto.inspection.statement import classify
+
+    return Statement(sql, classify(sql))
 
 
 def _operation(flag: str, text: str | None) -> Operation | None:
@@ -135,6 +183,18 @@ COMMAND = Command(
             metavar="OP",
         ),
         Option(("--exception",), "Explain this exception.", str, metavar="NAME"),
+        Option(
+            ("--at",),
+            "When it was raised: name the commits that can have done it (UTC unless it says).",
+            str,
+            metavar="TIME",
+        ),
+        Option(
+            ("--sql",),
+            "Say what this pending statement counts as, and explain it.",
+            str,
+            metavar="STATEMENT",
+        ),
         options.FORMAT,
         options.OUTPUT,
         options.STORAGE_OPTION,

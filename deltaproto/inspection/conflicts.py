@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.errors import UsageError
+from deltaproto.history.suspects import Suspects
 from deltaproto.inspection.interface import Inspection
 from deltaproto.protocol.concurrency import Answer
 from deltaproto.protocol.conflicts.cell import Cell
@@ -13,6 +14,7 @@ from deltaproto.protocol.conflicts.exception import ExceptionRecord
 from deltaproto.protocol.conflicts.matrix import MatrixEngine, cells, default_level
 from deltaproto.protocol.conflicts.notes import advice, notes
 from deltaproto.protocol.conflicts.operation import Operation
+from deltaproto.protocol.conflicts.statement import Classification, photon, predicates
 from deltaproto.protocol.isolation import DECLARABLE, Engine, IsolationLevel
 
 
@@ -22,6 +24,13 @@ class RowLevel(StrEnum):
     AUTO = "auto"
     ON = "on"
     OFF = "off"
+
+
+class Statement(NamedTuple):
+    """A pending statement, and what it counts as."""
+
+    sql: str
+    classification: Classification
 
 
 class Question(NamedTuple):
@@ -35,6 +44,8 @@ class Question(NamedTuple):
     against: Operation | None = None
     exception: ExceptionRecord | None = None
     """only cells that may raise it"""
+    statement: Statement | None = None
+    """only cells of this statement's operation, which `operation` must not contradict"""
 
 
 class Conflicts(NamedTuple):
@@ -54,6 +65,11 @@ class Conflicts(NamedTuple):
     notes: tuple[str, ...]
     advice: tuple[str, ...]
     complete: bool
+    statement_warnings: tuple[str, ...] = ()
+    statement_advice: tuple[str, ...] = ()
+    """what to add to the statement itself"""
+    suspects: Suspects | None = None
+    """the commits that can have raised the exception; None when no time was given"""
 
 
 def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
@@ -63,6 +79,8 @@ def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
         UsageError: when row-level concurrency is asked of an engine that has none.
     """
     engine = question.engine
+    if question.statement is not None:
+        question = question._replace(operation=question.statement.classification.operation)
     level, level_reason = _level(question, inspection)
     row_level, row_level_reason = _row_level(question, inspection)
     vectors = _enabled(inspection, "deletionVectors")
@@ -75,6 +93,7 @@ def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
         identity=bool(identity),
     )
     columns = None if inspection is None else inspection.state.metadata.partition_columns
+    warnings, added = _of_statement(question, columns or (), inspection, row_level=row_level)
     return Conflicts(
         question=question,
         table=None if inspection is None else inspection.state.table,
@@ -94,10 +113,14 @@ def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
         ),
         advice=() if columns is None else advice(engine, columns, row_level=row_level),
         complete=inspection is None or inspection.complete,
+        statement_warnings=warnings,
+        statement_advice=added,
     )
 
 
 def _wanted(question: Question, cell: Cell) -> bool:
+    if question.statement is not None and question.operation is None:
+        return False
     return (
         question.operation in (None, cell.operation)
         and question.against in (None, cell.against)
@@ -142,7 +165,34 @@ def _row_level(question: Question, inspection: Inspection | None) -> tuple[bool,
         return False, "not every table has it"
     if own.databricks is Answer.UNKNOWN:
         return False, f"not known, so it is not counted on: {own.reason}"
+    if own.databricks is Answer.YES and (files := _files(question)):
+        return False, f"the table has it, but not for this statement. {' '.join(files)}"
     return own.databricks is Answer.YES, own.reason
+
+
+def _files(question: Question) -> tuple[str, ...]:
+    return () if question.statement is None else question.statement.classification.files
+
+
+def _of_statement(
+    question: Question,
+    columns: tuple[str, ...],
+    inspection: Inspection | None,
+    *,
+    row_level: bool,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Warnings about the statement, and what to add to it."""
+    if question.statement is None:
+        return (), ()
+    found = question.statement.classification
+    warnings = list(found.warnings)
+    if not found.understood:
+        warnings.append("The statement was not understood, so nothing is claimed about it.")
+    if question.engine is MatrixEngine.DATABRICKS:
+        warnings += found.files
+        if row_level or inspection is None:
+            warnings += photon(found)
+    return tuple(warnings), predicates(found, columns)
 
 
 def _enabled(inspection: Inspection | None, name: str) -> bool | None:

@@ -8,6 +8,7 @@ from deltaproto.inspection.conflicts import Conflicts
 from deltaproto.protocol.conflicts.cell import Cell
 from deltaproto.protocol.conflicts.exception import SQLSTATE, ExceptionRecord
 from deltaproto.protocol.conflicts.operation import MEANING, Operation
+from deltaproto.report.history import moment
 from deltaproto.report.interface import Format, dumps, envelope
 
 
@@ -31,7 +32,8 @@ def write_conflicts(answer: Conflicts, format_: Format, file: IO[str], *, color:
 
 def explained(answer: Conflicts) -> bool:
     """True when operations were named, so that their cells are to be explained in full."""
-    return answer.question.operation is not None or answer.question.against is not None
+    question = answer.question
+    return any((question.operation, question.against, question.statement))
 
 
 def title(answer: Conflicts) -> str:
@@ -52,6 +54,36 @@ def facts(answer: Conflicts) -> list[tuple[str, str]]:
     if answer.identity:
         found.append(("identity", "the table has identity columns"))
     return found
+
+
+def statement_facts(answer: Conflicts) -> list[tuple[str, str]]:
+    """What the statement counts as, why, and what to watch and to add; empty without one."""
+    statement = answer.question.statement
+    if statement is None:
+        return []
+    found = statement.classification
+    counted = str(found.operation) if found.operation is not None else "none"
+    return [
+        ("statement", statement.sql),
+        ("counts as", counted if found.understood else "not understood"),
+        *(("because", line) for line in found.reasons),
+        *(("warning", line) for line in answer.statement_warnings),
+        *(("advice", line) for line in answer.statement_advice),
+    ]
+
+
+def suspect_lines(answer: Conflicts) -> list[str]:
+    """The commits that can have raised the exception, one a line; empty when not asked for."""
+    if answer.suspects is None:
+        return []
+    lines = [
+        f"version {s.version}, {moment(s.timestamp)}: {s.operation} by "
+        f"{s.engine or 'an unnamed client'}{f', {s.user}' if s.user else ''}"
+        for s in answer.suspects.found
+    ]
+    if not answer.suspects.complete:
+        lines.append("Some commits could not be read.")
+    return lines or ["No commit within ten minutes of that time can have raised it."]
 
 
 def rows_and_columns(answer: Conflicts) -> tuple[list[Operation], list[Operation]]:
@@ -102,8 +134,23 @@ def _document(answer: Conflicts) -> dict[str, Any]:
         "notes": list(answer.notes),
         "advice": list(answer.advice),
     }
+    if question.statement is not None:
+        found = question.statement.classification
+        payload["statement"] = {
+            "sql": question.statement.sql,
+            "understood": found.understood,
+            "operation": None if found.operation is None else str(found.operation),
+            "blind_append": found.blind_append,
+            "reasons": list(found.reasons),
+            "warnings": list(answer.statement_warnings),
+            "advice": list(answer.statement_advice),
+        }
     if question.exception is not None:
         payload["exception"] = _exception(question.exception)
+    if answer.suspects is not None:
+        payload["suspects"] = [
+            {**s._asdict(), "timestamp": moment(s.timestamp)} for s in answer.suspects.found
+        ]
     return envelope("conflicts", payload, complete=answer.complete)
 
 
@@ -139,9 +186,14 @@ def _markdown(answer: Conflicts) -> str:
         parts += ["", f"### {record.name}", "", escape(record.summary), ""]
         causes = [(c.name, c.when, c.avoid, c.source) for c in record.causes]
         parts.append(table(("Cause", "When", "Avoid", "Source"), causes))
+    if suspected := suspect_lines(answer):
+        parts += ["", *(f"- suspect: {escape(line)}" for line in suspected)]
+    if stated := statement_facts(answer):
+        parts += ["", *(f"- {name}: {escape(text)}" for name, text in stated)]
     _, across = rows_and_columns(answer)
-    shown = [(str(row), *marks) for row, marks in grid(answer)]
-    parts += ["", table(("Operation / against", *across), shown)]
+    if answer.cells or answer.question.statement is None:
+        shown = [(str(row), *marks) for row, marks in grid(answer)]
+        parts += ["", table(("Operation / against", *across), shown)]
     if explained(answer):
         for cell in answer.cells:
             parts += ["", f"### {cell.operation} against {cell.against}: {cell.conflict}", ""]

@@ -17,6 +17,8 @@ from deltaproto.report.conflicts import (
     grid,
     meanings,
     rows_and_columns,
+    statement_facts,
+    suspect_lines,
     title,
 )
 from deltaproto.report.console import DataConsole
@@ -42,11 +44,16 @@ def print_conflicts(console: DataConsole, answer: Conflicts) -> None:
     console.print(Text(title(answer), style="bold"))
     console.print(_pairs(facts(answer)), indent=2)
     console.print("")
+    if stated := statement_facts(answer):
+        console.print(_pairs(stated), indent=2)
+        console.print("")
     if answer.question.exception is not None:
         _print_exception(console, answer.question.exception)
+        _print_lines(console, "suspects", suspect_lines(answer))
+    shown = bool(answer.cells) or answer.question.statement is None
     if len(answer.cells) > 1 or not explained(answer):
         _print_grid(console, answer)
-    if explained(answer):
+    if explained(answer) and shown:
         _print_cells(console, answer)
     _print_lines(console, "for this table", answer.advice)
     _print_lines(console, "to know", answer.notes)
@@ -83,7 +90,7 @@ def _print_cells(console: DataConsole, answer: Conflicts) -> None:
         console.print(head)
         console.print(_pairs(cell_facts(cell)), indent=4)
         console.print("")
-    if not answer.cells:
+    if not answer.cells and answer.question.exception is not None:
         console.print(Text("  no such conflict with this exception"), "")
     console.print(_pairs(meanings(answer)), indent=2)
     console.print("")

@@ -1,0 +1,71 @@
+"""What a pending statement counts as in the conflict matrices, and what to add to it.
+
+Source: the Databricks page "Isolation levels and write conflicts": blind appends, limitations of
+row-level concurrency, metadata changes, and literal predicates on partition columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from deltaproto.protocol.conflicts.operation import CHANGES, Operation
+
+
+class Condition(NamedTuple):
+    """What the condition of an UPDATE, DELETE or MERGE says about the target."""
+
+    target: str | None
+    """the alias or name to write before the target's columns; None for bare columns"""
+    literals: frozenset[str]
+    """the target's columns, casefolded, that it compares with literals in every case"""
+
+
+class Classification(NamedTuple):
+    """A statement as the matrices see it."""
+
+    operation: Operation | None
+    """None when it is not understood, or takes no part in conflicts"""
+    understood: bool
+    blind_append: bool | None = None
+    """None for what adds no rows, and when not understood"""
+    reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    """why Databricks compares files, not rows; empty when nothing rules rows out"""
+    condition: Condition | None = None
+
+
+def not_understood(*reasons: str) -> Classification:
+    """Nothing is claimed about the statement."""
+    return Classification(None, understood=False, reasons=reasons)
+
+
+def photon(classification: Classification) -> tuple[str, ...]:
+    """What a MERGE needs on Databricks Runtime 14.2 to be compared by rows."""
+    if classification.operation is not Operation.MERGE:
+        return ()
+    needed = "On Databricks Runtime 14.2 row-level resolution of a MERGE needs Photon"
+    condition = classification.condition
+    if condition is not None and not condition.literals:
+        needed += " and an explicit predicate on the target, which this one lacks"
+    return (f"{needed}; from 14.3 LTS on it is not needed.",)
+
+
+def predicates(classification: Classification, partition_columns: Sequence[str]) -> tuple[str, ...]:
+    """The literal predicates that this statement lacks on the table's partition columns."""
+    condition = classification.condition
+    if condition is None or classification.operation not in CHANGES:
+        return ()
+    prefix = "" if condition.target is None else f"{_quoted(condition.target)}."
+    missing = [c for c in partition_columns if c.casefold() not in condition.literals]
+    if not missing:
+        return ()
+    text = " ".join(f"AND {prefix}{_quoted(column)} = '<value>'" for column in missing)
+    where = "its ON condition" if classification.operation is Operation.MERGE else "its condition"
+    return (f"Add to {where}: {text}",)
+
+
+def _quoted(name: str) -> str:
+    plain = name.isascii() and name.isidentifier()
+    return name if plain else f"`{name.replace('`', '``')}`"

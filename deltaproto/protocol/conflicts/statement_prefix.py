@@ -1,0 +1,211 @@
+"""Statements whose first words tell what they are: those that no common parser knows.
+
+OPTIMIZE, REORG, ALTER TABLE and CREATE need no look at their expressions. Recognising them takes
+only tokens: words, quoted names, strings and single characters.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import NamedTuple
+
+from deltaproto.protocol.catalogue import all_features
+from deltaproto.protocol.conflicts.operation import Operation
+from deltaproto.protocol.conflicts.statement import Classification, not_understood
+from deltaproto.protocol.feature import PropertyIs
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)
+      | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.)*")
+      | (?P<name>`(?:[^`]|``)*`)
+      | (?P<word>\w+)
+      | (?P<other>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+class Token(NamedTuple):
+    """One token. Words are upper-cased in `key`; quoted names and strings have no key."""
+
+    text: str
+    key: str
+    end: int
+
+
+def tokens(sql: str) -> list[Token]:
+    """The statement's tokens, without comments and a last semicolon."""
+    found = []
+    for match in _TOKEN.finditer(sql):
+        if match.lastgroup == "space":
+            continue
+        keyed = match.lastgroup in ("word", "other")
+        found.append(Token(match[0], match[0].upper() if keyed else "", match.end()))
+    while found and found[-1].key == ";":
+        found.pop()
+    return found
+
+
+def by_prefix(found: list[Token]) -> Classification | None:
+    """What the statement counts as; None when its first words do not decide."""
+    if not found:
+        return not_understood("There is no statement.")
+    keys = [token.key for token in found]
+    if ";" in keys:
+        return not_understood("There is more than one statement; give one at a time.")
+    match keys:
+        case ["OPTIMIZE", _, *_]:
+            return _optimize(keys[1 + _name(keys[1:]) :])
+        case ["REORG", "TABLE", _, *rest]:
+            return _reorg(rest)
+        case ["ALTER", "TABLE", "IF", "EXISTS", *_]:
+            return _alter(found[4:])
+        case ["ALTER", "TABLE", *_]:
+            return _alter(found[2:])
+        case ["CREATE", "OR", "REPLACE", "TABLE", _, *_] | ["REPLACE", "TABLE", _, *_]:
+            return _create("Replacing a table")
+        case ["CREATE", "TABLE", _, *_]:
+            return _create("Creating a table")
+        case _:
+            return None
+
+
+def _name(keys: list[str]) -> int:
+    """How many tokens the table's name takes."""
+    at = 1
+    while at < len(keys) and keys[at] == ".":
+        at += 2
+    return at
+
+
+def _optimize(keys: list[str]) -> Classification:
+    if keys and keys[0] not in ("WHERE", "ZORDER", "FULL"):
+        return not_understood("OPTIMIZE is known with FULL, WHERE and ZORDER BY only.")
+    pairs = [*pairwise(keys)]
+    if ("ZORDER", "BY") in pairs:
+        return Classification(
+            Operation.OPTIMIZE_ZORDER,
+            True,
+            reasons=("OPTIMIZE with ZORDER BY may conflict even where conflicts go by row.",),
+        )
+    return Classification(
+        Operation.OPTIMIZE, True, reasons=("OPTIMIZE without ZORDER BY only compacts files.",)
+    )
+
+
+def _reorg(keys: list[str]) -> Classification | None:
+    text = " ".join(key for key in keys if key)
+    if re.search(r"\bAPPLY \( PURGE \)", text):
+        return Classification(
+            Operation.REORG, True, reasons=("REORG … APPLY (PURGE) rewrites files.",)
+        )
+    if re.search(r"\bAPPLY \( UPGRADE UNIFORM\b", text):
+        return Classification(
+            Operation.PROTOCOL_CHANGE,
+            True,
+            reasons=("REORG … APPLY (UPGRADE UNIFORM …) changes the protocol.",),
+        )
+    return not_understood("REORG is known with APPLY (PURGE) and APPLY (UPGRADE UNIFORM …) only.")
+
+
+def _create(what: str) -> Classification:
+    return Classification(
+        Operation.PROTOCOL_CHANGE,
+        True,
+        reasons=(
+            f"{what} writes a protocol; when several do so at the same time, or write to an empty "
+            "path, all but one get ProtocolChangedException.",
+        ),
+    )
+
+
+def _alter(found: list[Token]) -> Classification:
+    """ALTER TABLE from the table's name on."""
+    action = found[_name([token.key for token in found]) :]
+    match [token.key for token in action]:
+        case ["DROP", "FEATURE", _, *_]:
+            return _protocol("Dropping a feature changes the protocol.")
+        case ["SET", "TBLPROPERTIES", "(", *_]:
+            return _set_properties(action[3:])
+        case ["UNSET", "TBLPROPERTIES", *_]:
+            return _metadata("Unsetting a property changes the metadata.")
+        case ["ADD" | "DROP", "CONSTRAINT", *_]:
+            return _metadata(
+                "A change of constraints changes the metadata.",
+                *(
+                    ("The first CHECK constraint of a table may change the protocol too.",)
+                    if action[0].key == "ADD"
+                    else ()
+                ),
+            )
+        case ["CLUSTER", "BY", *_]:
+            return _metadata(
+                "CLUSTER BY changes what the table is clustered by.",
+                "The first CLUSTER BY of a table changes the protocol too.",
+            )
+        case (
+            ["ADD" | "DROP" | "REPLACE", "COLUMN" | "COLUMNS", *_]
+            | ["RENAME", "COLUMN", *_]
+            | ["ALTER" | "CHANGE", "COLUMN", *_]
+        ):
+            return _metadata(
+                "A change of columns changes the schema, which is metadata.",
+                "What the columns need, such as a type or a default, may change the protocol too.",
+            )
+        case _:
+            return not_understood("No matrix says what this ALTER TABLE counts as.")
+
+
+def _set_properties(found: list[Token]) -> Classification:
+    settings = _settings(found)
+    if not settings:
+        return not_understood("No properties could be read from SET TBLPROPERTIES.")
+    for key in settings:
+        low = key.casefold()
+        if low.startswith("delta.feature."):
+            return _protocol(f"{key} adds a feature to the protocol.")
+        if low in ("delta.minreaderversion", "delta.minwriterversion"):
+            return _protocol(f"{key} raises the protocol's versions.")
+    notes = []
+    for feature in all_features():
+        rule = feature.enablement
+        if isinstance(rule, PropertyIs) and any(
+            key.casefold() == rule.key.casefold() and value.casefold() in rule.values
+            for key, value in settings.items()
+        ):
+            notes.append(
+                f"{rule.key} enables {feature.name}, which changes the protocol too where the "
+                "table does not support it yet: the write may then meet "
+                "ProtocolChangedException as well."
+            )
+    removed = {key.casefold(): value.casefold() for key, value in settings.items()}
+    if removed.get("delta.columnmapping.mode") == "none":
+        notes.append("Removing column mapping rewrites all files.")
+    return _metadata("Setting a property changes the metadata.", *notes)
+
+
+def _settings(found: list[Token]) -> dict[str, str]:
+    """Keys and values up to the closing parenthesis; keys may be quoted or dotted."""
+    settings: dict[str, str] = {}
+    key, value, in_value = "", "", False
+    for token in found:
+        if token.key in (",", ")"):
+            if key:
+                settings[key] = value
+            key, value, in_value = "", "", False
+            if token.key == ")":
+                break
+        elif token.key == "=":
+            in_value = True
+        else:
+            text = token.text if token.key else token.text[1:-1]
+            key, value = (key, value + text) if in_value else (key + text, value)
+    return settings
+
+
+def _metadata(*reasons: str) -> Classification:
+    return Classification(Operation.METADATA_CHANGE, True, reasons=reasons)
+
+
+def _protocol(*reasons: str) -> Classification:
+    return Classification(Operation.PROTOCOL_CHANGE, True, reasons=reasons)
