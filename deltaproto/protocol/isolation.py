@@ -60,8 +60,8 @@ def _effective(engine: Engine, declared: str | None) -> IsolationLevel | None:
             return _KERNEL_RS_SPELLING.get(declared or "", IsolationLevel.SERIALIZABLE)
 
 
-# The kernel compares with the camel-case spelling and drops everything else, so that the
-# value Databricks stores, `WriteSerializable`, falls back to its default (run with deltalake 1.6.6).
+# The kernel compares with the camel-case spelling and drops everything else, so that the value
+# Databricks stores, `WriteSerializable`, falls back to its default (run with deltalake 1.6.6).
 _KERNEL_RS_SPELLING = {
     "serializable": IsolationLevel.SERIALIZABLE,
     "writeSerializable": IsolationLevel.WRITE_SERIALIZABLE,
