@@ -61,6 +61,9 @@ class Activity(NamedTuple):
     """the most frequent first"""
     streams: tuple[Stream, ...]
     """the most recent first"""
+    levels: tuple[tuple[str, int], ...]
+    """isolation levels that commits recorded, with their number; a commit that only rewrites
+    files records SnapshotIsolation whatever the table declares"""
     quiet_hour: QuietHour | None
     """None when the log covers less than two days"""
     times: tuple[int, ...]
@@ -79,6 +82,7 @@ def summarise(commits: Iterable[Commit]) -> Activity:
         longest_gap=max((b - a for a, b in pairwise(times)), default=None),
         writers=_writers(seen),
         streams=_streams(seen),
+        levels=tuple(sorted(Counter(str(level) for c in seen if (level := _level(c))).items())),
         quiet_hour=_quiet_hour([c for c in seen if _operation(c) not in _METADATA_ONLY]),
         times=times,
     )
@@ -126,6 +130,11 @@ def _median_gap(commits: Sequence[Commit]) -> int | None:
     times = sorted(c.timestamp for c in commits if c.timestamp is not None)
     gaps = sorted(b - a for a, b in pairwise(times))
     return gaps[len(gaps) // 2] if gaps else None
+
+
+def _level(commit: Commit) -> str | None:
+    level = commit.info.get("isolationLevel")
+    return level if isinstance(level, str) else None
 
 
 def _engine(commit: Commit) -> str:

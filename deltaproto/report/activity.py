@@ -12,6 +12,7 @@ from deltaproto.report.interface import error_fields
 MINUTES = (1, 5, 15, 60)
 _MOST_WRITERS = 12
 _MOST_STREAMS = 8
+_ENGINE_WIDTH = 18
 
 
 def activity_fields(activity: Activity | TableError) -> dict[str, Any]:
@@ -46,6 +47,7 @@ def activity_fields(activity: Activity | TableError) -> dict[str, Any]:
             }
             for stream in activity.streams
         ],
+        "isolation_levels": dict(activity.levels),
         "quiet_hour": None if quiet is None else quiet._asdict(),
         "forecast": [found._asdict() for found in _forecasts(activity)],
     }
@@ -62,6 +64,9 @@ def sentences(activity: Activity | TableError) -> list[str]:
         f"{moment(activity.first_time) or '?'} to {moment(activity.last_time) or '?'}"
         + (f", longest pause {span(activity.longest_gap)}" if activity.longest_gap else "")
     ]
+    if activity.levels:
+        levels = ", ".join(f"{count} {level}" for level, count in activity.levels)
+        lines.append(f"isolation levels that the commits recorded: {levels}")
     for stream in activity.streams[:_MOST_STREAMS]:
         when = moment(stream.last_time) or "time unknown"
         lines.append(f"stream {stream.app_id} wrote batch {stream.last_batch} last, {when}")
@@ -105,7 +110,7 @@ def print_activity(console: Any, activity: Activity | TableError) -> None:
     console.print("", Text("  activity", style="bold"))
     if not isinstance(activity, TableError) and activity.writers:
         grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
-        grid.add_column("writer", overflow="fold")
+        grid.add_column("writer", overflow="fold", min_width=_ENGINE_WIDTH)
         grid.add_column("operation", overflow="fold")
         for heading in ("commits", "every", "last"):
             grid.add_column(heading, no_wrap=True)

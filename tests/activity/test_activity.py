@@ -95,6 +95,16 @@ def test_streams_show_their_last_batch() -> None:
     assert [(s.app_id, s.last_batch) for s in activity.streams] == [("a", 8), ("b", 3)]
 
 
+def test_the_levels_that_commits_recorded_are_counted() -> None:
+    rewrite = commit(2, 2 * MINUTE, "OPTIMIZE", isolationLevel="SnapshotIsolation")
+    write = commit(1, MINUTE, isolationLevel="Serializable")
+    odd = commit(0, 0, isolationLevel=7)
+    assert summarise([rewrite, write, odd]).levels == (
+        ("Serializable", 1),
+        ("SnapshotIsolation", 1),
+    )
+
+
 def test_the_quiet_hour_needs_two_days_of_log() -> None:
     day = 24 * HOUR
     busy = [
