@@ -95,7 +95,7 @@ def writer_rows(activity: Activity) -> list[tuple[str, ...]]:
             writer.operation,
             str(writer.commits),
             span(writer.typical_gap),
-            moment(writer.last_time) or "?",
+            _minute(writer.last_time),
         )
         for writer in activity.writers[:_MOST_WRITERS]
     ]
@@ -130,6 +130,11 @@ def span(milliseconds: int | None) -> str:
         if seconds >= size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.1f} s"
+
+
+def _minute(milliseconds: int | None) -> str:
+    shown = moment(milliseconds)
+    return "?" if shown is None else shown[: len("2026-01-01T00:00")] + "Z"
 
 
 def _forecasts(activity: Activity) -> list[Forecast]:
