@@ -12,6 +12,7 @@ from deltaproto.tables.log.commits import Commit
 _HOUR = 3_600_000
 _DAY = 24 * _HOUR
 # Commits that move no rows: they do not make an hour busy for those who write data.
+_UNNAMED = "unnamed client"
 _METADATA_ONLY = ("SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "Empty Commit", "DROP FEATURE")
 
 
@@ -83,7 +84,7 @@ def summarise(commits: Iterable[Commit]) -> Activity:
         writers=_writers(seen),
         streams=_streams(seen),
         levels=tuple(sorted(Counter(str(level) for c in seen if (level := _level(c))).items())),
-        quiet_hour=_quiet_hour([c for c in seen if _operation(c) not in _METADATA_ONLY]),
+        quiet_hour=_quiet_hour([c for c in seen if c.operation not in _METADATA_ONLY]),
         times=times,
     )
 
@@ -91,7 +92,7 @@ def summarise(commits: Iterable[Commit]) -> Activity:
 def _writers(commits: Sequence[Commit]) -> tuple[Writer, ...]:
     groups: dict[tuple[str, str], list[Commit]] = {}
     for commit in commits:
-        groups.setdefault((_engine(commit), _operation(commit)), []).append(commit)
+        groups.setdefault((commit.engine or _UNNAMED, commit.operation), []).append(commit)
     writers = [
         Writer(
             engine=engine,
@@ -135,13 +136,3 @@ def _median_gap(commits: Sequence[Commit]) -> int | None:
 def _level(commit: Commit) -> str | None:
     level = commit.info.get("isolationLevel")
     return level if isinstance(level, str) else None
-
-
-def _engine(commit: Commit) -> str:
-    return str(
-        commit.info.get("engineInfo") or commit.info.get("clientVersion") or "unnamed client"
-    )
-
-
-def _operation(commit: Commit) -> str:
-    return str(commit.info.get("operation") or "unknown")

@@ -24,7 +24,6 @@ from deltaproto.protocol.conflicts.matrix import MatrixEngine
 from deltaproto.protocol.conflicts.operation import Operation
 from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel
 from deltaproto.report.conflicts import write_conflicts
-from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.location import Kind, locate
 
 
@@ -55,11 +54,7 @@ def _inspected(values: Mapping[str, Any]) -> Inspection | None:
         return None
     request = Request(
         storage_options=options.pairs(values["storage_option"], "--storage-option"),
-        spark=SparkSettings(
-            values["spark_remote"],
-            options.pairs(values["spark_conf"], "--spark-conf"),
-            show_log=values["debug"],
-        ),
+        spark=options.spark_settings(values),
     )
     show = not (values["no_progress"] or values["quiet"])
     with waiting(f"asking Spark about {table}", show=show and uses_spark(table, request)):
@@ -74,15 +69,7 @@ def _at(values: Mapping[str, Any]) -> int | None:
         return None
     if values["table"] is None or values["exception"] is None:
         raise UsageError("--at needs a table and --exception", "it looks in the table's history")
-    from datetime import UTC, datetime
-
-    try:
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return int(moment.timestamp() * 1000)
-    except (ValueError, OverflowError):
-        raise UsageError(f"--at {text} is not a time", "for example 2026-11-01T08:00Z") from None
+    return options.milliseconds(text, "--at", "time", "2026-11-01T08:00Z")
 
 
 def _suspects(

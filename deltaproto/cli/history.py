@@ -11,13 +11,16 @@ from deltaproto.cli.progress import counting, waiting
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.history import table_history
 from deltaproto.report.history import write_history
-from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.location import Kind, locate
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Read the table's history and render it."""
-    table = values["table"]
+    table, since = values["table"], values["since"]
+    if since is not None:
+        since = options.milliseconds(
+            since, "--since", "date or time", "2026-11-01 or 2026-11-01T08:00Z"
+        )
     show = not (values["no_progress"] or values["quiet"])
     with (
         waiting(f"asking Spark about {table}", show=show and locate(table).kind is Kind.NAME),
@@ -26,13 +29,9 @@ def run(values: Mapping[str, Any]) -> int:
         history = table_history(
             table,
             options.pairs(values["storage_option"], "--storage-option"),
-            SparkSettings(
-                values["spark_remote"],
-                options.pairs(values["spark_conf"], "--spark-conf"),
-                show_log=values["debug"],
-            ),
+            options.spark_settings(values),
             limit=_positive(values["limit"]),
-            since=_milliseconds(values["since"]),
+            since=since,
             seen=seen,
         )
     with options.opened(values["output"]) as file:
@@ -44,22 +43,6 @@ def _positive(limit: int | None) -> int | None:
     if limit is not None and limit < 1:
         raise UsageError(f"--limit {limit} is less than 1", "leave it out to see all events")
     return limit
-
-
-def _milliseconds(since: str | None) -> int | None:
-    if since is None:
-        return None
-    from datetime import UTC, datetime
-
-    try:
-        moment = datetime.fromisoformat(since)
-    except ValueError:
-        raise UsageError(
-            f"--since {since} is not a date or time", "for example 2026-11-01 or 2026-11-01T08:00Z"
-        ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1000)
 
 
 COMMAND = Command(

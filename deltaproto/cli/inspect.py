@@ -20,7 +20,6 @@ from deltaproto.inspection import (
 from deltaproto.inspection.interface import ReaderChoice
 from deltaproto.policy.finding import FailOn, exit_code
 from deltaproto.report.inspection import InspectionReport
-from deltaproto.tables.interface import SparkSettings
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -32,11 +31,7 @@ def run(values: Mapping[str, Any]) -> int:
         look_in_files=values["look_in_files"],
         activity=values["activity"],
         storage_options=options.pairs(values["storage_option"], "--storage-option"),
-        spark=SparkSettings(
-            values["spark_remote"],
-            options.pairs(values["spark_conf"], "--spark-conf"),
-            show_log=values["debug"],
-        ),
+        spark=options.spark_settings(values),
     )
     names = list(_tables(values["tables"]))
     codes = [ExitCode.OK]

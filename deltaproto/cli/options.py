@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import IO
+from typing import IO, Any
 
 from deltaproto.cli.declare import Option
 from deltaproto.errors import UsageError
 from deltaproto.policy.finding import FailOn
 from deltaproto.report.interface import Format
+from deltaproto.tables.interface import SparkSettings
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -47,6 +48,31 @@ def pairs(values: Sequence[str], flag: str) -> dict[str, str]:
             raise UsageError(f"{flag} takes K=V", f"for example {flag} key=value")
         mapping[key] = rest
     return mapping
+
+
+def spark_settings(values: Mapping[str, Any]) -> SparkSettings:
+    """What the Spark options of a command come to."""
+    conf = pairs(values["spark_conf"], "--spark-conf")
+    return SparkSettings(values["spark_remote"], conf, show_log=values["debug"])
+
+
+def milliseconds(text: str, flag: str, wanted: str, example: str) -> int:
+    """A date or time, UTC unless it says otherwise, in milliseconds since the epoch.
+
+    `wanted` and `example` tell the user what the flag takes.
+
+    Raises:
+        UsageError: when it is none.
+    """
+    from datetime import UTC, datetime
+
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return int(moment.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise UsageError(f"{flag} {text} is not a {wanted}", f"for example {example}") from None
 
 
 @contextmanager

@@ -60,10 +60,10 @@ def event_of(commit: Commit, before: State, after: State) -> Event | None:
     return Event(
         version=commit.version,
         timestamp=commit.timestamp,
-        operation=str(commit.info.get("operation") or "unknown"),
+        operation=commit.operation,
         parameters=_parameters(commit.info),
-        engine=engine_of(commit.info),
-        user=_text(commit.info.get("userName") or commit.info.get("userId")),
+        engine=commit.engine,
+        user=commit.user,
         job=_job(commit.info),
         protocol_before=old,
         protocol_after=new,
@@ -85,11 +85,6 @@ def changes_nothing(commit: Commit, before: State, after: State) -> bool:
     if commit.metadata is None and commit.protocol is None:
         return False
     return before == after and before.metadata is not None
-
-
-def engine_of(info: Mapping[str, Any]) -> str | None:
-    """The engine that wrote a commit, as it names itself."""
-    return _text(info.get("engineInfo") or info.get("clientVersion"))
 
 
 def _enabled(state: State) -> frozenset[str]:
@@ -123,7 +118,3 @@ def _job(info: Mapping[str, Any]) -> str | None:
         if isinstance(value, dict) and value.get(name):
             return f"{key} {value.get('jobName') or value.get('notebookPath') or value[name]}"
     return None
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.history.event import Event, changes_nothing, engine_of, event_of
+from deltaproto.history.event import Event, changes_nothing, event_of
 from deltaproto.tables.log.commits import Commit, State, commits, state_at
 from deltaproto.tables.log.names import Listing
 from deltaproto.tables.storage.interface import LogStore
@@ -42,10 +42,7 @@ class History:
         return sorted(found, key=lambda idle: -len(idle.versions))
 
     def add_idle(self, commit: Commit) -> None:
-        key = (
-            engine_of(commit.info) or "an unnamed client",
-            str(commit.info.get("operation") or "unknown"),
-        )
+        key = (commit.engine or "an unnamed client", commit.operation)
         self._idle.setdefault(key, []).append(commit.version)
 
 

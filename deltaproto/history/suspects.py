@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from deltaproto.history.event import engine_of
 from deltaproto.protocol.conflicts.exception import ExceptionName
 from deltaproto.tables.location import Location
 from deltaproto.tables.log.commits import Commit, commits
@@ -58,16 +57,7 @@ def suspects(newest_first: Iterable[Commit], name: ExceptionName, at: int) -> Su
         time = commit.timestamp
         if time is None or abs(time - at) > WINDOW or not _can_raise(commit, name):
             continue
-        user = commit.info.get("userName") or commit.info.get("userId")
-        found.append(
-            Suspect(
-                commit.version,
-                time,
-                str(commit.info.get("operation") or "unknown"),
-                engine_of(commit.info),
-                None if user is None else str(user),
-            )
-        )
+        found.append(Suspect(commit.version, time, commit.operation, commit.engine, commit.user))
     return Suspects(tuple(found), complete)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any
 
 from deltaproto.errors import ErrorCode, TableError
@@ -49,6 +49,12 @@ def read_actions(name: str, file: IO[bytes], *, files: bool = False) -> Iterator
         action = parse_object(name, number, line)
         if files or not on_file:
             yield action
+
+
+def commit_info(actions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The first commitInfo among the actions; empty where the writer recorded none."""
+    infos = (action.get("commitInfo") for action in actions)
+    return next((info for info in infos if isinstance(info, dict)), {})
 
 
 def parse_object(name: str, line: int | None, text: bytes) -> dict[str, Any]:

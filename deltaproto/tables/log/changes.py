@@ -6,8 +6,8 @@ from itertools import islice
 
 from deltaproto.errors import TableError
 from deltaproto.tables.interface import ProtocolChange
-from deltaproto.tables.log.actions import read_actions
-from deltaproto.tables.log.checkpoint import checkpoint_actions
+from deltaproto.tables.log.actions import commit_info, read_actions
+from deltaproto.tables.log.commits import state_at
 from deltaproto.tables.log.names import Listing
 from deltaproto.tables.log.snapshot import Snapshot
 from deltaproto.tables.storage.interface import LogStore
@@ -38,9 +38,7 @@ def protocol_changes(store: LogStore, listing: Listing, version: int) -> tuple[P
         except TableError:
             continue
         if snapshot.protocol is not None:
-            infos = (action.get("commitInfo") for action in actions)
-            info = next((info for info in infos if isinstance(info, dict)), {})
-            changes.append(ProtocolChange(commit, snapshot.protocol, info))
+            changes.append(ProtocolChange(commit, snapshot.protocol, commit_info(actions)))
     return tuple(changes)
 
 
@@ -48,12 +46,7 @@ def _state_before(store: LogStore, listing: Listing, commit: int) -> list[Protoc
     # An older checkpoint would not do: the commits between are unseen, and a change in one of
     # them would be laid at the door of the next that is seen.
     for version in (commit - 1, commit):
-        for checkpoint in listing.checkpoints.get(version, ()):
-            snapshot = Snapshot()
-            try:
-                snapshot.add_older(checkpoint.files[0], checkpoint_actions(store, checkpoint))
-            except TableError:
-                continue
-            if snapshot.protocol is not None:
-                return [ProtocolChange(version, snapshot.protocol, {})]
+        state = state_at(store, listing, version)
+        if state is not None and state.protocol is not None:
+            return [ProtocolChange(version, state.protocol, {})]
     return []

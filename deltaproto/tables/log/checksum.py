@@ -12,7 +12,7 @@ from typing import Any
 from deltaproto.errors import TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.tables.interface import Note, NoteKind
-from deltaproto.tables.log.actions import parse_object, read_actions
+from deltaproto.tables.log.actions import commit_info, parse_object, read_actions
 from deltaproto.tables.log.names import Listing
 from deltaproto.tables.log.snapshot import (
     Snapshot,
@@ -37,7 +37,7 @@ def from_checksum(
         return None, {}, None
     with store.open(commit_name) as file:
         actions = list(read_actions(commit_name, file))
-    info = _commit_info(actions)
+    info = commit_info(actions)
     try:
         with store.open(name) as file:
             checksum = parse_object(name, None, file.read())
@@ -105,11 +105,3 @@ def _traces(checksum: Mapping[str, Any]) -> dict[Trace, bool]:
         traces[Trace.DELETION_VECTORS] = any(add.get("deletionVector") for add in adds)
         traces[Trace.ROW_IDS] = any(add.get("baseRowId") is not None for add in adds)
     return traces
-
-
-def _commit_info(actions: list[dict[str, Any]]) -> dict[str, Any]:
-    for action in actions:
-        info = action.get("commitInfo")
-        if isinstance(info, dict):
-            return info
-    return {}

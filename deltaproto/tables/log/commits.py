@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from deltaproto.errors import TableError
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.log.actions import read_actions
+from deltaproto.tables.log.actions import commit_info, read_actions
 from deltaproto.tables.log.checkpoint import checkpoint_actions
 from deltaproto.tables.log.names import Listing
 from deltaproto.tables.log.snapshot import Snapshot
@@ -29,6 +29,23 @@ class Commit(NamedTuple):
     """application id and version of each `txn` action: a streaming query and its batch"""
     problem: TableError | None = None
     """set when the commit cannot be read; the rest is then empty"""
+
+    @property
+    def operation(self) -> str:
+        """What the writer calls it; `unknown` where it does not say."""
+        return str(self.info.get("operation") or "unknown")
+
+    @property
+    def engine(self) -> str | None:
+        """The engine that wrote it, as it names itself."""
+        engine = self.info.get("engineInfo") or self.info.get("clientVersion")
+        return None if engine is None else str(engine)
+
+    @property
+    def user(self) -> str | None:
+        """Who wrote it, where the writer recorded that."""
+        user = self.info.get("userName") or self.info.get("userId")
+        return None if user is None else str(user)
 
     @property
     def timestamp(self) -> int | None:
@@ -76,11 +93,9 @@ def _commit(store: LogStore, name: str, version: int) -> Commit:
         snapshot.add_older(name, kept)
     except TableError as problem:
         return Commit(version, {}, None, None, problem=problem)
-    infos = (action.get("commitInfo") for action in kept)
-    info = next((info for info in infos if isinstance(info, dict)), {})
     transactions = tuple(
         (str(txn.get("appId")), txn["version"])
         for action in kept
         if isinstance(txn := action.get("txn"), dict) and isinstance(txn.get("version"), int)
     )
-    return Commit(version, info, snapshot.protocol, snapshot.metadata, transactions)
+    return Commit(version, commit_info(kept), snapshot.protocol, snapshot.metadata, transactions)

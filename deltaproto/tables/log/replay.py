@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.interface import Note, NoteKind
-from deltaproto.tables.log.actions import corrupt, read_actions
+from deltaproto.tables.log.actions import commit_info, corrupt, read_actions
 from deltaproto.tables.log.names import Checkpoint, Listing
 from deltaproto.tables.log.snapshot import Snapshot
 from deltaproto.tables.storage.interface import LogStore
@@ -94,8 +94,7 @@ def _add_commits(
         with store.open(name) as file:
             actions = list(read_actions(name, file))
         if version == newest:
-            infos = (action.get("commitInfo") for action in actions)
-            snapshot.commit_info = next((info for info in infos if isinstance(info, dict)), {})
+            snapshot.commit_info = commit_info(actions)
         snapshot.add_older(name, actions)
 
 
