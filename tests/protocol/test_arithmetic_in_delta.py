@@ -56,15 +56,17 @@ def names(features: Any) -> set[str]:
 
 
 def sample(draws: st.SearchStrategy[Any], count: int) -> list[Any]:
-    collected: list[Any] = []
+    """At least `count` different values, however often the same one is drawn."""
+    collected: dict[Any, None] = {}
 
     @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
     @given(draws)
     def collect(value: Any) -> None:
-        collected.append(value)
+        collected[value] = None
 
-    collect()
-    return list(dict.fromkeys(collected))
+    while len(collected) < count:
+        collect()
+    return list(collected)
 
 
 def test_the_catalogue_knows_what_delta_registers(delta: Any) -> None:
@@ -125,7 +127,8 @@ def test_removing_a_feature_lands_where_delta_lands(delta: Any, to_scala: Any) -
     removable = [n for n in REGISTERED if catalogue.record(n).droppable]
     draws = st.tuples(protocols(REGISTERED, closed=True), st.sampled_from(removable))
     removed = 0
-    for protocol, name in sample(draws, SAMPLES):
+    for drawn, name in sample(draws, SAMPLES):
+        protocol = drawn.with_feature(name)
         dependents = [
             other
             for other in protocol.supported
