@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from deltaproto.protocol import catalogue
@@ -56,17 +56,24 @@ def names(features: Any) -> set[str]:
 
 
 def sample(draws: st.SearchStrategy[Any], count: int) -> list[Any]:
-    """At least `count` different values, however often the same one is drawn."""
+    """At least `count` different values.
+
+    Each round has its own seed: where Hypothesis is derandomized (as it makes itself in CI), an
+    unseeded second round would draw what the first one drew.
+    """
     collected: dict[Any, None] = {}
+    for number in range(20):
 
-    @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
-    @given(draws)
-    def collect(value: Any) -> None:
-        collected[value] = None
+        @seed(number)
+        @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
+        @given(draws)
+        def collect(value: Any) -> None:
+            collected[value] = None
 
-    while len(collected) < count:
         collect()
-    return list(collected)
+        if len(collected) >= count:
+            return list(collected)
+    raise AssertionError(f"only {len(collected)} different values in 20 rounds")
 
 
 def test_the_catalogue_knows_what_delta_registers(delta: Any) -> None:
