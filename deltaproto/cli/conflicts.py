@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import Any
 
 from deltaproto.cli import options
@@ -17,14 +18,24 @@ from deltaproto.inspection import (
     inspect_table,
     uses_spark,
 )
-from deltaproto.inspection.conflicts import Question, RowLevel, Statement, conflicts
+from deltaproto.inspection.conflicts import conflicts
+from deltaproto.inspection.question import Question, RowLevel, Statement
 from deltaproto.protocol.conflicts import exceptions, operation
+from deltaproto.protocol.conflicts.by_row import PREVIEW_SETTING, Compute
 from deltaproto.protocol.conflicts.exception import ExceptionName, ExceptionRecord
 from deltaproto.protocol.conflicts.matrix import MatrixEngine
 from deltaproto.protocol.conflicts.operation import Operation
 from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel
+from deltaproto.protocol.runtime import named_runtime
 from deltaproto.report.conflicts import write_conflicts
 from deltaproto.tables.location import Kind, locate
+
+
+class Switch(StrEnum):
+    """What `--photon` takes."""
+
+    ON = "on"
+    OFF = "off"
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -33,6 +44,7 @@ def run(values: Mapping[str, Any]) -> int:
         engine=values["engine"],
         isolation=_level(values["isolation"]),
         row_level=values["row_level_concurrency"],
+        compute=_compute(values),
         operation=_operation("--operation", values["operation"]),
         against=_operation("--against", values["against"]),
         exception=_exception(values["exception"]),
@@ -105,6 +117,20 @@ def _operation(flag: str, text: str | None) -> Operation | None:
     return found
 
 
+def _compute(values: Mapping[str, Any]) -> Compute:
+    photon = None if values["photon"] is None else values["photon"] is Switch.ON
+    setting = options.pairs(values["spark_conf"], "--spark-conf").get(PREVIEW_SETTING)
+    preview = None if setting is None else setting.strip().casefold() == "true"
+    if (text := values["runtime"]) is None:
+        return Compute(None, photon, preview)
+    named = named_runtime(text)
+    if named is None:
+        raise UsageError(
+            f"--runtime: {text} is no Databricks Runtime", "for example --runtime 14.3"
+        )
+    return Compute(named.runtime, named.photon or photon, preview)
+
+
 def _exception(text: str | None) -> ExceptionRecord | None:
     if text is None:
         return None
@@ -157,6 +183,13 @@ COMMAND = Command(
             RowLevel,
             RowLevel.AUTO,
         ),
+        Option(
+            ("--runtime",),
+            "The Databricks Runtime that writes; without it, 14.2 or later.",
+            str,
+            metavar="VERSION",
+        ),
+        Option(("--photon",), "Whether that compute runs Photon.", Switch),
         Option(
             ("--operation",),
             "Explain this operation, which commits last and may lose.",

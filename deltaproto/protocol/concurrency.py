@@ -1,7 +1,8 @@
 """Row-level concurrency on Databricks: can writers of different rows of one file coexist?
 
-Source: the Databricks page "Isolation levels and write conflicts". Row-level concurrency exists
-on Databricks alone; the other engines detect conflicts by file.
+Source: the Databricks page "Isolation levels and write conflicts", its sections on row-level
+concurrency, its limitations, and its preview behaviour. Row-level concurrency exists on Databricks
+alone; the other engines detect conflicts by file.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ class RowLevelConcurrency(NamedTuple):
 
     databricks: Answer
     reason: str
+    liquid: bool = False
+    """liquid-clustered, which has it in earlier runtimes"""
 
 
 def row_level_concurrency(
@@ -50,6 +53,7 @@ def row_level_concurrency(
         return RowLevelConcurrency(
             Answer.YES,
             "liquid clustering with deletion vectors: since Databricks Runtime 13.3 LTS",
+            liquid=True,
         )
     return RowLevelConcurrency(
         Answer.YES,

@@ -7,7 +7,7 @@ from typing import IO, Any, assert_never
 from deltaproto.inspection.conflicts import Conflicts
 from deltaproto.protocol.conflicts.cell import Cell
 from deltaproto.protocol.conflicts.exception import SQLSTATE, ExceptionRecord
-from deltaproto.protocol.conflicts.operation import MEANING, Operation
+from deltaproto.protocol.conflicts.operation import CHANGES, MEANING, Operation
 from deltaproto.report.history import moment
 from deltaproto.report.interface import Format, dumps, envelope
 
@@ -43,17 +43,23 @@ def title(answer: Conflicts) -> str:
 
 def facts(answer: Conflicts) -> list[tuple[str, str]]:
     """What the matrix depends on, and why."""
-    row_level = "on" if answer.row_level else "off"
     found = [
         ("engine", str(answer.question.engine)),
         ("isolation", f"{answer.isolation}: {answer.isolation_reason}"),
-        ("row-level", f"{row_level}: {answer.row_level_reason}"),
+        ("row-level", f"{_switch(answer)}: {answer.row_level_reason}"),
     ]
     if answer.partition_columns:
         found.append(("partitions", ", ".join(answer.partition_columns)))
     if answer.identity:
         found.append(("identity", "the table has identity columns"))
     return found
+
+
+def _switch(answer: Conflicts) -> str:
+    if not answer.by_row:
+        return "off"
+    some = answer.by_row != CHANGES
+    return f"on for {', '.join(sorted(answer.by_row))}" if some else "on"
 
 
 def statement_facts(answer: Conflicts) -> list[tuple[str, str]]:
@@ -115,11 +121,17 @@ def meanings(answer: Conflicts) -> list[tuple[str, str]]:
 
 
 def _document(answer: Conflicts) -> dict[str, Any]:
-    question = answer.question
+    question, compute = answer.question, answer.question.compute
     payload: dict[str, Any] = {
         "engine": str(question.engine),
         "isolation": str(answer.isolation),
-        "row_level_concurrency": "on" if answer.row_level else "off",
+        "row_level_concurrency": "on" if answer.by_row else "off",
+        "row_level_operations": [str(o) for o in Operation if o in answer.by_row],
+        "compute": {
+            "runtime": None if compute.runtime is None else str(compute.runtime),
+            "photon": compute.photon,
+            "row_level_preview": compute.preview,
+        },
         "table": answer.table,
         "reason": {
             "isolation": answer.isolation_reason,

@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from deltaproto.protocol.conflicts import ExceptionName, MatrixEngine, Operation
+from deltaproto.protocol.conflicts.by_row import PREVIEW_SETTING
 from deltaproto.report.schemas import schema
 from tests.conftest import Ran
 from tests.support.contract import documents
@@ -128,6 +129,62 @@ class TestTable:
         assert document["deletion_vectors"] is True
         assert document["identity_columns"] is False
         assert document["partition_columns"] == []
+
+    @pytest.mark.parametrize(
+        ("words", "operations"),
+        [
+            ("--runtime 13.3", []),
+            ("--runtime 14.1 --photon on", []),
+            (
+                f"--runtime 14.1 --spark-conf {PREVIEW_SETTING}=true",
+                ["DELETE"],
+            ),
+            ("--runtime 14.2.x-photon-scala2.12", ["UPDATE", "DELETE", "MERGE"]),
+            ("--runtime 14.2 --photon off", ["UPDATE", "DELETE"]),
+            ("--runtime 14.3 --photon off", ["UPDATE", "DELETE", "MERGE"]),
+        ],
+    )
+    def test_items_7_25_and_29_the_runtime_decides(
+        self,
+        answer: Callable[..., dict[str, Any]],
+        cli: Cli,
+        log: Log,
+        words: str,
+        operations: list[str],
+    ) -> None:
+        document = answer(vectors(log).table, *words.split())
+        assert document["row_level_operations"] == operations
+        assert document["row_level_concurrency"] == ("on" if operations else "off")
+        runtime = document["compute"]["runtime"]
+        assert runtime == words.split()[1][:4]
+        assert runtime in document["reason"]["row_level_concurrency"] or "14.1" in str(document)
+        assert ("on for DELETE" in cli("conflicts", log.table, *words.split()).out) is (
+            0 < len(operations) < 3
+        )
+
+    @pytest.mark.parametrize(("more", "level"), [("", "off"), ("AND t.a = 1", "on")])
+    def test_item_25_a_merge_on_14_2_with_photon(
+        self, answer: Callable[..., dict[str, Any]], log: Log, more: str, level: str
+    ) -> None:
+        sql = f"MERGE INTO t USING s ON t.id = s.id {more} WHEN MATCHED THEN DELETE"
+        words = (vectors(log).table, "--sql", sql, "--photon", "on")
+        assert answer(*words, "--runtime", "14.2")["row_level_concurrency"] == level
+        later = answer(*words, "--runtime", "14.3")
+        assert later["row_level_concurrency"] == "on"
+        assert later["statement"]["warnings"] == []
+
+    @pytest.mark.parametrize(
+        ("words", "cause"),
+        [
+            (("--runtime", "latest"), "latest is no Databricks Runtime"),
+            (("--runtime", "14.3", "--engine", "delta-spark"), "is a Databricks Runtime"),
+            (("--photon", "perhaps"), "perhaps"),
+        ],
+    )
+    def test_a_runtime_that_is_none(self, cli: Cli, words: tuple[str, ...], cause: str) -> None:
+        ran = cli("conflicts", *words)
+        assert ran.code == 2
+        assert cause in ran.err
 
     def test_items_41_and_59_a_partitioned_table(
         self, answer: Callable[..., dict[str, Any]], cli: Cli, log: Log

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaproto.errors import UsageError
-from deltaproto.inspection.conflicts import Question, Statement, conflicts
+from deltaproto.inspection.conflicts import conflicts
+from deltaproto.inspection.question import Question, Statement
 from deltaproto.inspection.statement import classify
 from deltaproto.protocol.conflicts.operation import Operation
 from deltaproto.protocol.conflicts.statement import Classification, predicates

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,6 +22,7 @@ from deltaproto.protocol.conflicts import (
 )
 from deltaproto.protocol.conflicts.matrix import default_level
 from deltaproto.protocol.conflicts.notes import advice, notes
+from deltaproto.protocol.conflicts.operation import CHANGES
 from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel
 
 S, WS = IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE
@@ -80,18 +82,23 @@ def documented() -> list[tuple[str, bool, bool, str, str, str]]:
     return found
 
 
+def laid_out(
+    engine: MatrixEngine, level: IsolationLevel, *, row_level: bool | None = False, **layout: Any
+) -> tuple[Cell, ...]:
+    return cells(engine, level, by_row=CHANGES if row_level else frozenset(), **layout)
+
+
 def matrix(
     engine: MatrixEngine, level: IsolationLevel, **layout: bool | None
 ) -> dict[tuple[str, str], Cell]:
     return {
-        (str(cell.operation), str(cell.against)): cell
-        for cell in cells(engine, level, **layout)  # type: ignore[arg-type]
+        (str(cell.operation), str(cell.against)): cell for cell in laid_out(engine, level, **layout)
     }
 
 
 def every_matrix() -> list[tuple[Cell, ...]]:
     found = [
-        cells(DATABRICKS, level, row_level=row, deletion_vectors=dv, identity=identity)
+        laid_out(DATABRICKS, level, row_level=row, deletion_vectors=dv, identity=identity)
         for level, row, dv, identity in LAYOUTS
     ]
     found += [cells(SPARK, level, identity=i) for level in DECLARABLE for i in (False, True)]
@@ -160,7 +167,8 @@ class TestDatabricks:
 
     def test_item_8_and_60_identity_columns_rule_out_concurrency(self) -> None:
         for level, row, dv, _ in LAYOUTS:
-            for cell in cells(DATABRICKS, level, row_level=row, deletion_vectors=dv, identity=True):
+            layout = {"row_level": row, "deletion_vectors": dv, "identity": True}
+            for cell in laid_out(DATABRICKS, level, **layout):
                 assert cell.conflict is Conflict.YES
         assert "no concurrent transactions" in " ".join(
             notes(DATABRICKS, WS, row_level=False, identity=True)
@@ -331,7 +339,7 @@ class TestDeltaSpark:
 
     def test_it_has_no_row_level_concurrency(self) -> None:
         with pytest.raises(ValueError, match="row-level"):
-            cells(SPARK, S, row_level=True)
+            cells(SPARK, S, by_row=CHANGES)
 
     def test_delta_rs_is_not_promised_to_abort(self) -> None:
         for engine in MatrixEngine:

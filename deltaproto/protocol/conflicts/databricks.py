@@ -35,7 +35,8 @@ class Layout(NamedTuple):
     """What the Databricks matrix depends on."""
 
     level: IsolationLevel
-    row_level: bool
+    by_row: frozenset[Operation]
+    """the operations of which two are compared by row"""
     deletion_vectors: bool | None
     """None: not known, so that what depends on them is `maybe`"""
     identity: bool
@@ -71,13 +72,13 @@ def _answer(pair: frozenset[Operation], layout: Layout) -> Answer:
     if pair & APPENDS and pair & REWRITES:
         return _no("Blind appends and rewrites of files do not conflict.", layout)
     if pair & APPENDS:
-        return _append_and_change(layout)
+        return _append_and_change(layout, by_row=pair & CHANGES <= layout.by_row)
     if pair <= CHANGES:
-        return _changes(layout)
+        return _changes(layout, by_row=pair <= layout.by_row)
     return _rewrite(pair, layout)
 
 
-def _append_and_change(layout: Layout) -> Answer:
+def _append_and_change(layout: Layout, *, by_row: bool) -> Answer:
     if layout.level is IsolationLevel.WRITE_SERIALIZABLE:
         return Answer(
             Conflict.NO,
@@ -86,9 +87,9 @@ def _append_and_change(layout: Layout) -> Answer:
             "conflict, even in the same partition. When several concurrent UPDATE, DELETE or MERGE "
             "may read the appended rows, they may conflict (ConcurrentAppendException).",
             "let at most one concurrent UPDATE, DELETE or MERGE be able to read the appended rows",
-            _matrix(layout) + "; ConcurrentAppendException",
+            _matrix(by_row=by_row) + "; ConcurrentAppendException",
         )
-    if layout.row_level:
+    if by_row:
         when = (
             "Under Serializable they may conflict when the same row is concerned. It is the "
             "UPDATE, DELETE or MERGE that would have had to read the appended rows."
@@ -102,16 +103,16 @@ def _append_and_change(layout: Layout) -> Answer:
         f"{LITERALS}; under WriteSerializable the pair does not conflict, but history and content "
         "may then disagree"
     )
-    return Answer(Conflict.MAYBE, (ExceptionName.APPEND,), when, avoid, _matrix(layout))
+    return Answer(Conflict.MAYBE, (ExceptionName.APPEND,), when, avoid, _matrix(by_row=by_row))
 
 
-def _changes(layout: Layout) -> Answer:
+def _changes(layout: Layout, *, by_row: bool) -> Answer:
     exceptions = (
         ExceptionName.APPEND,
         ExceptionName.DELETE_READ,
         ExceptionName.DELETE_DELETE,
     )
-    if layout.row_level:
+    if by_row:
         return Answer(
             Conflict.MAYBE,
             exceptions,
@@ -119,14 +120,14 @@ def _changes(layout: Layout) -> Answer:
             "row-level resolution is compared by files instead; so is a MERGE on Databricks "
             "Runtime 14.2 without Photon or without an explicit predicate on the target.",
             _ROWS,
-            _matrix(layout) + "; Limitations",
+            _matrix(by_row=by_row) + "; Limitations",
         )
     return Answer(
         Conflict.MAYBE,
         exceptions,
         "They may conflict when both work on the same files.",
         _FILES,
-        _matrix(layout) + "; Avoid conflicts with partitions",
+        _matrix(by_row=by_row) + "; Avoid conflicts with partitions",
     )
 
 
@@ -145,9 +146,9 @@ def _rewrite(pair: frozenset[Operation], layout: Layout) -> Answer:
             "and row-level concurrency do not help.",
             "leave ZORDER BY out (liquid clustering does its work), or run it on partitions that "
             "nobody else changes at that time",
-            _matrix(layout),
+            _matrix(by_row=bool(layout.by_row)),
         )
-    if layout.row_level or layout.deletion_vectors:
+    if layout.deletion_vectors:
         return _no(
             "With deletion vectors and without ZORDER BY they do not conflict, on partitioned "
             "tables too.",
@@ -160,16 +161,16 @@ def _rewrite(pair: frozenset[Operation], layout: Layout) -> Answer:
         f"They may conflict when both work on the same files, as deletion vectors {known}; with "
         "deletion vectors and without ZORDER BY they would not.",
         "enable deletion vectors, or compact partitions that nobody else changes at that time",
-        _matrix(layout),
+        _matrix(by_row=bool(layout.by_row)),
     )
 
 
 def _no(when: str, layout: Layout) -> Answer:
-    return Answer(Conflict.NO, (), when, _NOTHING, _matrix(layout))
+    return Answer(Conflict.NO, (), when, _NOTHING, _matrix(by_row=bool(layout.by_row)))
 
 
-def _matrix(layout: Layout) -> str:
-    return PAGE + ("with" if layout.row_level else "without") + " row-level concurrency"
+def _matrix(*, by_row: bool) -> str:
+    return PAGE + ("with" if by_row else "without") + " row-level concurrency"
 
 
 def _identity(pair: frozenset[Operation]) -> Answer:

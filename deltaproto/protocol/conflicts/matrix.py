@@ -28,13 +28,14 @@ def cells(
     engine: MatrixEngine,
     level: IsolationLevel,
     *,
-    row_level: bool = False,
+    by_row: frozenset[Operation] = frozenset(),
     deletion_vectors: bool | None = None,
     identity: bool = False,
 ) -> tuple[Cell, ...]:
     """Every operation against every other one, in the order of `Operation`.
 
-    Row-level concurrency implies deletion vectors. Delta Spark has neither in its rules.
+    `by_row` are the operations with row-level concurrency, which implies deletion vectors. Delta
+    Spark has neither in its rules.
 
     Raises:
         ValueError: for a level that no table may declare, or row-level concurrency on Delta Spark.
@@ -44,9 +45,10 @@ def cells(
     pairs = [(operation, against) for operation in Operation for against in Operation]
     match engine:
         case MatrixEngine.DATABRICKS:
-            layout = databricks.Layout(level, row_level, row_level or deletion_vectors, identity)
+            vectors = bool(by_row) or deletion_vectors
+            layout = databricks.Layout(level, by_row, vectors, identity)
             return tuple(databricks.cell(*pair, layout) for pair in pairs)
         case MatrixEngine.DELTA_SPARK:
-            if row_level:
+            if by_row:
                 raise ValueError("Delta Spark has no row-level concurrency")
             return tuple(delta_spark.cell(*pair, level, identity=identity) for pair in pairs)

@@ -11,15 +11,21 @@ from collections.abc import Sequence
 
 from deltaproto.protocol.conflicts.matrix import MatrixEngine
 from deltaproto.protocol.isolation import IsolationLevel
+from deltaproto.protocol.runtime import Runtime
 
 
 def notes(
-    engine: MatrixEngine, level: IsolationLevel, *, row_level: bool, identity: bool | None
+    engine: MatrixEngine,
+    level: IsolationLevel,
+    *,
+    row_level: bool,
+    identity: bool | None,
+    runtime: Runtime | None = None,
 ) -> tuple[str, ...]:
     """What a reader of the matrix has to know besides its cells."""
     found = [*_of_engine(engine), *_of_level(level)]
     if engine is MatrixEngine.DATABRICKS:
-        found += _ROW_LEVEL if row_level else _NO_ROW_LEVEL
+        found += _of_rows(runtime) if row_level else _NO_ROW_LEVEL
     if identity:
         found.append(_IDENTITY[engine])
     elif identity is None:
@@ -71,6 +77,10 @@ def _of_engine(engine: MatrixEngine) -> list[str]:
     ]
 
 
+def _of_rows(runtime: Runtime | None) -> list[str]:
+    return [*(() if runtime is not None else _BY_RUNTIME), *_ROW_LEVEL]
+
+
 def _of_level(level: IsolationLevel) -> list[str]:
     if level is IsolationLevel.WRITE_SERIALIZABLE:
         return [
@@ -82,20 +92,23 @@ def _of_level(level: IsolationLevel) -> list[str]:
 
 
 _CARDINALITY = "Partitioning by a column with very many values harms performance."
-_ROW_LEVEL = (
+_BY_RUNTIME = (
     "Row-level concurrency needs Databricks Runtime 14.2 or later. On 14.0 and 14.1 tables with "
     "deletion vectors need the setting spark.databricks.delta.rowLevelConcurrencyPreview = true; "
     "liquid-clustered tables have it since 13.3 LTS; up to 14.1 without Photon only DELETE has it.",
     "On 14.2 a MERGE needs Photon and an explicit predicate on the target that filters the rows "
     "matched with the source; from 14.3 LTS on it needs neither.",
+    "--runtime answers for one Databricks Runtime.",
+)
+_ROW_LEVEL = (
     "Commands with conditions on struct, array or map columns, with non-deterministic expressions "
     "and subqueries, or with correlated subqueries are judged as without row-level concurrency.",
     "Detecting conflicts by row costs run time, and with many transactions at once the writer "
     "may prefer to fail early. All limitations of deletion vectors apply.",
 )
 _NO_ROW_LEVEL = (
-    "Partitioned tables, tables without deletion vectors and runtimes below 14.2 have no row-level "
-    "concurrency. --row-level-concurrency on shows the matrix with it.",
+    "Partitioned tables, tables without deletion vectors and most tables on runtimes below 14.2 "
+    "have no row-level concurrency. --row-level-concurrency on shows the matrix with it.",
 )
 _IDENTITY = {
     MatrixEngine.DATABRICKS: "Tables with identity columns support no concurrent transactions.",

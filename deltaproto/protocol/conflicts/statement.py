@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from deltaproto.protocol.conflicts.by_row import Compute
 from deltaproto.protocol.conflicts.operation import CHANGES, Operation
+from deltaproto.protocol.runtime import Runtime
+
+_STRICT = Runtime(14, 2)
 
 
 class Condition(NamedTuple):
@@ -41,15 +45,32 @@ def not_understood(*reasons: str) -> Classification:
     return Classification(None, understood=False, reasons=reasons)
 
 
-def photon(classification: Classification) -> tuple[str, ...]:
-    """What a MERGE needs on Databricks Runtime 14.2 to be compared by rows."""
+def needed_by_merge(classification: Classification, compute: Compute) -> tuple[str, ...]:
+    """What a MERGE needs on this compute, up to 14.2, to be compared by rows."""
+    runtime = compute.runtime
     if classification.operation is not Operation.MERGE:
         return ()
+    if runtime is not None and (runtime > _STRICT or compute.photon):
+        return needs_predicate(classification, runtime)
+    if runtime is not None and runtime < _STRICT:
+        return ("Up to Databricks Runtime 14.1 row-level resolution of a MERGE needs Photon.",)
     needed = "On Databricks Runtime 14.2 row-level resolution of a MERGE needs Photon"
-    condition = classification.condition
-    if condition is not None and not condition.literals:
+    if needs_predicate(classification, _STRICT):
         needed += " and an explicit predicate on the target, which this one lacks"
     return (f"{needed}; from 14.3 LTS on it is not needed.",)
+
+
+def needs_predicate(classification: Classification, runtime: Runtime | None) -> tuple[str, ...]:
+    """Why a MERGE is compared by files on 14.2; empty on other runtimes, and when it is not."""
+    condition = classification.condition
+    if runtime != _STRICT or classification.operation is not Operation.MERGE:
+        return ()
+    if condition is None or condition.literals:
+        return ()
+    return (
+        "On Databricks Runtime 14.2 row-level resolution of a MERGE needs an explicit predicate "
+        "on the target, which this one lacks.",
+    )
 
 
 def predicates(classification: Classification, partition_columns: Sequence[str]) -> tuple[str, ...]:

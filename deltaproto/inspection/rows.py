@@ -1,0 +1,87 @@
+"""Which operations of a question are compared by row, and why."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deltaproto.errors import UsageError
+from deltaproto.inspection.interface import Inspection
+from deltaproto.inspection.question import Question, RowLevel
+from deltaproto.protocol.concurrency import Answer, RowLevelConcurrency
+from deltaproto.protocol.conflicts.by_row import ByRow, Compute, by_row
+from deltaproto.protocol.conflicts.matrix import MatrixEngine
+from deltaproto.protocol.conflicts.operation import Operation
+from deltaproto.protocol.conflicts.statement import needs_predicate
+
+_NONE: frozenset[Operation] = frozenset()
+
+
+class Rows(NamedTuple):
+    """The operations compared by row, why, and whether that takes deletion vectors for granted."""
+
+    operations: frozenset[Operation]
+    reason: str
+    granted: bool = False
+
+
+def rows(question: Question, inspection: Inspection | None) -> Rows:
+    """What the table, the compute, the statement and the user's own word come to.
+
+    Raises:
+        UsageError: when row-level concurrency or a Databricks compute is asked of Delta Spark.
+    """
+    if question.engine is MatrixEngine.DELTA_SPARK:
+        return _of_delta_spark(question)
+    own = None if inspection is None else inspection.row_level
+    asked = question.row_level
+    if asked is RowLevel.AUTO:
+        if own is None:
+            return Rows(_NONE, "not every table has it")
+        if own.databricks is Answer.UNKNOWN:
+            return Rows(_NONE, f"not known, so it is not counted on: {own.reason}")
+        if own.databricks is Answer.NO:
+            return Rows(_NONE, own.reason)
+        return _narrowed(question, _reasoned(own, question.compute), granted=False)
+    reason = f"asked for with --row-level-concurrency {asked}"
+    if own is not None and own.databricks != ("yes" if asked is RowLevel.ON else "no"):
+        reason += f"; the table's own answer is {own.databricks}: {own.reason}"
+    if asked is RowLevel.OFF:
+        return Rows(_NONE, reason)
+    found = by_row(own is not None and own.liquid, question.compute)
+    if question.compute.runtime is not None:
+        reason += f"; {found.reason}"
+    return _narrowed(question, ByRow(found.operations, reason), granted=True)
+
+
+def _of_delta_spark(question: Question) -> Rows:
+    if question.row_level is RowLevel.ON:
+        raise UsageError(
+            "Delta Spark has no row-level concurrency",
+            "leave --row-level-concurrency out, or ask for --engine databricks",
+        )
+    if question.compute.runtime is not None:
+        raise UsageError(
+            "--runtime is a Databricks Runtime, and the engine is delta-spark",
+            "leave one of them out",
+        )
+    return Rows(_NONE, "Delta Spark compares files, not rows")
+
+
+def _reasoned(own: RowLevelConcurrency, compute: Compute) -> ByRow:
+    found = by_row(own.liquid, compute)
+    if compute.runtime is None:
+        return found._replace(reason=own.reason)
+    layout = "liquid clustering" if own.liquid else "no partitions"
+    return found._replace(reason=f"deletion vectors and {layout}; {found.reason}")
+
+
+def _narrowed(question: Question, found: ByRow, *, granted: bool) -> Rows:
+    """Without what the statement's own text rules out."""
+    if question.statement is not None and found.operations:
+        classification = question.statement.classification
+        runtime = question.compute.runtime
+        ruled_out = classification.files or needs_predicate(classification, runtime)
+        if ruled_out:
+            why = f"the table has it, but not for this statement. {' '.join(ruled_out)}"
+            return Rows(_NONE, why, granted)
+    return Rows(*found, granted)
