@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from deltaproto.activity.summary import Activity, summarise
-from deltaproto.tables.location import Location
+from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.commits import Commit, commits
 from deltaproto.tables.log.names import Listing, sort_names
-from deltaproto.tables.storage import LogStore, open_log
+from deltaproto.tables.reach import reach
+from deltaproto.tables.storage import LogStore
 
 MOST_COMMITS = 1000
 DAYS = 14
 _DAY = 24 * 3_600_000
 
 
-def read_activity(location: Location, storage_options: Mapping[str, str]) -> Activity:
+def read_activity(table: str, storage_options: Mapping[str, str], spark: SparkSettings) -> Activity:
     """The activity of the last 14 days before the newest commit, of 1000 commits at the most.
 
     Raises:
         TableError: when the log cannot be listed.
+        EngineError: when a catalog name needs Spark and there is none.
     """
-    store = open_log(location, storage_options)
+    _, store = reach(table, storage_options, spark)
     return summarise(_recent(store, sort_names(store.list())))
 
 

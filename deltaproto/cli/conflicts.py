@@ -28,7 +28,6 @@ from deltaproto.protocol.conflicts.operation import Operation
 from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel
 from deltaproto.protocol.runtime import named_runtime
 from deltaproto.report.conflicts import write_conflicts
-from deltaproto.tables.location import Kind, locate
 
 
 class Switch(StrEnum):
@@ -54,7 +53,7 @@ def run(values: Mapping[str, Any]) -> int:
     inspection = _inspected(values)
     answer = conflicts(question, inspection)
     if at is not None and inspection is not None and question.exception is not None:
-        found = _suspects(values, inspection, question.exception, at)
+        found = _suspects(values, question.exception, at)
         answer = answer._replace(suspects=found, complete=answer.complete and found.complete)
     with options.opened(values["output"]) as file:
         write_conflicts(answer, values["format"], file, color=not values["no_color"])
@@ -84,16 +83,12 @@ def _at(values: Mapping[str, Any]) -> int | None:
     return options.milliseconds(text, "--at", "time", "2026-11-01T08:00Z")
 
 
-def _suspects(
-    values: Mapping[str, Any], inspection: Inspection, record: ExceptionRecord, at: int
-) -> Suspects:
+def _suspects(values: Mapping[str, Any], record: ExceptionRecord, at: int) -> Suspects:
     from deltaproto.history.suspects import find_suspects
 
-    location = locate(values["table"])
-    if location.kind is Kind.NAME:
-        location = locate(inspection.state.location)
     stored = options.pairs(values["storage_option"], "--storage-option")
-    return find_suspects(location, stored, record.name, at)
+    spark = options.spark_settings(values)
+    return find_suspects(values["table"], stored, spark, record.name, at)
 
 
 def _statement(values: Mapping[str, Any]) -> Statement | None:

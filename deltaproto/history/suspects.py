@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.protocol.conflicts.exception import ExceptionName
-from deltaproto.tables.location import Location
+from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.commits import Commit, commits
 from deltaproto.tables.log.names import sort_names
-from deltaproto.tables.storage import open_log
+from deltaproto.tables.reach import reach
 
 WINDOW = 10 * 60 * 1000
 _SKEW = 60 * 60 * 1000  # writers' clocks differ: read on for so long before nothing older counts
@@ -36,14 +36,19 @@ class Suspects(NamedTuple):
 
 
 def find_suspects(
-    location: Location, storage_options: Mapping[str, str], name: ExceptionName, at: int
+    table: str,
+    storage_options: Mapping[str, str],
+    spark: SparkSettings,
+    name: ExceptionName,
+    at: int,
 ) -> Suspects:
     """The commits in the table's log that can have raised `name` around `at`.
 
     Raises:
         TableError: when the log cannot be listed.
+        EngineError: when a catalog name needs Spark and there is none.
     """
-    store = open_log(location, storage_options)
+    _, store = reach(table, storage_options, spark)
     return suspects(commits(store, sort_names(store.list())), name, at)
 
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 
 from deltaproto.history.read import History, read_history
 from deltaproto.tables.interface import SparkSettings
-from deltaproto.tables.location import Kind, locate
 from deltaproto.tables.log.commits import State
 from deltaproto.tables.log.names import sort_names
 from deltaproto.tables.log.reader import LogReader
-from deltaproto.tables.storage import open_log
+from deltaproto.tables.reach import reach
 
 
 def table_history(
@@ -30,13 +29,8 @@ def table_history(
         TableError: when the table cannot be read.
         EngineError: when a catalog name needs Spark and there is none.
     """
-    location = locate(table)
-    if location.kind is Kind.NAME:
-        from deltaproto.tables.spark import SparkReader
-
-        location = locate(SparkReader(spark).read(table).location)
-    now = LogReader(storage_options).read(location.path or location.uri)
-    store = open_log(location, storage_options)
+    location, store = reach(table, storage_options, spark)
+    now = LogReader(storage_options).read_from(location, store)
     listing = sort_names(store.list())
     current = State(now.protocol, now.metadata)
     return read_history(store, listing, current, limit=limit, since=since, seen=seen)

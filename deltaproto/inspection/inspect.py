@@ -46,8 +46,8 @@ def _with_activity(inspection: Inspection, request: Request) -> Inspection:
     from deltaproto.activity import read_activity
 
     try:
-        location = locate(inspection.state.location)
-        return inspection._replace(activity=read_activity(location, request.storage_options))
+        table, options = inspection.state.table, request.storage_options
+        return inspection._replace(activity=read_activity(table, options, request.spark))
     except TableError as error:
         return inspection._replace(activity=error, complete=False)
 

@@ -125,7 +125,7 @@ class TestBothParsers:
             st.sampled_from(with_value).map(lambda o: [o.flags[0]]),
             st.sampled_from(with_value).map(lambda o: [o.flags[0], "--no-color"]),
             st.sampled_from(chosen).map(lambda o: [o.flags[0], "nosuch"]),
-            st.sampled_from(chosen).map(lambda o: [f"{o.flags[0]}={o.default.upper()}"]),
+            st.sampled_from(chosen).map(lambda o: [f"{o.flags[0]}={choices(o)[0].upper()}"]),
             st.just(["--no-color=1"]),
             st.just(["-ofile"]),
             st.just(["-o=file"]),

@@ -38,8 +38,11 @@ CHANGES = {
     "drop-vectors": Change(VECTORS, "drop feature deletionVectors", True),
     "add-column": Change("'a'='1'", "add columns (z int)", False),
     "rename-column": Change(MAPPED, "rename column s to text", False, restarts=False),
+    "drop-column": Change(MAPPED, "drop column s", False, restarts=False),
     "drop-mapping": Change(MAPPED, "drop feature columnMapping", False, restarts=False),
 }
+
+ROW = ["2", "'b'", "3"]
 
 
 class Query:
@@ -100,8 +103,7 @@ def test_a_plain_read_over_each_change(
         assert query.survives()
         spark.sql(f"alter table delta.`{source}` {change.statement}")
         columns = len(spark.table(f"delta.`{source}`").columns)
-        row = ", ".join(["2", "'b'", "3"][:columns])
-        spark.sql(f"insert into delta.`{source}` values ({row})")
+        spark.sql(f"insert into delta.`{source}` values ({', '.join(ROW[:columns])})")
         assert query.survives() is change.survives
         if not change.survives:
             query.stop()
@@ -111,18 +113,74 @@ def test_a_plain_read_over_each_change(
         query.stop()
 
 
-@pytest.mark.parametrize("source", [CHANGES["enable-vectors"]], indirect=True)
-def test_with_schema_tracking_each_change_stops_the_read_once(
-    source: Path, spark: SparkSession, tmp_path: Path
+# How often a schema-tracked read has to be started again, and whether it must be told to go on.
+TRACKED = {
+    "set-property": 0,
+    "enable-vectors": 1,
+    "enable-change-feed": 1,
+    "enable-mapping": 1,
+    "add-feature": 1,
+    "drop-vectors": 2,
+    "add-column": 1,
+    "rename-column": 1,
+    "drop-column": 1,
+    "drop-mapping": 2,
+}
+UNSAFE = ("rename-column", "drop-column", "drop-mapping")
+GO_ON = "spark.databricks.delta.streaming.allowSourceColumnRenameAndDrop"
+
+
+@pytest.mark.parametrize(
+    ("source", "name"), [(CHANGES[n], n) for n in TRACKED], ids=TRACKED, indirect=["source"]
+)
+def test_with_schema_tracking_a_read_goes_on_after_some_restarts(
+    source: Path, name: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     query = Query(spark, source, tmp_path, tracked=True)
     query.start()
     try:
         assert query.survives()
-        spark.sql(f"alter table delta.`{source}` set tblproperties ({VECTORS})")
-        spark.sql(f"insert into delta.`{source}` values (2, 'b')")
-        assert not query.survives()
-        query.start()
-        assert query.survives()
+        spark.sql(f"alter table delta.`{source}` {CHANGES[name].statement}")
+        columns = len(spark.table(f"delta.`{source}`").columns)
+        spark.sql(f"insert into delta.`{source}` values ({', '.join(ROW[:columns])})")
+        if name in UNSAFE:
+            assert restarts(query, at_most=3) is None
+            query.stop()
+            spark.conf.set(GO_ON, "always")
+            query.start()
+            assert restarts(query, at_most=3) is not None
+        else:
+            assert restarts(query, at_most=3) == TRACKED[name]
     finally:
+        spark.conf.unset(GO_ON)
         query.stop()
+
+
+@pytest.mark.parametrize(
+    ("source", "name"), [(CHANGES[n], n) for n in UNSAFE], ids=UNSAFE, indirect=["source"]
+)
+def test_told_to_go_on_a_tracked_read_takes_renames_and_drops(
+    source: Path, name: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    query = Query(spark, source, tmp_path, tracked=True)
+    spark.conf.set(GO_ON, "always")
+    query.start()
+    try:
+        assert query.survives()
+        spark.sql(f"alter table delta.`{source}` {CHANGES[name].statement}")
+        columns = len(spark.table(f"delta.`{source}`").columns)
+        spark.sql(f"insert into delta.`{source}` values ({', '.join(ROW[:columns])})")
+        assert restarts(query, at_most=3) == TRACKED[name]
+    finally:
+        spark.conf.unset(GO_ON)
+        query.stop()
+
+
+def restarts(query: Query, at_most: int) -> int | None:
+    """How often it had to be started again to take everything; None when that did not help."""
+    for count in range(at_most + 1):
+        if query.survives():
+            return count
+        query.stop()
+        query.start()
+    return None

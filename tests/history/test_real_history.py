@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.tables.storage.through_spark import SparkLogStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,6 +102,50 @@ def test_catalog_names(spark: SparkSession, cli: Any) -> None:
         assert ran.json["events"][0]["operation"] == "CREATE TABLE"
     finally:
         spark.sql("drop table default.past")
+
+
+@pytest.fixture
+def far(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
+    """A catalog's table in a file system that only Spark knows."""
+    hadoop: Any = spark._jsc.hadoopConfiguration()  # type: ignore[union-attr]
+    hadoop.set("fs.viewfs.mounttable.far.link./data", f"file://{tmp_path}")
+    spark.sql("create table default.far (id bigint) using delta location 'viewfs://far/data/t'")
+    try:
+        yield "default.far"
+    finally:
+        spark.sql("drop table default.far")
+
+
+def test_a_log_that_only_spark_reaches(far: str, spark: SparkSession, cli: Any) -> None:
+    for number in range(3):
+        spark.sql(f"insert into {far} values ({number})")
+    spark.sql(f"alter table {far} set tblproperties ('delta.enableChangeDataFeed'='true')")
+    spark.sql(f"insert into {far} values (9)")
+    ran = cli("history", far, "--format", "json")
+    assert ran.code == 0, ran.err
+    assert [event["version"] for event in ran.json["events"]] == [4, 0]
+    assert ran.json["events"][0]["features_added"] == ["changeDataFeed"]
+    assert ran.json["whole"] is True
+    asked = ("conflicts", far, "--exception", "MetadataChanged", "--format", "json")
+    now = datetime.now(UTC).isoformat()
+    assert [s["version"] for s in cli(*asked, "--at", now).json["suspects"]] == [4, 0]
+    table = cli("inspect", far, "--activity", "--format", "json").table
+    assert table["activity"]["commits"]["count"] == 6
+
+
+@given(sizes=st.lists(st.integers(0, 20 << 20), min_size=1, max_size=200), data=st.data())
+def test_commits_are_fetched_in_runs(sizes: list[int], data: st.DataObject) -> None:
+    store = SparkLogStore(None, "x://t")  # type: ignore[arg-type]
+    names = [f"{version:020d}.json" for version in range(len(sizes))]
+    store._paths = {name: (name, size) for name, size in zip(names, sizes, strict=True)}
+    newest = data.draw(st.integers(0, len(sizes) - 1))
+    run = store._run(names[newest])
+    assert list(run) == names[newest - len(run) + 1 : newest + 1][::-1]
+    assert 1 <= len(run) <= 64
+    assert sum(sizes[newest - len(run) + 2 : newest + 1]) < 16 << 20
+    assert store._run("00000000000000000001.checkpoint.parquet") == [
+        "00000000000000000001.checkpoint.parquet"
+    ]
 
 
 def _version(spark: SparkSession, table: str) -> int:

@@ -74,6 +74,13 @@ def _of_engine(engine: MatrixEngine) -> list[str]:
         "The operation commits last and may lose; what it is set against was committed meanwhile "
         "and is not disturbed.",
         "Holds for Delta Spark 4.x with its default settings; earlier releases may abort more.",
+        "A streaming read of the table goes on when a property is set or a feature enabled or "
+        "added, and after DROP FEATURE deletionVectors. An added column stops it once. A renamed "
+        "or dropped column, or DROP FEATURE columnMapping, ends it for good.",
+        "With schemaTrackingLocation it stops at every one of these but plain properties, and goes "
+        "on after a restart (two after DROP FEATURE deletionVectors or columnMapping); renamed and "
+        "dropped columns also need spark.databricks.delta.streaming.allowSourceColumnRenameAndDrop "
+        "= always.",
     ]
 
 

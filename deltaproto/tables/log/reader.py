@@ -63,7 +63,12 @@ class LogReader:
                 f"{table} is neither a path that exists nor a URI",
                 "catalog names need Spark: use --reader spark, or give the table's path",
             )
-        store = open_log(location, self._options)
+        return self.read_from(location, open_log(location, self._options), version)
+
+    def read_from(
+        self, location: Location, store: LogStore, version: int | None = None
+    ) -> TableState:
+        """The state of the table at `location`, whose log `store` holds; else as `read`."""
         listing = sort_names(store.list())
         target = listing.newest if version is None else version
         if target is None:

@@ -1,0 +1,80 @@
+"""A log that only Spark can reach: HDFS, DBFS, a cluster's disk, a catalog's own credentials.
+
+Files come through the binaryFile source, which also works over Spark Connect. A job for each commit
+would be slow, so commits are fetched in runs, newest first, as they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from typing import IO, TYPE_CHECKING, Any
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.tables.storage.interface import Entry
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_RUN_FILES = 64
+_RUN_BYTES = 16 << 20
+
+
+class SparkLogStore:
+    """The `_delta_log` folder of the table at `uri`, as the session sees it."""
+
+    def __init__(self, session: SparkSession, uri: str) -> None:
+        self._session = session
+        self._uri = uri
+        self._folder = f"{uri.rstrip('/')}/_delta_log"
+        self._paths: dict[str, tuple[str, int]] = {}
+        self._fetched: dict[str, bytes] = {}
+
+    def list(self) -> list[Entry]:
+        rows = self._read([self._folder], "path", "length")
+        if not rows:
+            raise TableError(ErrorCode.NOT_A_DELTA_TABLE, f"Spark finds nothing in {self._folder}")
+        self._paths = {row[0].rsplit("/", 1)[-1]: (row[0], row[1]) for row in rows}
+        return [Entry(name, size) for name, (_, size) in self._paths.items()]
+
+    def open(self, name: str) -> IO[bytes]:
+        if name not in self._fetched:
+            self._fetch(name)
+        return BytesIO(self._fetched.pop(name))
+
+    def _fetch(self, name: str) -> None:
+        run = self._run(name)
+        wanted = [
+            self._paths[each][0] if each in self._paths else f"{self._folder}/{each}"
+            for each in run
+        ]
+        found = self._read(wanted, "path", "content")
+        self._fetched = {row[0].rsplit("/", 1)[-1]: bytes(row[1]) for row in found}
+        if name not in self._fetched:
+            raise TableError(
+                ErrorCode.CORRUPT_LOG,
+                f"{name} was listed in _delta_log but is gone",
+                "the log was cleaned up while it was read; run the command again",
+            )
+
+    def _run(self, name: str) -> Sequence[str]:
+        """The commit and those before it, as many as are worth one job; others go alone."""
+        if not name.endswith(".json") or name not in self._paths:
+            return [name]
+        older = sorted((n for n in self._paths if n.endswith(".json") and n <= name), reverse=True)
+        taken = size = 0
+        while taken < min(len(older), _RUN_FILES) and (not taken or size < _RUN_BYTES):
+            size += self._paths[older[taken]][1]
+            taken += 1
+        return older[:taken]
+
+    def _read(self, paths: Sequence[str], *columns: str) -> Sequence[Any]:
+        from deltaproto.tables.session import first_line
+
+        source = self._session.read.format("binaryFile").option("recursiveFileLookup", "true")
+        try:
+            return tuple(source.load([*paths]).select(*columns).collect())
+        except Exception as error:
+            raise TableError(
+                ErrorCode.STORAGE, f"Spark cannot read {self._uri}: {first_line(error)}"
+            ) from None
