@@ -33,7 +33,7 @@ def run(values: Mapping[str, Any]) -> int:
         storage_options=options.pairs(values["storage_option"], "--storage-option"),
         spark=options.spark_settings(values),
     )
-    names = list(_tables(values["tables"]))
+    names = list(given_tables(values["tables"]))
     codes = [ExitCode.OK]
     with options.opened(values["output"]) as file:
         report = InspectionReport(
@@ -58,7 +58,8 @@ def _exit_code(result: Inspection | Unreadable, fail_on: FailOn) -> ExitCode:
     return exit_code(result.findings, fail_on)
 
 
-def _tables(given: Iterable[str]) -> Iterator[str]:
+def given_tables(given: Iterable[str]) -> Iterator[str]:
+    """The tables of the command line; `-` stands for the lines of standard input."""
     for table in given:
         if table != "-":
             yield table
@@ -71,6 +72,12 @@ def _tables(given: Iterable[str]) -> Iterator[str]:
                 yield name
 
 
+READER = Option(
+    ("--reader",),
+    "auto: log for paths and URIs, spark for catalog names; all: compare the three.",
+    ReaderChoice,
+    ReaderChoice.AUTO,
+)
 COMMAND = Command(
     "inspect",
     "Show protocol, features in their layers, isolation and findings of tables.",
@@ -82,12 +89,7 @@ COMMAND = Command(
         many=True,
     ),
     (
-        Option(
-            ("--reader",),
-            "auto: log for paths and URIs, spark for catalog names; all: compare the three.",
-            ReaderChoice,
-            ReaderChoice.AUTO,
-        ),
+        READER,
         Option(("--version",), "Read this older version.", int, metavar="N"),
         Option(("--no-crc",), "Distrust the log's checksum files.", bool, False),
         Option(

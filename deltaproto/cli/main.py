@@ -14,7 +14,7 @@ from deltaproto.errors import DeltaprotoError, ExitCode
 
 # A command's module is imported when the command is called, so that each start pays only for
 # what it uses.
-COMMANDS = ("inspect", "history", "conflicts", "features", "explain")
+COMMANDS = ("inspect", "history", "check", "conflicts", "features", "clients", "explain")
 INTERRUPTED = 130
 
 

@@ -28,6 +28,13 @@ STORAGE_OPTION = Option(
 )
 SPARK_REMOTE = Option(("--spark-remote",), "Spark Connect URL.", str, metavar="sc://HOST")
 SPARK_CONF = Option(("--spark-conf",), "Spark setting; repeatable.", str, many=True, metavar="K=V")
+CATALOGUE = Option(
+    ("--catalogue",),
+    "YAML file with clients of your own; repeatable.",
+    str,
+    many=True,
+    metavar="FILE",
+)
 NO_COLOR = Option(("--no-color",), "No colour in text.", bool, False)
 NO_PROGRESS = Option(("--no-progress",), "No progress display.", bool, False)
 QUIET = Option(("--quiet", "-q"), "Only data and errors.", bool, False)

@@ -38,6 +38,15 @@ class Finding(NamedTuple):
     evidence: str | None = None
 
 
+class Suppressed(NamedTuple):
+    """A finding that somebody has accepted, and why."""
+
+    finding: Finding
+    reason: str
+    expires: str | None = None
+    """the last day, as YYYY-MM-DD"""
+
+
 def exit_code(findings: Iterable[Finding], fail_on: FailOn) -> ExitCode:
     """1 when a finding reaches `fail_on`, else 0."""
     reaching: dict[FailOn, tuple[Severity, ...]] = {

@@ -21,7 +21,7 @@ from deltaproto.report.conflicts import (
     suspect_lines,
     title,
 )
-from deltaproto.report.console import DataConsole
+from deltaproto.report.console import DataConsole, pairs
 
 # Ten columns and the names of the rows have to fit into 80 characters.
 SHORT = {
@@ -42,10 +42,10 @@ _STYLES = {"no": "green", "maybe": "yellow", "yes": "red", "-": "dim"}
 def print_conflicts(console: DataConsole, answer: Conflicts) -> None:
     """The grid, then whatever was asked for in particular, then what else to know."""
     console.print(Text(title(answer), style="bold"))
-    console.print(_pairs(facts(answer)), indent=2)
+    console.print(pairs(facts(answer)), indent=2)
     console.print("")
     if stated := statement_facts(answer):
-        console.print(_pairs(stated), indent=2)
+        console.print(pairs(stated), indent=2)
         console.print("")
     if answer.question.exception is not None:
         _print_exception(console, answer.question.exception)
@@ -75,11 +75,10 @@ def _print_grid(console: DataConsole, answer: Conflicts) -> None:
     for line in lines:
         console.print(Text(line, style="dim"), indent=2)
     if not explained(answer):
-        pairs = [(f"{SHORT[o]}  {o}", MEANING[o]) for o in across]
-        console.print(_pairs(pairs), indent=2)
+        console.print(pairs((f"{SHORT[o]}  {o}", MEANING[o]) for o in across), indent=2)
     else:
         legend = ", ".join(f"{SHORT[o]} {o}" for o in across)
-        console.print(_pairs([("columns", legend)]), indent=2)
+        console.print(pairs([("columns", legend)]), indent=2)
     console.print("")
 
 
@@ -88,11 +87,11 @@ def _print_cells(console: DataConsole, answer: Conflicts) -> None:
         head = Text(f"  {cell.operation} against {cell.against}: ", style="bold")
         head.append(str(cell.conflict), style=_STYLES[cell.conflict])
         console.print(head)
-        console.print(_pairs(cell_facts(cell)), indent=4)
+        console.print(pairs(cell_facts(cell)), indent=4)
         console.print("")
     if not answer.cells and answer.question.exception is not None:
         console.print(Text("  no such conflict with this exception"), "")
-    console.print(_pairs(meanings(answer)), indent=2)
+    console.print(pairs(meanings(answer)), indent=2)
     console.print("")
 
 
@@ -103,26 +102,17 @@ def _print_exception(console: DataConsole, record: ExceptionRecord) -> None:
         ("error class", f"{record.error_class} (SQLSTATE {SQLSTATE})"),
         ("engines", ", ".join(record.engines)),
     ]
-    console.print(_pairs(about), indent=4)
+    console.print(pairs(about), indent=4)
     console.print("")
     for number, cause in enumerate(record.causes, 1):
         console.print(Text(f"  cause {number}: {cause.name}", style="bold"))
         told = [("when", cause.when), ("avoid", cause.avoid), ("source", cause.source)]
-        console.print(_pairs(told), indent=4)
+        console.print(pairs(told), indent=4)
         console.print("")
 
 
 def _print_lines(console: DataConsole, label: str, lines: Iterable[str]) -> None:
-    pairs = [(label if number == 0 else "", line) for number, line in enumerate(lines)]
-    if pairs:
-        console.print(_pairs(pairs), indent=2)
+    labelled = [(label if number == 0 else "", line) for number, line in enumerate(lines)]
+    if labelled:
+        console.print(pairs(labelled), indent=2)
         console.print("")
-
-
-def _pairs(pairs: Iterable[tuple[str, str]]) -> Table:
-    found = Table.grid(padding=(0, 2))
-    found.add_column(style="dim", no_wrap=True)
-    found.add_column(overflow="fold")
-    for label, text in pairs:
-        found.add_row(label, Text(text))
-    return found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from io import StringIO
 from typing import IO
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from deltaproto.report.interface import visible
@@ -33,6 +35,16 @@ class DataConsole:
         self._buffer.seek(0)
         self._buffer.truncate()
         self._file.write("\n".join(line.rstrip() for line in lines))
+
+
+def pairs(rows: Iterable[tuple[str, str]]) -> Table:
+    """Labels and texts in two columns; long texts fold."""
+    found = Table.grid(padding=(0, 2))
+    found.add_column(style="dim", no_wrap=True)
+    found.add_column(overflow="fold")
+    for label, text in rows:
+        found.add_row(label, Text(text))
+    return found
 
 
 class _Buffer(StringIO):

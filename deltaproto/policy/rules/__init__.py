@@ -6,8 +6,11 @@ elsewhere, a `check`. Adding a rule is adding a file and its name here.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
+from functools import cache
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rule import Rule, page_text
@@ -36,6 +39,9 @@ from deltaproto.policy.rules import (
 )
 from deltaproto.policy.subject import Subject
 
+if TYPE_CHECKING:
+    from deltaproto.policy.case import Case
+
 _MODULES: tuple[ModuleType, ...] = (
     invalid_protocol,
     reader_feature_unlisted,
@@ -60,16 +66,52 @@ _MODULES: tuple[ModuleType, ...] = (
     no_commit_files,
 )
 
+# Rules of a policy have `examine`. They are imported when they are asked for: a start that only
+# inspects does not pay for them.
+_OF_POLICY = (
+    "client_refused",
+    "client_wrong",
+    "client_unknown",
+    "above_ceiling",
+    "forbidden_feature",
+    "required_feature",
+    "below_floor",
+    "isolation_differs",
+    "default_missing",
+    "stream_at_risk",
+    "share_narrowed",
+    "drifted",
+    "lost_since_baseline",
+    "not_in_baseline",
+)
+
+
+@cache
+def _modules() -> tuple[ModuleType, ...]:
+    """Every module with a rule."""
+    return (*_MODULES, *_of_policy())
+
+
+@cache
+def _of_policy() -> tuple[ModuleType, ...]:
+    return tuple(importlib.import_module(f"{__name__}.{name}") for name in _OF_POLICY)
+
 
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, by id."""
-    return tuple(sorted((module.RULE for module in _MODULES), key=lambda rule: rule.id))
+    return tuple(rule for rule, _ in rule_pages())
+
+
+def rule_pages() -> tuple[tuple[Rule, str], ...]:
+    """Every rule with its page, by id."""
+    found = [(module.RULE, page_text(module.__doc__)) for module in _modules()]
+    return tuple(sorted(found, key=lambda each: each[0].id))
 
 
 def find_rule(text: str) -> tuple[Rule, str] | None:
     """The rule with the id or name `text`, without regard to case, and its page."""
     wanted = text.strip().casefold()
-    for module in _MODULES:
+    for module in _modules():
         if wanted in (module.RULE.id.casefold(), module.RULE.name.casefold()):
             return module.RULE, page_text(module.__doc__)
     return None
@@ -80,3 +122,10 @@ def lint(subject: Subject) -> Iterator[Finding]:
     for module in _MODULES:
         if hasattr(module, "check"):
             yield from module.check(subject)
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    """What every rule of a policy says about the table, in the order of the rules."""
+    for module in _of_policy():
+        if hasattr(module, "examine"):
+            yield from module.examine(case)

@@ -1,0 +1,68 @@
+"""The catalogue with the clients of a site: those of its files, and those of its policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from deltaproto.clients.capability import Client
+from deltaproto.clients.catalogue import Catalogue
+from deltaproto.clients.entry import parse_client
+from deltaproto.clients.members import EntryError
+from deltaproto.policy.document import Policy, PolicyError
+from deltaproto.policy.document.clients import plain
+from deltaproto.policy.document.errors import Fault
+from deltaproto.policy.document.source import read
+
+
+def site_catalogue(files: Iterable[str], policy: Policy | None = None) -> Catalogue:
+    """The package's clients, extended or overridden by files, and by the policy before all.
+
+    Raises:
+        UsageError: naming the file, and the member that is wrong.
+    """
+    own: dict[str, Client] = {}
+    if policy is not None:
+        folder = Path(policy.source).parent
+        for named in policy.catalogues:
+            own |= _clients(str(folder / named.path))
+    for file in files:
+        own |= _clients(file)
+    for definition in policy.definitions if policy is not None else ():
+        try:
+            own[definition.id] = parse_client(definition.plain, definition.id)
+        except EntryError as error:
+            assert policy is not None
+            raise PolicyError(
+                policy.source, definition.position, error.message, error.hint
+            ) from None
+    return Catalogue(own.values())
+
+
+def _clients(file: str) -> dict[str, Client]:
+    try:
+        content = plain(read(file))
+    except Fault as fault:
+        raise PolicyError(file, fault.position, fault.problem, fault.hint) from None
+    entries = _entries(content)
+    if entries is None:
+        raise EntryError(
+            f"{file}: it holds no clients",
+            "write one client (id, versions, ranges), or a list of them under `clients`",
+        )
+    found = [parse_client(entry, f"{file}: {_label(entry)}") for entry in entries]
+    return {client.id: client for client in found}
+
+
+def _entries(content: Any) -> list[Any] | None:
+    if not isinstance(content, Mapping):
+        return None
+    if "ranges" in content:
+        return [content]
+    entries = content.get("clients")
+    return entries if isinstance(entries, list) and entries else None
+
+
+def _label(entry: Any) -> str:
+    return str(entry.get("id", "a client")) if isinstance(entry, Mapping) else "a client"

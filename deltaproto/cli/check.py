@@ -1,0 +1,173 @@
+"""`deltaproto check`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from deltaproto.checking.check import Checked, Checker, unreadable
+from deltaproto.checking.live import facts
+from deltaproto.checking.notes import notes
+from deltaproto.checking.saved import SavedError, read_saved
+from deltaproto.checking.site import site_catalogue
+from deltaproto.cli import options
+from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.inspect import READER, given_tables
+from deltaproto.cli.progress import counting, waiting
+from deltaproto.clients.capability import Access
+from deltaproto.clients.catalogue import parse_reference
+from deltaproto.errors import ExitCode, UsageError
+from deltaproto.policy.document import Policy, Position, load_policy
+from deltaproto.policy.document.model import Declared
+from deltaproto.policy.facts import Facts
+from deltaproto.policy.finding import FailOn, exit_code
+from deltaproto.policy.rules import all_rules
+from deltaproto.report.check import CheckFormat, Style, write_check
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Check every table, render each, and return the worst exit code."""
+    policy = _policy(values)
+    asked = tuple(_declared(text) for text in values["client"])
+    if not (values["policy"] or asked or values["baseline"]):
+        raise UsageError(
+            "nothing to check against", "give --policy FILE or --client ID@VERSION, or --baseline"
+        )
+    checker = Checker(
+        policy,
+        site_catalogue(values["catalogue"], policy),
+        asked=asked,
+        access=_access(values["access"]),
+        baseline=_baseline(values["baseline"]),
+    )
+    style = Style(
+        values["format"],
+        color=not values["no_color"],
+        fail_on=values["fail_on"],
+        show_suppressed=values["show_suppressed"],
+        summary=not values["quiet"],
+    )
+    codes = {ExitCode.OK}
+    known = notes(declared.id for declared in (*asked, *policy.declared()))
+    with options.opened(values["output"]) as file:
+        write_check(_watched(_checked(values, checker), codes, style.fail_on), file, style, known)
+    return int(ExitCode.worst(codes))
+
+
+def _policy(values: Mapping[str, Any]) -> Policy:
+    if (path := values["policy"]) is None:
+        return Policy(source="")
+    import datetime
+
+    rules = [rule.id for rule in all_rules()]
+    return load_policy(path, rules=rules, today=datetime.datetime.now(datetime.UTC).date())
+
+
+def _declared(text: str) -> Declared:
+    reference = parse_reference(text)
+    access = (Access.READ, Access.APPEND)
+    return Declared(text, *reference, access, None, None, Position(0, 0))
+
+
+def _access(given: Iterable[str]) -> tuple[Access, ...]:
+    chosen = []
+    for text in given:
+        for name in text.split(","):
+            if name.strip() not in set(Access):
+                raise UsageError(f"--access takes no {name}", f"one of {', '.join(Access)}")
+            chosen.append(Access(name.strip()))
+    return tuple(dict.fromkeys(chosen))
+
+
+def _baseline(path: str | None) -> dict[str, Facts] | None:
+    if path is None:
+        return None
+    return {found.location: found for found in read_saved(path) if isinstance(found, Facts)}
+
+
+def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -> Iterator[Checked]:
+    for checked in tables:
+        if checked.complete:
+            codes.add(exit_code(checked.findings, fail_on))
+        else:
+            # An incomplete answer is never a compliant one.
+            codes.add(ExitCode.UNREADABLE)
+        yield checked
+
+
+def _checked(values: Mapping[str, Any], checker: Checker) -> Iterator[Checked]:
+    show = not (values["no_progress"] or values["quiet"])
+    with counting("tables checked", show=show) as seen:
+        number = 0
+        for name in given_tables(values["tables"]):
+            for found in _read(name, values, show):
+                number += 1
+                seen(number)
+                yield checker.check(found) if isinstance(found, Facts) else found
+
+
+def _read(name: str, values: Mapping[str, Any], show: bool) -> Iterator[Facts | Checked]:
+    if os.path.isfile(name):
+        for found in read_saved(name):
+            yield unreadable(found.table, found) if isinstance(found, SavedError) else found
+        return
+    from deltaproto.inspection import Request, Unreadable, inspect_table, uses_spark
+
+    request = Request(
+        reader=values["reader"],
+        storage_options=options.pairs(values["storage_option"], "--storage-option"),
+        spark=options.spark_settings(values),
+    )
+    with waiting(f"asking Spark about {name}", show=show and uses_spark(name, request)):
+        result = inspect_table(name, request)
+    if isinstance(result, Unreadable):
+        yield unreadable(result.table, result.error)
+    else:
+        yield facts(result)
+
+
+COMMAND = Command(
+    "check",
+    "Check tables against declared clients and a policy, and against a baseline.",
+    run,
+    Argument(
+        "tables",
+        "TABLE...",
+        "Path, URI, catalog name, or a file saved by `inspect --format json`; - reads names.",
+        many=True,
+    ),
+    (
+        Option(("--policy",), "YAML file with declared clients and rules.", str, metavar="FILE"),
+        Option(
+            ("--client",),
+            "A client that uses the tables, as ID@VERSION; repeatable.",
+            str,
+            many=True,
+            metavar="ID@VERSION",
+        ),
+        Option(
+            ("--access",),
+            "read, append, dml, maintain or stream, instead of what is declared; repeatable.",
+            str,
+            many=True,
+            metavar="ACCESS",
+        ),
+        Option(
+            ("--baseline",), "Saved inspection: report the drift since then.", str, metavar="FILE"
+        ),
+        Option(("--show-suppressed",), "Show waived findings too.", bool, False),
+        options.CATALOGUE,
+        READER,
+        Option(("--format",), "Output format.", CheckFormat, CheckFormat.TEXT),
+        options.OUTPUT,
+        options.FAIL_ON,
+        options.STORAGE_OPTION,
+        options.SPARK_REMOTE,
+        options.SPARK_CONF,
+        options.NO_COLOR,
+        options.NO_PROGRESS,
+        options.QUIET,
+        options.DEBUG,
+    ),
+)

@@ -1,0 +1,118 @@
+"""What a client version accepts: gates, ranges of versions, and their evidence.
+
+A capability is a set, not a maximum. A gate is the check of one side, reading or writing, as the
+client makes it: which legacy versions it takes as such, and which features when they are listed.
+To write, a client must pass both gates (PROTOCOL.md, "Writer Requirements for Table Features").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+_NONE: frozenset[str] = frozenset()
+
+
+class Access(StrEnum):
+    """What a client does with a table."""
+
+    READ = "read"
+    APPEND = "append"
+    DML = "dml"
+    """UPDATE, DELETE, MERGE"""
+    MAINTAIN = "maintain"
+    """OPTIMIZE, VACUUM, checkpoints, properties"""
+    STREAM = "stream"
+    """reads the table as a stream"""
+
+
+READING = frozenset({Access.READ, Access.STREAM})
+
+
+class Confidence(StrEnum):
+    """How a range is known, the surest first."""
+
+    MEASURED = "measured"
+    SOURCE = "source"
+    DOCUMENTED = "documented"
+    INFERRED = "inferred"
+
+
+class Evidence(NamedTuple):
+    """Where a range is known from."""
+
+    kind: str
+    """measured, source, documentation or inference"""
+    reference: str
+    date: str | None = None
+    """of the release, page or measurement, as YYYY-MM-DD"""
+
+
+class Gate(NamedTuple):
+    """One side's check."""
+
+    legacy: frozenset[int]
+    """legacy versions taken as such: reader 1 and 2, writer 1 to 6"""
+    features: frozenset[str] | None = None
+    """taken when listed; None: a table that lists features is refused"""
+    unused: frozenset[str] = _NONE
+    """taken, listed or implied, only while nothing on the table uses them"""
+    legacy_unused: frozenset[str] = _NONE
+    """the same, but only where a legacy version implies them; refused when listed"""
+    unchecked: frozenset[str] | None = _NONE
+    """let through without being understood: rows may be wrong where they are used; None: all"""
+    modes: Mapping[str, frozenset[str]] = MappingProxyType({})
+    """feature to the modes of it that are understood, where not all are"""
+
+
+class KnownBad(NamedTuple):
+    """What a release does although its gate lets the table through."""
+
+    features: frozenset[str]
+    access: frozenset[Access]
+    what: str
+    reference: str
+    fails: bool = False
+    """True: it fails safely; False: it does wrong without an error"""
+
+
+class Path(NamedTuple):
+    """One way through a client. `read` also gates writing; `write` None: read-only."""
+
+    name: str | None
+    """None where the client has only one"""
+    read: Gate | None
+    write: Gate | None
+    access: frozenset[Access]
+    """what it offers at all"""
+    known_bad: tuple[KnownBad, ...] = ()
+
+
+class Range(NamedTuple):
+    """The client's versions that behave alike: from `start` (inclusive) to `end` (exclusive)."""
+
+    start: str | None
+    end: str | None
+    paths: tuple[Path, ...]
+    confidence: Confidence
+    evidence: tuple[Evidence, ...]
+    note: str = ""
+    whole: bool = False
+    """a listed feature without the feature it requires is refused, even for reading"""
+    catalog_only: frozenset[str] = _NONE
+    """features of tables that are reached by catalog name only"""
+
+
+class Client(NamedTuple):
+    """An engine or library with all versions that are known."""
+
+    id: str
+    name: str
+    aliases: tuple[str, ...]
+    versions: str
+    """the scheme: see `scheme`"""
+    ranges: tuple[Range, ...]
+    origin: str | None = None
+    """the site's file that declares it; None: this catalogue"""

@@ -1,0 +1,171 @@
+"""The clients that are known: one YAML file each in `data/`, and those that a site declares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path as File
+from typing import Any, NamedTuple
+
+from deltaproto.clients import scheme
+from deltaproto.clients.capability import Client, Path, Range
+from deltaproto.clients.entry import parse_client
+from deltaproto.errors import UsageError
+
+_DATA = File(__file__).parent / "data"
+_REFERENCE = re.compile(r"\s*([^@/\s]+)\s*(?:/\s*([^@/\s]+)\s*)?(?:@\s*(.+?)\s*)?")
+
+
+class Reference(NamedTuple):
+    """What people write for a client: `trino@476`, `deltalake/pyarrow@1.6.3`, `bigquery`."""
+
+    id: str
+    path: str | None
+    version: str | None
+
+    def __str__(self) -> str:
+        path = f"/{self.path}" if self.path else ""
+        version = f"@{self.version}" if self.version else ""
+        return f"{self.id}{path}{version}"
+
+
+class Candidate(NamedTuple):
+    """A client at a version, and what is known of it."""
+
+    reference: Reference
+    client: Client
+    range: Range | None
+    """None: this version is not known"""
+    paths: tuple[Path, ...]
+    """those that were meant: all of the range's, unless one was named"""
+    unknown: str = ""
+    """why the version is not known"""
+
+
+class Catalogue:
+    """The clients of the package, and those of a site, which come first.
+
+    Args:
+        own: declared by the site, in files or in its policy.
+    """
+
+    def __init__(self, own: Iterable[Client] = ()) -> None:
+        self._own: Mapping[str, Client] = {client.id: client for client in own}
+
+    def ids(self) -> tuple[str, ...]:
+        """Every id, sorted."""
+        return tuple(sorted({*self._own, *shipped_ids()}))
+
+    def clients(self) -> tuple[Client, ...]:
+        """Every client, by id."""
+        return tuple(self.get(name) for name in self.ids())
+
+    def get(self, name: str) -> Client:
+        """The client with this id or alias, in any case.
+
+        Raises:
+            UsageError: suggesting the nearest.
+        """
+        wanted = name.casefold()
+        for own in self._own.values():
+            if wanted in (own.id.casefold(), *(alias.casefold() for alias in own.aliases)):
+                return own
+        if wanted in shipped_ids():
+            return shipped(wanted)
+        aliases = {
+            alias.casefold(): c.id for c in map(shipped, shipped_ids()) for alias in c.aliases
+        }
+        if wanted in aliases:
+            return shipped(aliases[wanted])
+        import difflib
+
+        near = difflib.get_close_matches(wanted, [*self.ids(), *aliases], n=3, cutoff=0.5)
+        hint = f"did you mean {', '.join(near)}?" if near else "run `deltaproto clients` for all"
+        raise UsageError(f"no client is called {name}", hint)
+
+    def resolve(self, text: str) -> Candidate:
+        """The client that `text` refers to, as `id`, `id@version` or `id/path@version`.
+
+        Raises:
+            UsageError: for an unknown id or path, a version that is none, or one that is missing.
+        """
+        reference = parse_reference(text)
+        client = self.get(reference.id)
+        reference = reference._replace(id=client.id)
+        if client.versions == "none":
+            if reference.version is not None:
+                raise UsageError(f"{client.id} has no versions: {text}", f"write {client.id} alone")
+            return _candidate(reference, client, client.ranges[0])
+        if reference.version is None:
+            example = client.ranges[-1].start or scheme.EXAMPLES[client.versions]
+            raise UsageError(f"which version of {client.id}?", f"write it as {client.id}@{example}")
+        version = scheme.parse(client.versions, reference.version)
+        if version is None:
+            raise UsageError(
+                f"{reference.version} is no version of {client.id}",
+                f"for example {client.id}@{scheme.EXAMPLES[client.versions]}",
+            )
+        for each in client.ranges:
+            if _holds(each, client.versions, version):
+                return _candidate(reference, client, each)
+        return Candidate(reference, client, None, (), _outside(client, reference))
+
+
+def parse_reference(text: str) -> Reference:
+    """The parts of a client's name.
+
+    Raises:
+        UsageError: when it has not the form.
+    """
+    found = _REFERENCE.fullmatch(text)
+    if found is None:
+        raise UsageError(f"{text!r} names no client", "write ID@VERSION, such as trino@476")
+    return Reference(found[1], found[2], found[3])
+
+
+def _candidate(reference: Reference, client: Client, each: Range) -> Candidate:
+    if reference.path is None:
+        return Candidate(reference, client, each, each.paths)
+    named = {path.name: path for path in each.paths if path.name is not None}
+    if reference.path not in named:
+        known = ", ".join(named) or "this version has one only; leave it out"
+        raise UsageError(f"{client.id} has no path {reference.path}", f"paths: {known}")
+    return Candidate(reference, client, each, (named[reference.path],))
+
+
+def _holds(each: Range, versions: str, version: scheme.Version) -> bool:
+    start = None if each.start is None else scheme.parse(versions, each.start)
+    end = None if each.end is None else scheme.parse(versions, each.end)
+    # A pre-release of the next range's first version belongs to nothing that was looked at.
+    early = end is not None and version.numbers == end.numbers
+    return (start is None or start <= version) and (end is None or version < end) and not early
+
+
+def _outside(client: Client, reference: Reference) -> str:
+    first, last = client.ranges[0].start, client.ranges[-1].end
+    span = " ".join(
+        part for part in (first and f"from {first}", last and f"up to before {last}") if part
+    )
+    return f"{reference.version} is not among the versions of {client.id} that are known ({span})"
+
+
+@cache
+def shipped_ids() -> tuple[str, ...]:
+    """The ids of the package's own catalogue."""
+    return tuple(sorted(file.stem for file in _DATA.glob("*.yaml")))
+
+
+@cache
+def shipped(name: str) -> Client:
+    """One client of the package's own catalogue."""
+    file = _DATA / f"{name}.yaml"
+    return parse_client(_loaded(file), file.name)
+
+
+def _loaded(file: File) -> Any:
+    import yaml
+
+    # libyaml's loader where it is built in: the same as safe_load, ten times as fast.
+    safe = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(file.read_text(encoding="utf-8"), Loader=safe)  # noqa: S506

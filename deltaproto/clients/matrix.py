@@ -1,0 +1,75 @@
+"""A client version against every feature: the answers without a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from deltaproto.clients.capability import Gate, Path
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import Feature, Kind
+
+
+class Answer(StrEnum):
+    """How a gate treats a table that lists the feature."""
+
+    YES = "yes"
+    UNUSED = "only unused"
+    UNCHECKED = "not checked"
+    NO = "no"
+
+
+class Row(NamedTuple):
+    """One feature. `write` is None for a path that does not write."""
+
+    feature: str
+    kind: Kind
+    read: Answer | None
+    write: Answer | None
+
+
+def matrix(path: Path) -> tuple[Row, ...]:
+    """Every feature of the catalogue, and those that only this client knows, by name.
+
+    Reading a writer feature is a yes: readers need not know it. To write, both gates are asked.
+    """
+    return tuple(
+        Row(name, feature.kind, _read(path, feature), _write(path, feature))
+        for name, feature in sorted(_features(path))
+    )
+
+
+def _features(path: Path) -> Iterator[tuple[str, Feature]]:
+    known = {feature.name for feature in catalogue.all_features()}
+    for gate in (path.read, path.write):
+        known |= (gate.features or frozenset()) if gate else frozenset()
+    reader = (path.read.features or frozenset()) if path.read else frozenset()
+    for name in known:
+        yield name, catalogue.record(name, in_reader_list=name in reader)
+
+
+def _read(path: Path, feature: Feature) -> Answer | None:
+    if path.read is None:
+        return None
+    if feature.kind is Kind.WRITER:
+        return Answer.YES
+    return _answer(path.read, feature.name)
+
+
+def _write(path: Path, feature: Feature) -> Answer | None:
+    if path.write is None:
+        return None
+    write = _answer(path.write, feature.name)
+    read = _read(path, feature) or Answer.YES
+    return max(read, write, key=list(Answer).index)
+
+
+def _answer(gate: Gate, name: str) -> Answer:
+    if gate.features is not None and name in gate.features:
+        return Answer.YES
+    if gate.unchecked is None or name in gate.unchecked:
+        return Answer.UNCHECKED
+    if gate.features is not None and name in gate.unused:
+        return Answer.UNUSED
+    return Answer.NO

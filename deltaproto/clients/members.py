@@ -1,0 +1,67 @@
+"""Members of plain mappings, each of the type that is wanted, or an error that says where."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from deltaproto.errors import UsageError
+
+_E = TypeVar("_E", bound=StrEnum)
+
+
+class EntryError(UsageError):
+    """An entry that does not have the catalogue's form; the message says where."""
+
+
+def known_keys(plain: Any, known: Collection[str], where: str) -> None:
+    if not isinstance(plain, Mapping):
+        raise EntryError(f"{where}: not a mapping", f"it takes {', '.join(sorted(known))}")
+    for key in plain:
+        if key not in known:
+            import difflib
+
+            near = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(sorted(known))}"
+            raise EntryError(f"{where}: unknown key {key}", hint)
+
+
+def text(plain: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
+    value = plain.get(key, default)
+    if not isinstance(value, str) or (not value and default is None):
+        raise EntryError(f"{where}: {key} takes a text", f"for example {key}: 'text'")
+    return value.strip()
+
+
+def flag(plain: Mapping[str, Any], key: str, where: str) -> bool:
+    value = plain.get(key, False)
+    if not isinstance(value, bool):
+        raise EntryError(f"{where}: {key} takes true or false")
+    return value
+
+
+def items(plain: Mapping[str, Any], key: str, where: str, default: list[Any]) -> list[Any]:
+    value = plain.get(key, default)
+    if not isinstance(value, list):
+        raise EntryError(f"{where}: {key} takes a list", f"for example {key}: []")
+    return value
+
+
+def names(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    value = items(plain, key, where, [])
+    if not all(isinstance(item, str) for item in value):
+        raise EntryError(f"{where}: {key} takes a list of names", f"for example {key}: [a, b]")
+    return tuple(value)
+
+
+def choice(plain: Mapping[str, Any], key: str, kind: type[_E], where: str, default: _E) -> _E:
+    return member(kind, str(plain.get(key, default)), f"{where}: {key}")
+
+
+def member(kind: type[_E], text: str, where: str) -> _E:
+    every: Iterable[_E] = kind
+    for one in every:
+        if one.value == text:
+            return one
+    raise EntryError(f"{where}: {text}", f"one of {', '.join(kind)}")

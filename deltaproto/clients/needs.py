@@ -1,0 +1,67 @@
+"""What a table asks of its clients: its protocol, what is used of it, how it is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from deltaproto.protocol.layers import FeatureState
+from deltaproto.protocol.protocol import Protocol
+
+MAPPING_MODE = "delta.columnMapping.mode"
+
+
+class Needs(NamedTuple):
+    """Equal needs get equal verdicts, so that a fleet's tables are judged once for each."""
+
+    protocol: Protocol
+    used: frozenset[str]
+    """supported features that something on the table uses"""
+    unused: frozenset[str]
+    """supported features that nothing uses; those in neither set cannot be told"""
+    modes: tuple[tuple[str, str], ...] = ()
+    """feature and mode, where it has modes"""
+    by_name: bool = False
+    """reached by catalog name, not by path"""
+
+    def uses(self, feature: str) -> bool | None:
+        """Whether something on the table uses the feature; None when that cannot be told."""
+        if feature in self.used:
+            return True
+        return False if feature in self.unused else None
+
+
+def needs(
+    protocol: Protocol,
+    usage: Mapping[str, bool | None],
+    configuration: Mapping[str, str | None],
+    *,
+    by_name: bool = False,
+) -> Needs:
+    """What a table with this protocol and usage asks.
+
+    Args:
+        usage: for each supported feature whether it is used; None when that cannot be told.
+    """
+    modes: list[tuple[str, str]] = []
+    if "columnMapping" in protocol.supported:
+        modes.append(("columnMapping", (configuration.get(MAPPING_MODE) or "none").lower()))
+    return Needs(
+        protocol,
+        frozenset(name for name, used in usage.items() if used is True),
+        frozenset(name for name, used in usage.items() if used is False),
+        tuple(modes),
+        by_name,
+    )
+
+
+def usage(states: Iterable[FeatureState]) -> dict[str, bool | None]:
+    """For each supported feature whether it is enabled or present; None when not to be told."""
+    return {state.name: used(state.enabled, state.present) for state in states}
+
+
+def used(enabled: bool | None, present: bool | None) -> bool | None:
+    """A feature is used when it is enabled or present, and unused when it is surely neither."""
+    if enabled or present:
+        return True
+    return False if enabled is False and present is False else None

@@ -1,0 +1,166 @@
+"""What helps when a client cannot use a table, the cheapest first.
+
+Raising the client touches no table; dropping a feature is a protocol change of the table, cheap
+only when it rewrites nothing and keeps the history (the feature's record, `Drop`).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from deltaproto.clients.capability import READING, Access, Path
+from deltaproto.clients.catalogue import Candidate
+from deltaproto.clients.matching import Judgement, Verdict, judge
+from deltaproto.clients.needs import Needs
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import Drop
+
+TABLE = "{table}"
+
+
+class Cost(StrEnum):
+    """What a remedy takes, the cheapest first."""
+
+    METADATA = "metadata"
+    """a commit or a few, no file is rewritten"""
+    CLIENT = "client"
+    """another release of the client"""
+    HISTORY = "history"
+    """the table's history is cut, or a protecting feature stays behind"""
+    REWRITE = "rewrite"
+    """data files are rewritten"""
+
+
+class Remedy(NamedTuple):
+    """One way out."""
+
+    kind: str
+    """raise-client, drop-feature or add-feature"""
+    cost: Cost
+    text: str
+    client: str | None = None
+    features: tuple[str, ...] = ()
+    command: str | None = None
+    """to run; `{table}` stands for the table"""
+
+    def command_for(self, table: str) -> str | None:
+        """The command with the table's name in it, quoted for a shell."""
+        if self.command is None:
+            return None
+        import shlex
+
+        return self.command.replace(TABLE, shlex.quote(table))
+
+
+def remedies(
+    candidate: Candidate, path: Path, table: Needs, access: Access, judgement: Judgement
+) -> tuple[Remedy, ...]:
+    """The ways out of this judgement; empty when it is ok or nothing helps."""
+    if judgement.verdict is Verdict.OK:
+        return ()
+    found = [
+        remedy
+        for remedy in (
+            _raised(candidate, path, table, access),
+            _completed(judgement, table),
+            _dropped(candidate, path, table, access, judgement),
+        )
+        if remedy is not None
+    ]
+    return tuple(sorted(found, key=lambda remedy: list(Cost).index(remedy.cost)))
+
+
+def _raised(candidate: Candidate, path: Path, table: Needs, access: Access) -> Remedy | None:
+    """The first later version that passes."""
+    client, here = candidate.client, candidate.range
+    later = client.ranges[client.ranges.index(here) + 1 :] if here is not None else ()
+    for each in later:
+        others = [p for p in each.paths if path.name is None or p.name in (path.name, None)]
+        if any(judge(each, p, table, access).verdict is Verdict.OK for p in others):
+            named = f"{client.id}@{each.start}"
+            return Remedy("raise-client", Cost.CLIENT, f"raise the client to {named}", client=named)
+    return None
+
+
+def _completed(judgement: Judgement, table: Needs) -> Remedy | None:
+    """The features that listed ones require and the protocol lacks."""
+    missing = {
+        required
+        for name in judgement.because
+        for required in catalogue.record(name).required_features
+        if required not in table.protocol.supported
+    }
+    if not missing:
+        return None
+    names = tuple(sorted(missing))
+    return Remedy(
+        "add-feature",
+        Cost.METADATA,
+        f"add what is missing from the protocol: {', '.join(names)}",
+        features=names,
+        command=f"deltaproto plan-upgrade {TABLE} --enable {' '.join(names)}",
+    )
+
+
+def _dropped(
+    candidate: Candidate, path: Path, table: Needs, access: Access, judgement: Judgement
+) -> Remedy | None:
+    offered = access in path.access and (access in READING or path.write is not None)
+    if not judgement.because or not offered or candidate.range is None:
+        return None
+    drops = [catalogue.record(name).drop for name in judgement.because]
+    if not all(drop.delta_spark or drop.databricks for drop in drops):
+        return None
+    names = judgement.because
+    without = _without(table, names)
+    if without is None or judge(candidate.range, path, without, access).verdict is not Verdict.OK:
+        return None
+    cost, text, flags = _cost(drops), f"drop {', '.join(names)}", ""
+    if cost is Cost.REWRITE:
+        text += ", which rewrites data files"
+    if any(drop.protects_history or drop.needs_truncate for drop in drops):
+        protected = _protected(without)
+        if any(drop.needs_truncate for drop in drops) or (
+            judge(candidate.range, path, protected, access).verdict is not Verdict.OK
+        ):
+            flags = " --history truncate"
+            text += "; the history is cut"
+        else:
+            text += "; checkpointProtection stays behind"
+    return Remedy(
+        "drop-feature",
+        cost,
+        text,
+        features=names,
+        command=f"deltaproto plan-downgrade {TABLE} --drop {' '.join(names)}{flags}",
+    )
+
+
+def _cost(drops: list[Drop]) -> Cost:
+    if any(drop.rewrites_data for drop in drops):
+        return Cost.REWRITE
+    if any(drop.protects_history or drop.needs_truncate for drop in drops):
+        return Cost.HISTORY
+    return Cost.METADATA
+
+
+def _without(table: Needs, names: tuple[str, ...]) -> Needs | None:
+    """The table's needs once the features are gone; None when others require them."""
+    protocol = table.protocol
+    if protocol.violations():
+        return None
+    kept = protocol.supported - set(names)
+    if any(set(names) & set(catalogue.record(name).required_features) for name in kept):
+        return None
+    for name in names:
+        protocol = protocol.without_feature(name)
+    left = protocol.supported
+    modes = tuple((name, mode) for name, mode in table.modes if name in left)
+    return Needs(protocol, table.used & left, table.unused & left, modes, table.by_name)
+
+
+def _protected(table: Needs) -> Needs:
+    """What a fast drop of a protected feature leaves: checkpointProtection joins, in use."""
+    name = catalogue.CHECKPOINT_PROTECTION
+    return table._replace(protocol=table.protocol.with_feature(name), used=table.used | {name})

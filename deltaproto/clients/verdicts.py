@@ -1,0 +1,87 @@
+"""The verdicts on one client for one table's needs, each with its remedies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from deltaproto.clients.capability import READING, Access, Confidence, Path
+from deltaproto.clients.catalogue import Candidate
+from deltaproto.clients.matching import Judgement, Verdict, judge
+from deltaproto.clients.needs import Needs
+from deltaproto.clients.remedies import Remedy, remedies
+
+
+class ClientVerdict(NamedTuple):
+    """What happens when a client at a version does something with a table."""
+
+    client: str
+    version: str | None
+    path: str | None
+    """None where the client has only one"""
+    access: Access
+    verdict: Verdict
+    because: tuple[str, ...]
+    """the features that decide; empty when it is ok, or no feature's fault"""
+    reason: str
+    """empty when it is ok"""
+    remedies: tuple[Remedy, ...]
+    """the cheapest first; empty when there is none, and when it is ok"""
+    confidence: Confidence | None
+    """None: nothing is known of this version"""
+
+    @property
+    def named(self) -> str:
+        """The client as people write it."""
+        path = f"/{self.path}" if self.path else ""
+        version = f"@{self.version}" if self.version else ""
+        return f"{self.client}{path}{version}"
+
+
+def client_verdicts(
+    candidate: Candidate, accesses: Iterable[Access], table: Needs
+) -> Iterator[ClientVerdict]:
+    """One verdict for each access and path.
+
+    A client that was named without a path stands for all of its paths that offer the access.
+    """
+    for access in accesses:
+        if candidate.range is None:
+            judgement = Judgement(Verdict.UNKNOWN, (), candidate.unknown)
+            yield _verdict(candidate, None, access, judgement, (), None)
+            continue
+        for path in _offering(candidate.paths, access):
+            judgement = judge(candidate.range, path, table, access)
+            found = remedies(candidate, path, table, access, judgement)
+            confidence = candidate.range.confidence
+            yield _verdict(candidate, path.name, access, judgement, found, confidence)
+
+
+def _offering(paths: tuple[Path, ...], access: Access) -> tuple[Path, ...]:
+    offering = tuple(
+        path
+        for path in paths
+        if access in path.access and (access in READING or path.write is not None)
+    )
+    return offering or paths[:1]
+
+
+def _verdict(
+    candidate: Candidate,
+    path: str | None,
+    access: Access,
+    judgement: Judgement,
+    found: tuple[Remedy, ...],
+    confidence: Confidence | None,
+) -> ClientVerdict:
+    return ClientVerdict(
+        client=candidate.client.id,
+        version=candidate.reference.version,
+        path=path,
+        access=access,
+        verdict=judgement.verdict,
+        because=judgement.because,
+        reason=judgement.reason,
+        remedies=found,
+        confidence=confidence,
+    )

@@ -1,0 +1,55 @@
+"""Findings from verdicts: one for each client and path, whatever the number of accesses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.clients.capability import Access
+from deltaproto.clients.matching import OFFERS_NO, Verdict
+from deltaproto.policy.case import Case, Judged
+from deltaproto.policy.finding import Finding
+from deltaproto.policy.rule import Rule
+
+DOES = {
+    Access.READ: "read",
+    Access.APPEND: "append",
+    Access.DML: "update, delete or merge",
+    Access.MAINTAIN: "maintain",
+    Access.STREAM: "stream",
+}
+
+
+def about(rule: Rule, case: Case, verdict: Verdict, words: str) -> Iterator[Finding]:
+    """A finding for each client and path with this verdict, and each reason for it."""
+    grouped: dict[tuple[str, str], list[Judged]] = {}
+    for judged in case.verdicts:
+        if judged.verdict.verdict is verdict:
+            key = (judged.verdict.named, judged.verdict.reason)
+            grouped.setdefault(key, []).append(judged)
+    for (client, reason), members in grouped.items():
+        accesses = " or ".join(dict.fromkeys(DOES[m.verdict.access] for m in members))
+        first = members[0]
+        label = f" ({first.declared.label})" if first.declared.label else ""
+        because = first.verdict.because
+        finding = rule.finding(
+            case.table,
+            f"{client}{label} {words} {accesses}: {reason}",
+            _hint(first, case.table),
+            feature=because[0] if len(because) == 1 else None,
+            evidence=", ".join(because) if len(because) > 1 else None,
+        )
+        yield finding._replace(client=client)
+
+
+def _hint(judged: Judged, table: str) -> str:
+    found = [
+        remedy.text if remedy.command is None else f"{remedy.text}: {remedy.command_for(table)}"
+        for remedy in judged.verdict.remedies
+    ]
+    if found:
+        return "; or ".join(found)
+    if judged.verdict.reason.startswith(OFFERS_NO):
+        return "declare it with the access that it needs, such as access: [read] or --access read"
+    if judged.verdict.verdict is Verdict.UNKNOWN:
+        return "try it on a copy of the table, and declare what you know with --catalogue"
+    return "no release of it that is known passes, and nothing can be dropped: use another client"

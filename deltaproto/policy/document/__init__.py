@@ -1,0 +1,16 @@
+"""The policy file: its model, its loader, and the tables that its patterns mean."""
+
+from deltaproto.policy.document.errors import PolicyError, Position
+from deltaproto.policy.document.load import load_policy
+from deltaproto.policy.document.model import Policy, Settings
+from deltaproto.policy.document.patterns import matches, settings_for
+
+__all__ = [
+    "Policy",
+    "PolicyError",
+    "Position",
+    "Settings",
+    "load_policy",
+    "matches",
+    "settings_for",
+]

@@ -1,0 +1,158 @@
+"""Declared clients, and clients that a policy defines itself."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from deltaproto.clients.capability import Access
+from deltaproto.clients.catalogue import parse_reference
+from deltaproto.errors import UsageError
+from deltaproto.policy.document import reader
+from deltaproto.policy.document.errors import Fault
+from deltaproto.policy.document.model import Consumer, Declared, Definition
+from deltaproto.policy.document.reader import Kind
+from deltaproto.policy.document.source import Mapping, Node, Scalar, Sequence
+
+_ID = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
+_SLIP = re.compile(r"([A-Za-z][\w-]*)[ =:]+v?([0-9][\w.]*)")
+_WANTED = "a client such as trino@476"
+_FIELDS = ("client", "access", "as", "stream", "share")
+_DEFINITION = ("name", "aliases", "versions", "ranges")
+_LONGEST = 200
+_VERSION_KEYS = ("from", "before")
+_DEFAULT_ACCESS = {
+    None: (Access.READ, Access.APPEND),
+    Consumer.STREAM: (Access.STREAM,),
+    Consumer.SHARE: (Access.READ,),
+}
+
+
+def declared(node: Node) -> tuple[Declared, ...]:
+    """The clients of a list, each an id with its version, or a mapping that says more.
+
+    Raises:
+        Fault: something there is no client.
+    """
+    return tuple(_declared(item) for item in reader.items(node, "a list of clients"))
+
+
+def definitions(node: Node) -> tuple[Definition, ...]:
+    """The clients that the policy defines; what they accept is not looked at.
+
+    Raises:
+        Fault: an entry is not a mapping with the keys of a client.
+    """
+    return tuple(_definition(key, value) for key, value in reader.pairs(node))
+
+
+def client(node: Node) -> Declared:
+    """The client that a text names.
+
+    Raises:
+        Fault: it has not the form of one.
+    """
+    text = reader.text(node, _WANTED)
+    try:
+        slip = _SLIP.fullmatch(text)
+        if slip is not None:
+            raise UsageError(f"{reader.shown(text)} names no client", f"write {slip[1]}@{slip[2]}")
+        if len(text) > _LONGEST:
+            raise UsageError(f"{reader.shown(text)} names no client", "write id@version")
+        reference = parse_reference(text)
+    except UsageError as error:
+        raise Fault(error.message, error.hint, node.position) from None
+    return Declared(
+        text=text,
+        id=reference.id,
+        path=reference.path,
+        version=reference.version,
+        access=_DEFAULT_ACCESS[None],
+        label=None,
+        consumer=None,
+        position=node.position,
+    )
+
+
+def plain(node: Node) -> Any:
+    """A file of clients as plain values, for `parse_client`."""
+    return _plain("", node)
+
+
+def _declared(node: Node) -> Declared:
+    if not isinstance(node, Mapping):
+        return client(node)
+    # `- trino: 476` is a slip of the pen for `- trino@476`.
+    if len(node.pairs) == 1 and node.pairs[0][0].text not in _FIELDS:
+        key, value = node.pairs[0]
+        version = value.text if isinstance(value, Scalar) else "1.2.3"
+        raise Fault(
+            f"unknown key {reader.shown(key.text)}",
+            f"write a client with its version as {key.text[:60]}@{version[:60]}",
+            key.position,
+        )
+    values = reader.fields(node, _FIELDS, required=("client",))
+    consumer = _consumer(values)
+    return client(values["client"])._replace(
+        access=_access(values["access"]) if "access" in values else _DEFAULT_ACCESS[consumer],
+        label=reader.text(values["as"], "who uses it", prose=True) if "as" in values else None,
+        consumer=consumer,
+        position=node.position,
+    )
+
+
+def _consumer(values: dict[str, Node]) -> Consumer | None:
+    chosen = [each for each in Consumer if each in values and reader.boolean(values[each])]
+    if len(chosen) > 1:
+        raise Fault(
+            "a client is a stream or a share, not both",
+            "declare it twice, once as each",
+            values[chosen[1]].position,
+        )
+    return chosen[0] if chosen else None
+
+
+def _access(node: Node) -> tuple[Access, ...]:
+    named = reader.names(node, "access", tuple(Access))
+    return tuple(Access(each) for each in named)
+
+
+def _definition(key: Scalar, node: Node) -> Definition:
+    name = _defined_id(key)
+    values = reader.fields(node, _DEFINITION, required=("name", "ranges"))
+    reader.text(values["name"], "the name of a client")
+    for entry in reader.items(values["ranges"], "a list of ranges"):
+        reader.pairs(entry)
+    plain = {"id": name, **{field: _plain(field, value) for field, value in values.items()}}
+    return Definition(name, plain, key.position)
+
+
+def _defined_id(key: Scalar) -> str:
+    name = reader.text(key, "the id of a client")
+    if not _ID.fullmatch(name):
+        raise Fault(
+            f"{reader.shown(name)} cannot be the id of a client",
+            "take letters, digits, points and dashes, such as nightly-loader",
+            key.position,
+        )
+    return name
+
+
+def _plain(key: str, node: Node) -> Any:
+    """The node as YAML has it, except that no number with a point stays unnoticed."""
+    match node:
+        case Mapping():
+            return {each.text: _plain(each.text, value) for each, value in node.pairs}
+        case Sequence():
+            return [_plain(key, item) for item in node.items]
+    match reader.kind(node):
+        case Kind.NOTHING:
+            return None
+        case Kind.BOOLEAN:
+            return reader.boolean(node)
+        case Kind.INTEGER if key not in _VERSION_KEYS:
+            return reader.integer(node, 0, 999_999_999)
+        case Kind.INTEGER | Kind.FLOAT:
+            return reader.text(node)
+        case Kind.TEXT:
+            return node.text

@@ -1,0 +1,133 @@
+"""The policy that a file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from deltaproto.policy.document import reader, settings, source
+from deltaproto.policy.document.clients import client, declared, definitions
+from deltaproto.policy.document.errors import Fault, PolicyError
+from deltaproto.policy.document.model import CatalogueFile, Policy, Waiver
+from deltaproto.policy.document.patterns import EVERYTHING
+from deltaproto.policy.document.source import Node
+
+if TYPE_CHECKING:
+    import datetime
+
+VERSION = 1
+_POLICY_VERSION = "policy_version"
+_FIELDS = (
+    _POLICY_VERSION,
+    "define",
+    "catalogues",
+    "clients",
+    "tables",
+    "severities",
+    "waivers",
+)
+_WAIVER = ("rule", "table", "feature", "client", "reason", "expires")
+
+
+def load_policy(path: str, *, rules: Collection[str], today: datetime.date) -> Policy:
+    """The policy in the file at `path`. `rules` are the ids that severities and waivers may name.
+
+    Clients are not looked up, and catalogues not opened.
+
+    Raises:
+        PolicyError: the file cannot be read, does not say what a policy may say, or holds a
+            waiver that expired before `today`.
+    """
+    try:
+        return _policy(source.read(path), path, rules, today)
+    except Fault as fault:
+        raise PolicyError(path, fault.position, fault.problem, fault.hint) from None
+
+
+def _policy(root: Node, path: str, rules: Collection[str], today: datetime.date) -> Policy:
+    _check_version(root)
+    values = reader.fields(root, _FIELDS)
+    policy = Policy(source=path)
+    for name, node in values.items():
+        match name:
+            case "define":
+                policy = policy._replace(definitions=definitions(node))
+            case "catalogues":
+                policy = policy._replace(catalogues=_catalogues(node))
+            case "clients":
+                policy = policy._replace(clients=declared(node))
+            case "tables":
+                policy = policy._replace(tables=settings.entries(node, rules))
+            case "severities":
+                policy = policy._replace(severities=settings.severities(node, rules))
+            case "waivers":
+                policy = policy._replace(waivers=_waivers(node, rules, today))
+    _check_clients(policy)
+    return policy
+
+
+def _check_version(root: Node) -> None:
+    """First of all, as a later version may have keys that are unknown here."""
+    begin = f'write "{_POLICY_VERSION}: {VERSION}"'
+    for key, node in reader.pairs(root, "a mapping"):
+        if key.text == _POLICY_VERSION:
+            version = reader.integer(node, 1, 999)
+            if version != VERSION:
+                raise Fault(
+                    f"{_POLICY_VERSION} {version} is not known here",
+                    f"{begin}, or use a later deltaproto",
+                    node.position,
+                )
+            return
+    raise Fault(f"{_POLICY_VERSION} is missing", begin, root.position)
+
+
+def _check_clients(policy: Policy) -> None:
+    for entry in policy.tables:
+        twice = policy.clients is not None and entry.settings.clients is not None
+        if twice and entry.pattern in EVERYTHING:
+            raise Fault(
+                "the clients of all tables are declared twice",
+                "declare them under the key clients only",
+                entry.position,
+            )
+
+
+def _catalogues(node: Node) -> tuple[CatalogueFile, ...]:
+    return tuple(
+        CatalogueFile(reader.text(item, "the path of a file"), item.position)
+        for item in reader.items(node, "a list of files")
+    )
+
+
+def _waivers(node: Node, rules: Collection[str], today: datetime.date) -> tuple[Waiver, ...]:
+    return tuple(_waiver(item, rules, today) for item in reader.items(node, "a list of waivers"))
+
+
+def _waiver(node: Node, rules: Collection[str], today: datetime.date) -> Waiver:
+    values = reader.fields(node, _WAIVER, required=("rule", "reason", "expires"))
+    rule = settings.rule(values["rule"], rules)
+    waiver = Waiver(
+        rule=rule,
+        table=settings.pattern(values["table"]) if "table" in values else EVERYTHING[-1],
+        feature=_feature(values["feature"], rule) if "feature" in values else None,
+        client=client(values["client"]).text if "client" in values else None,
+        reason=reader.text(values["reason"], "a reason", prose=True),
+        expires=reader.date(values["expires"]),
+        position=node.position,
+    )
+    if waiver.expires < today:
+        raise Fault(
+            f"this waiver of {rule} expired on {waiver.expires}",
+            "renew or remove it",
+            waiver.position,
+        )
+    return waiver
+
+
+def _feature(node: Node, rule: str) -> str:
+    from deltaproto.policy.rules.unknown_feature import RULE
+
+    if rule == RULE.id:
+        return reader.text(node, "the name of a feature")
+    return settings.feature(node)

@@ -1,0 +1,217 @@
+"""Typed views of nodes. Each raises a Fault at the node that is not what is wanted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from deltaproto.policy.document.errors import Fault
+from deltaproto.policy.document.source import Mapping, Node, Scalar, Sequence
+
+if TYPE_CHECKING:
+    import datetime
+
+_SHOWN = 60
+_LISTED = 25
+_UNSEEN = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
+_DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]{0,8})")
+
+
+class Kind(Enum):
+    """What YAML 1.1 makes of a scalar."""
+
+    NOTHING = "null"
+    BOOLEAN = "bool"
+    INTEGER = "int"
+    FLOAT = "float"
+    TEXT = "str"
+
+
+_KINDS = {member.value: member for member in Kind}
+
+
+def kind(scalar: Scalar) -> Kind:
+    """What YAML reads there: a plain `on` is a boolean, a plain 2.10 a number."""
+    if not scalar.plain:
+        return Kind.TEXT
+    import yaml
+
+    resolvers = yaml.SafeLoader.yaml_implicit_resolvers
+    for tag, pattern in resolvers.get(scalar.text[:1], ()):
+        if pattern.match(scalar.text):
+            return _KINDS.get(tag.rpartition(":")[2], Kind.TEXT)
+    return Kind.TEXT
+
+
+def shown(text: str) -> str:
+    """`text` in quotes for a message: one line, and not too long."""
+    import json
+
+    short = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return f'"{short}"' if short.isprintable() else json.dumps(short)
+
+
+def found(node: Node) -> str:
+    """What stands there, for a message."""
+    match node:
+        case Mapping():
+            return "a mapping"
+        case Sequence():
+            return "a list"
+        case Scalar():
+            match kind(node):
+                case Kind.NOTHING:
+                    return "nothing"
+                case Kind.INTEGER | Kind.FLOAT:
+                    return f"the number {node.text[:_SHOWN]}"
+                case Kind.BOOLEAN:
+                    return node.text
+                case Kind.TEXT:
+                    return f"the text {shown(node.text)}"
+
+
+def wrong(node: Node, wanted: str, hint: str = "") -> Fault:
+    """The error for a node that is not what is `wanted` there."""
+    return Fault(
+        f"expected {wanted}, found {found(node)}", hint or f"write {wanted}", node.position
+    )
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """A hint with what `name` was probably meant to be, else with what is known."""
+    import difflib
+
+    folded = {each.casefold(): each for each in known}
+    near = difflib.get_close_matches(name.casefold()[:_SHOWN], folded, n=1, cutoff=0.6)
+    if near:
+        return f'did you mean "{folded[near[0]]}"?'
+    return f"known here: {', '.join(known)}" if len(folded) <= _LISTED else "check the spelling"
+
+
+def text(node: Node, wanted: str = "a text", *, prose: bool = False) -> str:
+    """A text with something in it; a number or boolean without quotes is none.
+
+    Only `prose` may be written on several lines, and becomes one.
+    """
+    if not isinstance(node, Scalar) or kind(node) is Kind.NOTHING:
+        raise wrong(node, wanted)
+    if kind(node) is not Kind.TEXT:
+        raise _unquoted(node)
+    if not node.text.strip():
+        raise Fault(f"expected {wanted}, found an empty text", f"write {wanted}", node.position)
+    read = " ".join(node.text.split()) if prose else node.text
+    if _UNSEEN.search(read):
+        raise Fault(
+            f"{shown(read)} holds control characters",
+            "write it on one line, without escapes",
+            node.position,
+        )
+    return read
+
+
+def integer(node: Node, low: int, high: int) -> int:
+    """A whole number from `low` to `high`, in decimal and without quotes."""
+    if (
+        isinstance(node, Scalar)
+        and node.plain
+        and _DECIMAL.fullmatch(node.text)
+        and low <= int(node.text) <= high
+    ):
+        return int(node.text)
+    raise wrong(node, f"a number from {low} to {high}")
+
+
+def boolean(node: Node) -> bool:
+    """true or false; the other spellings of YAML 1.1, such as yes, are refused."""
+    if isinstance(node, Scalar) and node.plain and node.text.lower() in ("true", "false"):
+        return node.text.lower() == "true"
+    raise wrong(node, "true or false")
+
+
+def date(node: Node) -> datetime.date:
+    """A date written YYYY-MM-DD, with or without quotes."""
+    import datetime
+
+    wanted = "a date such as 2026-12-31"
+    if not isinstance(node, Scalar) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", node.text):
+        raise wrong(node, wanted)
+    try:
+        return datetime.date.fromisoformat(node.text)
+    except ValueError:
+        raise Fault(f"there is no day {node.text}", f"write {wanted}", node.position) from None
+
+
+def choice(node: Node, known: Collection[str], what: str) -> str:
+    """One of `known`, with or without quotes: `off` is a text here."""
+    if not isinstance(node, Scalar) or kind(node) is Kind.NOTHING:
+        raise wrong(node, f"one of {', '.join(known)}" if len(known) < 10 else f"a {what}")
+    if node.text not in known:
+        raise Fault(f"unknown {what} {shown(node.text)}", nearest(node.text, known), node.position)
+    return node.text
+
+
+def items(node: Node, wanted: str = "a list") -> tuple[Node, ...]:
+    """The entries of a list."""
+    if not isinstance(node, Sequence):
+        hint = "leave the key out, or write []" if _nothing(node) else 'begin each entry with "- "'
+        raise wrong(node, wanted, hint)
+    return node.items
+
+
+def names(node: Node, what: str, known: Collection[str]) -> tuple[str, ...]:
+    """A list of some of `known`, at least one, each once."""
+    named: list[str] = []
+    for item in items(node, f"a list of {what} names"):
+        name = choice(item, known, f"{what} name")
+        if name in named:
+            raise Fault(f"{shown(name)} is named twice", "name it once", item.position)
+        named.append(name)
+    if not named:
+        raise Fault("the list is empty", "leave the key out", node.position)
+    return tuple(named)
+
+
+def pairs(node: Node, wanted: str = "a mapping") -> tuple[tuple[Scalar, Node], ...]:
+    """The keys and values of a mapping."""
+    if not isinstance(node, Mapping):
+        hint = "leave the key out, or write {}" if _nothing(node) else 'write "key: value" lines'
+        raise wrong(node, wanted, hint)
+    return node.pairs
+
+
+def fields(node: Node, known: Collection[str], required: Iterable[str] = ()) -> dict[str, Node]:
+    """The values of a mapping with known keys."""
+    values: dict[str, Node] = {}
+    for key, value in pairs(node):
+        if key.text not in known:
+            raise Fault(f"unknown key {shown(key.text)}", nearest(key.text, known), key.position)
+        values[key.text] = value
+    for name in required:
+        if name not in values:
+            raise Fault(f"{name} is missing", f'add "{name}:"', node.position)
+    return values
+
+
+def _nothing(node: Node) -> bool:
+    return isinstance(node, Scalar) and kind(node) is Kind.NOTHING
+
+
+def _unquoted(scalar: Scalar) -> Fault:
+    import yaml
+
+    written = scalar.text[:_SHOWN]
+    try:
+        value = yaml.safe_load(written)
+    except (yaml.YAMLError, ValueError):
+        value = written
+    if isinstance(value, bool):
+        reading = str(value).lower()
+    else:
+        reading = "a number" if str(value) == written else f"the number {value}"
+    return Fault(
+        f'write "{written}" in quotes: YAML reads {written} as {reading}',
+        f'write "{written}"',
+        scalar.position,
+    )

@@ -1,0 +1,227 @@
+"""A YAML file as a tree of nodes that know where they stand.
+
+Only the plain part of YAML is taken, the part in which a file cannot be larger or mean something
+else than it looks: no anchors, aliases, tags, merge keys or second documents. Time and memory are
+bounded by the limits below, whatever the file holds.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from deltaproto.policy.document.errors import Fault, Position
+
+if TYPE_CHECKING:
+    import yaml
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 20
+MAX_NODES = 50_000
+
+# What YAML may not hold, and the line breaks of Unicode, which editors do not count as lines.
+_FORBIDDEN = re.compile(
+    "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_BEGIN = 'begin it with "policy_version: 1"'
+
+
+class Scalar(NamedTuple):
+    """A single value. `plain`: written without quotes, so that YAML may read it as a number."""
+
+    text: str
+    plain: bool
+    position: Position
+
+
+class Sequence(NamedTuple):
+    """A list."""
+
+    items: tuple[Node, ...]
+    position: Position
+
+
+class Mapping(NamedTuple):
+    """Keys, each once, and their values, in the order of the file."""
+
+    pairs: tuple[tuple[Scalar, Node], ...]
+    position: Position
+
+
+Node: TypeAlias = Scalar | Sequence | Mapping
+
+
+def read(path: str) -> Node:
+    """The tree of the file at `path`.
+
+    Raises:
+        Fault: the file cannot be read, is too large, or is not plain YAML.
+    """
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise Fault("there is no such file", "check the path") from None
+    except IsADirectoryError:
+        raise Fault("this is a folder", "name the policy file in it") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise Fault(f"cannot be read: {why}", "check path and permissions") from None
+    return tree(_decoded(data))
+
+
+def tree(text: str) -> Node:
+    """The tree of `text`.
+
+    Raises:
+        Fault: `text` is not plain YAML.
+    """
+    forbidden = _FORBIDDEN.search(text)
+    if forbidden:
+        raise Fault(
+            f"control character U+{ord(forbidden[0]):04X}",
+            "remove it",
+            _after(text[: forbidden.start()]),
+        )
+    import yaml
+
+    from deltaproto.policy.document.syntax import readable
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    building = _Building()
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            building.take(event)
+    except yaml.MarkedYAMLError as error:
+        raise readable(error, text) from None
+    except (yaml.YAMLError, ValueError) as error:
+        # The scanner in Python raises a ValueError for "\U00110000".
+        raise Fault(
+            f"not valid YAML: {str(error).splitlines()[0]}", "check escapes", Position(1, 1)
+        ) from None
+    root = building.root
+    if root is None or (isinstance(root, Scalar) and root.plain and not root.text):
+        raise Fault("the file is empty", _BEGIN, Position(1, 1))
+    return root
+
+
+def _decoded(data: bytes) -> str:
+    start = Position(1, 1)
+    if len(data) > MAX_BYTES:
+        raise Fault("the file is larger than 1 MiB", "split or shorten it", start)
+    if data.startswith(_MARKS):
+        raise Fault("the file begins with a byte order mark", "save it as UTF-8 without one", start)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Fault(
+            f"the file is not UTF-8: byte 0x{data[error.start]:02X}",
+            "save it as UTF-8",
+            _after(data[: error.start].decode()),
+        ) from None
+
+
+def _after(text: str) -> Position:
+    """The position behind `text`."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return Position(len(lines), len(lines[-1]) + 1)
+
+
+class _Open:
+    """A collection whose end has not come yet; a mapping alternates keys and values."""
+
+    def __init__(self, position: Position, *, mapping: bool) -> None:
+        self.position = position
+        self.mapping = mapping
+        self.children: list[Node] = []
+        self.keys: dict[str, Position] = {}
+
+    def add(self, node: Node) -> None:
+        if self.mapping and len(self.children) % 2 == 0:
+            self._check_key(node)
+        self.children.append(node)
+
+    def close(self) -> Node:
+        children = self.children
+        if not self.mapping:
+            return Sequence(tuple(children), self.position)
+        keys = (key for key in children[::2] if isinstance(key, Scalar))
+        return Mapping(tuple(zip(keys, children[1::2], strict=True)), self.position)
+
+    def _check_key(self, key: Node) -> None:
+        if not isinstance(key, Scalar):
+            raise Fault("a key must be a text", "write a name as the key", key.position)
+        if key.plain and key.text == "<<":
+            raise Fault("merge keys are not taken", "write the entries out", key.position)
+        first = self.keys.setdefault(key.text, key.position)
+        if first is not key.position:
+            from deltaproto.policy.document.reader import shown
+
+            raise Fault(
+                f"the key {shown(key.text)} is already at {first.line}:{first.column}",
+                "keep one of the two",
+                key.position,
+            )
+
+
+class _Building:
+    """The tree so far, grown by the parser's events; its depth is ours, not the stack's."""
+
+    def __init__(self) -> None:
+        self.root: Node | None = None
+        self._open: list[_Open] = []
+        self._documents = 0
+        self._nodes = 0
+
+    def take(self, event: yaml.Event) -> None:
+        import yaml
+
+        mark = event.start_mark
+        assert mark is not None
+        position = Position(mark.line + 1, mark.column + 1)
+        match event:
+            case yaml.DocumentStartEvent():
+                self._documents += 1
+                if self._documents > 1:
+                    raise Fault("a second document begins", "one file holds one policy", position)
+            case yaml.AliasEvent():
+                raise Fault(
+                    "aliases are not taken",
+                    "write the entry out; a text that begins with * belongs in quotes",
+                    position,
+                )
+            case yaml.ScalarEvent():
+                self._count(event, position)
+                self._add(Scalar(event.value, event.implicit[0], position))
+            case yaml.CollectionStartEvent():
+                self._count(event, position)
+                if len(self._open) == MAX_DEPTH:
+                    raise Fault(f"nested deeper than {MAX_DEPTH} levels", "flatten it", position)
+                mapping = isinstance(event, yaml.MappingStartEvent)
+                self._open.append(_Open(position, mapping=mapping))
+            case yaml.CollectionEndEvent():
+                self._add(self._open.pop().close())
+
+    def _count(self, event: yaml.NodeEvent, position: Position) -> None:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise Fault(f"more than {MAX_NODES:,} entries", "split the file", position)
+        if event.anchor is not None:
+            raise Fault(
+                "anchors are not taken",
+                "write the entry out; a text that begins with & belongs in quotes",
+                position,
+            )
+        if getattr(event, "tag", None) is not None:
+            raise Fault(
+                "tags are not taken",
+                "remove it; a text that begins with ! belongs in quotes",
+                position,
+            )
+
+    def _add(self, node: Node) -> None:
+        if self._open:
+            self._open[-1].add(node)
+        else:
+            self.root = node

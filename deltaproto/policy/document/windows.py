@@ -1,0 +1,77 @@
+"""Maintenance windows: which days, from when to when, in which time zone."""
+
+from __future__ import annotations
+
+import re
+
+from deltaproto.policy.document import reader
+from deltaproto.policy.document.errors import Fault
+from deltaproto.policy.document.model import Window
+from deltaproto.policy.document.source import Node, Scalar
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_DAILY = "daily"
+_UTC = "UTC"
+_FIELDS = ("days", "from", "to", "timezone")
+
+
+def windows(node: Node) -> tuple[Window, ...]:
+    """The windows of a list.
+
+    Raises:
+        Fault: a day, time or zone that does not exist, or a window of no length.
+    """
+    return tuple(_window(item) for item in reader.items(node, "a list of windows"))
+
+
+def _window(node: Node) -> Window:
+    values = reader.fields(node, _FIELDS, required=("days", "from", "to"))
+    start, end = _minutes(values["from"], 24 * 60 - 1), _minutes(values["to"], 24 * 60)
+    if start == end:
+        raise Fault(
+            "a window of no length", 'the whole day is from "00:00" to "24:00"', node.position
+        )
+    return Window(
+        days=_days(values["days"]),
+        start=start,
+        end=end,
+        timezone=_zone(values["timezone"]) if "timezone" in values else _UTC,
+        position=node.position,
+    )
+
+
+def _days(node: Node) -> tuple[int, ...]:
+    if isinstance(node, Scalar) and reader.kind(node) is reader.Kind.TEXT:
+        if node.text == _DAILY:
+            return tuple(range(len(DAYS)))
+        raise reader.wrong(node, "daily or a list of days", "write daily, or [mon, tue]")
+    return tuple(sorted(DAYS.index(day) for day in reader.names(node, "day", DAYS)))
+
+
+def _minutes(node: Node, most: int) -> int:
+    """Minutes after midnight. A plain 22:00 is a number to YAML, and a time to everyone else."""
+    if isinstance(node, Scalar):
+        parts = re.fullmatch(r"([0-9]{1,2}):([0-5][0-9])", node.text)
+        if parts and (minutes := int(parts[1]) * 60 + int(parts[2])) <= most:
+            return minutes
+    raise reader.wrong(node, 'a time such as "22:00"')
+
+
+def _zone(node: Node) -> str:
+    name = reader.text(node, "a time zone such as Europe/Berlin")
+    if name == _UTC:
+        return name
+    import zoneinfo
+
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        known = zoneinfo.available_timezones()
+        if not known:
+            raise Fault(
+                "this computer has no time zones", "install the package tzdata", node.position
+            ) from None
+        raise Fault(
+            f"unknown time zone {reader.shown(name)}", reader.nearest(name, known), node.position
+        ) from None
+    return name

@@ -1,0 +1,46 @@
+"""The protocol is above the policy's ceiling.
+
+## What it does
+Compares the stored reader and writer versions with `max_reader_version` and `max_writer_version`.
+
+## Why it breaks
+A ceiling stands for clients that know version numbers only, or not yet table features.
+
+## Who breaks
+Those clients.
+
+## How to fix
+Drop the features that need the versions: `deltaproto features NAME` tells how. Where no feature
+needs them, the next protocol change lowers them.
+
+## How safe
+Some features rewrite files or cut the history when they go, and some cannot go.
+
+## References
+The policy's `max_reader_version` and `max_writer_version`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.case import Case
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+
+RULE = Rule("DP204", "above-ceiling", Severity.ERROR, since="0.2.0")
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    protocol, settings = case.facts.protocol, case.settings
+    for side, version, most in (
+        ("reader", protocol.min_reader_version, settings.max_reader_version),
+        ("writer", protocol.min_writer_version, settings.max_writer_version),
+    ):
+        if most is not None and version > most:
+            yield RULE.finding(
+                case.table,
+                f"{side} version {version} is above the policy's {most}",
+                "drop the features that need it; `deltaproto features NAME` tells how",
+                evidence=str(protocol),
+            )

@@ -1,0 +1,42 @@
+"""A declared client cannot use the table.
+
+## What it does
+Compares the table's protocol, and what is used of it, with what the client's version accepts, for
+each access that the policy declares for it.
+
+## Why it breaks
+A client must understand every feature that a protocol supports: one that it does not know is
+enough to refuse the table. Reader features keep readers and writers out, writer features writers
+alone.
+
+## Who breaks
+The client that is named, at its next attempt. It fails with an error that seldom says which
+feature it was; no data is harmed.
+
+## How to fix
+Raise the client to a version that passes, or drop the feature that keeps it out. The finding's
+remedies say which version and which command, the cheapest first.
+
+## How safe
+Raising a client changes no table. Dropping a feature is a protocol change: it conflicts with
+concurrent writes, and some features rewrite files or cut the history when they go.
+
+## References
+PROTOCOL.md, "Table Features"; `deltaproto clients ID@VERSION` for the evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.clients.matching import Verdict
+from deltaproto.policy.case import Case
+from deltaproto.policy.client_findings import about
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+
+RULE = Rule("DP201", "client-refused", Severity.ERROR, since="0.2.0")
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    return about(RULE, case, Verdict.REFUSED, "cannot")

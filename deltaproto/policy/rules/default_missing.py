@@ -1,0 +1,47 @@
+"""A property that the policy wants on every table is missing or has another value.
+
+## What it does
+Compares the table's properties with `require_properties`.
+
+## Why it breaks
+A missing default lets an engine choose: a new table then gets features or settings that nobody
+asked for, or lacks those that everybody counts on.
+
+## Who breaks
+Processes that count on the property.
+
+## How to fix
+Set the property, and set the engine's default for new tables
+(`spark.databricks.delta.properties.defaults.…`).
+
+## How safe
+Setting a property is a metadata change: it makes concurrent writes fail, and some properties pull
+features in: `deltaproto features` shows which.
+
+## References
+The policy's `require_properties`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.case import Case
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+
+RULE = Rule("DP209", "default-missing", Severity.WARNING, since="0.2.0")
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    configuration = case.facts.configuration
+    for key, wanted in sorted((case.settings.require_properties or {}).items()):
+        value = configuration.get(key)
+        if value is None or value.strip().casefold() != wanted.strip().casefold():
+            yield RULE.finding(
+                case.table,
+                f"the policy wants {key} = {wanted}; "
+                + ("it is not set" if value is None else f"it is {value}"),
+                f"ALTER TABLE … SET TBLPROPERTIES ('{key}' = '{wanted}')",
+                evidence=key,
+            )

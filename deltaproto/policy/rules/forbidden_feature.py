@@ -1,0 +1,47 @@
+"""The table supports a feature that the policy forbids.
+
+## What it does
+Looks for `forbid_features` among the supported features, listed or implied.
+
+## Why it breaks
+A supported feature closes the table to clients that lack it, whether something uses it or not.
+
+## Who breaks
+The clients for whose sake the policy forbids it.
+
+## How to fix
+Drop the feature where it can be dropped: `deltaproto features NAME` tells.
+
+## How safe
+DROP FEATURE is a protocol change: it conflicts with concurrent writes.
+
+## References
+The policy's `forbid_features`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.case import Case
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.protocol import catalogue
+
+RULE = Rule("DP205", "forbidden-feature", Severity.ERROR, since="0.2.0")
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    protocol = case.facts.protocol
+    for name in sorted(protocol.supported & set(case.settings.forbid_features or ())):
+        drop = catalogue.record(name).drop
+        can_go = bool(drop.delta_spark or drop.databricks)
+        how = "listed" if name in protocol.listed else f"implied by {protocol}"
+        yield RULE.finding(
+            case.table,
+            f"{name} is forbidden by the policy, and {how}",
+            f"drop it with ALTER TABLE … DROP FEATURE; see `deltaproto features {name}`"
+            if can_go
+            else "no release can drop it: only a new table gets rid of it",
+            feature=name,
+        )

@@ -1,0 +1,49 @@
+"""The table's isolation level is not the policy's.
+
+## What it does
+Compares the level in force on each engine that has one with the policy's `isolation`.
+
+## Why it breaks
+Under WriteSerializable history and content may disagree; under Serializable blind appends can make
+other writers fail.
+
+## Who breaks
+Processes that were written for the other level.
+
+## How to fix
+Set `delta.isolationLevel` on Databricks; Delta Spark refuses to set it, and is Serializable when it
+is not set.
+
+## How safe
+Setting it is a metadata change: every concurrent write fails.
+
+## References
+The policy's `isolation`; `deltaproto conflicts TABLE` for what each level means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.case import Case
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+
+RULE = Rule("DP208", "isolation-differs", Severity.ERROR, since="0.2.0")
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    wanted = case.settings.isolation
+    if wanted is None:
+        return
+    differing = [
+        f"{level or 'refused'} on {engine}"
+        for engine, level in case.facts.isolation.items()
+        if level != str(wanted)
+    ]
+    if differing:
+        yield RULE.finding(
+            case.table,
+            f"the policy asks for {wanted}; in force is {', '.join(differing)}",
+            f"set delta.isolationLevel = {wanted} on Databricks; Delta Spark refuses to set it",
+        )

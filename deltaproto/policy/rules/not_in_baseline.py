@@ -1,0 +1,33 @@
+"""The table is not in the baseline.
+
+## What it does
+Looks for the table in the baseline, by its location.
+
+## Why it breaks
+A new table is not compared with anything: what it asks of clients may be new as well.
+
+## Who breaks
+Nobody by this alone.
+
+## How to fix
+Save a new baseline that holds the table.
+
+## How safe
+Saving a baseline changes no table.
+
+## References
+`deltaproto inspect … --format json --output FILE` writes a baseline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+
+RULE = Rule("DP222", "not-in-baseline", Severity.INFO, since="0.2.0")
+
+
+def finding(table: str) -> Iterator[Finding]:
+    yield RULE.finding(table, "the baseline does not hold this table", "save a new baseline")

@@ -1,0 +1,41 @@
+"""The table lacks a feature that the policy requires.
+
+## What it does
+Looks for `require_features` among the supported features, listed or implied.
+
+## Why it breaks
+Whoever counts on the feature does not get it; writers that do not know it are not kept out.
+
+## Who breaks
+The processes for whose sake the policy requires it.
+
+## How to fix
+Enable it, after the clients have been checked: `deltaproto features NAME` tells how.
+
+## How safe
+Enabling a feature is a protocol change that most clients feel; many cannot be undone.
+
+## References
+The policy's `require_features`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.case import Case
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+
+RULE = Rule("DP206", "required-feature-missing", Severity.ERROR, since="0.2.0")
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    wanted = set(case.settings.require_features or ())
+    for name in sorted(wanted - case.facts.protocol.supported):
+        yield RULE.finding(
+            case.table,
+            f"the policy requires {name}, which the table does not support",
+            f"enable it; `deltaproto features {name}` tells how",
+            feature=name,
+        )

@@ -1,0 +1,50 @@
+"""A table with reader features is shared.
+
+## What it does
+Finds clients that the policy declares as shares on tables with features that readers must know.
+
+## Why it breaks
+A share of such a table reaches only recipients that ask for the delta response format and know
+every one of the features. Recipients that know only the parquet format are refused by the server.
+
+## Who breaks
+Older recipients, whom the provider does not see in the log.
+
+## How to fix
+Check each recipient's connector version as a client, or drop the feature before sharing.
+
+## How safe
+For a drop see `deltaproto explain client-refused`.
+
+## References
+The Delta Sharing protocol, `responseformat` and `readerfeatures` in the capabilities header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.case import Case
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.protocol.feature import Kind
+
+RULE = Rule("DP211", "share-narrowed", Severity.WARNING, since="0.2.0")
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    protocol = case.facts.protocol
+    names = sorted(n for n in protocol.supported if protocol.kind_of(n) is Kind.READER_WRITER)
+    shares = {j.verdict.named: j.declared for j in case.verdicts if j.declared.consumer == "share"}
+    if not names:
+        return
+    for client, declared in shares.items():
+        label = f" ({declared.label})" if declared.label else ""
+        finding = RULE.finding(
+            case.table,
+            f"shared with {client}{label}: only recipients that know {', '.join(names)} and the "
+            "delta response format can read it",
+            "check every recipient's connector version, or drop the features before sharing",
+            evidence=", ".join(names),
+        )
+        yield finding._replace(client=client)

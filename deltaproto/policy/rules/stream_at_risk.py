@@ -1,0 +1,55 @@
+"""A declared stream reads a table whose schema changes end streams.
+
+## What it does
+Finds clients that the policy declares as streams on tables with column mapping.
+
+## Why it breaks
+With column mapping columns can be renamed and dropped. A streaming read without
+schemaTrackingLocation then fails, also after a restart: only a new checkpoint helps. Dropping the
+feature ends it as well.
+
+## Who breaks
+The stream that is named, at the next such change.
+
+## How to fix
+Give the stream a schemaTrackingLocation before the change; it then stops at changes and goes on
+after a restart, for renames and drops once it is told to
+(`spark.databricks.delta.streaming.allowSourceColumnRenameAndDrop`).
+
+## How safe
+The location is an option of the stream; the table does not change.
+
+## References
+Measured with Delta Spark 4.4; delta.io, "Streaming reads and column mapping".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.case import Case
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+
+RULE = Rule("DP210", "stream-at-risk", Severity.WARNING, since="0.2.0")
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    if "columnMapping" not in case.facts.protocol.supported:
+        return
+    if case.facts.needs.uses("columnMapping") is False:
+        return
+    streams = {
+        judged.verdict.named: judged.declared.label
+        for judged in case.verdicts
+        if judged.declared.consumer == "stream"
+    }
+    for client, label in streams.items():
+        finding = RULE.finding(
+            case.table,
+            f"{client}{f' ({label})' if label else ''} reads it as a stream, and a renamed or "
+            "dropped column ends streams for good",
+            "give the stream a schemaTrackingLocation",
+            feature="columnMapping",
+        )
+        yield finding._replace(client=client)

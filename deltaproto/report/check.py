@@ -1,0 +1,96 @@
+"""`check`'s output in each format, table by table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import IO, NamedTuple, assert_never
+
+from deltaproto.checking.check import Checked
+from deltaproto.policy.finding import FailOn
+from deltaproto.report.tabled import Report
+
+
+class CheckFormat(StrEnum):
+    """What `check --format` takes."""
+
+    TEXT = "text"
+    JSON = "json"
+    JSONL = "jsonl"
+    MARKDOWN = "markdown"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
+
+
+class Style(NamedTuple):
+    """How a check is shown."""
+
+    format: CheckFormat = CheckFormat.TEXT
+    color: bool = False
+    fail_on: FailOn = FailOn.ERROR
+    show_suppressed: bool = False
+    summary: bool = True
+
+
+def write_check(
+    tables: Iterable[Checked], file: IO[str], style: Style, notes: Iterable[str]
+) -> None:
+    """Every table as it comes; nothing but counts is kept until the end."""
+    match style.format:
+        case CheckFormat.JSON:
+            from deltaproto.report.check_json import CheckDocument
+
+            document = CheckDocument(file)
+            for checked in tables:
+                document.add(checked)
+            document.close(notes)
+        case CheckFormat.JSONL:
+            from deltaproto.report.check_json import checked_fields
+            from deltaproto.report.interface import dumps, envelope
+
+            for checked in tables:
+                fields = {**checked_fields(checked), "notes": list(notes)}
+                line = envelope("check", fields, complete=checked.complete)
+                file.write(dumps(line, indent=None) + "\n")
+        case CheckFormat.MARKDOWN:
+            from deltaproto.report.check_markdown import write_markdown
+
+            write_markdown(tables, file, notes, show_suppressed=style.show_suppressed)
+        case CheckFormat.TEXT:
+            from deltaproto.report.check_text import CheckText
+
+            text = CheckText(file, style.color, style.show_suppressed)
+            for checked in tables:
+                text.add(checked)
+            text.close(notes if style.summary else (), summary=style.summary)
+        case CheckFormat.SARIF:
+            from deltaproto.policy.rules import rule_pages
+            from deltaproto.report.sarif import write_sarif
+
+            started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            write_sarif(_reports(tables), file, rules=rule_pages(), started_at=started)
+        case CheckFormat.JUNIT:
+            from deltaproto.policy.rules import all_rules
+            from deltaproto.report.junit import write_junit
+
+            write_junit(_reports(tables), file, rules=all_rules(), fail_on=style.fail_on)
+        case CheckFormat.GITHUB:
+            from deltaproto.report.github import write_github
+
+            write_github(_reports(tables), file)
+        case _:
+            assert_never(style.format)
+
+
+def _reports(tables: Iterable[Checked]) -> Iterator[Report]:
+    for checked in tables:
+        yield Report(
+            checked.table,
+            checked.location,
+            checked.findings,
+            checked.suppressed,
+            checked.error,
+            checked.complete,
+        )

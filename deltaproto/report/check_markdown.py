@@ -1,0 +1,58 @@
+"""A check as Markdown, short enough for a comment on a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import IO
+
+from deltaproto.checking.check import Checked
+from deltaproto.clients.matching import Verdict
+from deltaproto.policy.finding import Finding
+from deltaproto.report.check_words import Counts, suppressed_lines, verdict_rows
+from deltaproto.report.markdown import escape, table
+
+_MARKS = {
+    Verdict.OK: "ok",
+    Verdict.REFUSED: "**refused**",
+    Verdict.UNKNOWN: "**unknown**",
+    Verdict.WRONG: "**WRONG**",
+}
+
+
+def write_markdown(
+    tables: Iterable[Checked], file: IO[str], notes: Iterable[str], *, show_suppressed: bool
+) -> None:
+    """A section for each table, the summary at the end."""
+    counts = Counts()
+    for checked in tables:
+        counts.add(checked)
+        file.write(_section(checked, show_suppressed) + "\n")
+    file.write("\n".join([*(f"- {escape(note)}" for note in notes), "", f"**{counts.line()}**\n"]))
+
+
+def _section(checked: Checked, show_suppressed: bool) -> str:
+    parts = [f"## {escape(checked.table)}", ""]
+    if checked.error is not None:
+        error = checked.error
+        parts += [f"**{error.code}**: {escape(error.message)} {escape(error.hint)}", ""]
+    elif not checked.complete:
+        parts += ["**Not complete**: the answer may miss something, see the findings.", ""]
+    rows = [
+        "| " + escape(client) + " | " + ", ".join(f"{a} {_MARKS[v]}" for a, v in answers) + " |"
+        for client, answers in verdict_rows(checked)
+    ]
+    if rows:
+        parts += ["| Client | Verdicts |", "| --- | --- |", *rows, ""]
+    if checked.findings:
+        found = [
+            (str(finding.severity), finding.rule, _message(finding), finding.hint)
+            for finding in checked.findings
+        ]
+        parts += [table(("Severity", "Rule", "Finding", "What to do"), found), ""]
+    if show_suppressed:
+        parts += [f"- waived: {escape(line)}" for line in suppressed_lines(checked)]
+    return "\n".join(parts)
+
+
+def _message(finding: Finding) -> str:
+    return finding.message + (f" [{finding.evidence}]" if finding.evidence else "")

@@ -1,0 +1,40 @@
+"""Findings as workflow commands, which GitHub Actions shows as annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import IO
+
+from deltaproto.policy.finding import Severity
+from deltaproto.report.interface import visible
+from deltaproto.report.tabled import Report, advice, encodable, problem
+
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+def write_github(reports: Iterable[Report], file: IO[str]) -> None:
+    """Write a line for each finding, and an error for each table without a whole answer.
+
+    Suppressed findings have no line. All others have one, although GitHub shows no more than
+    ten errors, ten warnings and ten notices of a step; the log has the rest.
+    """
+    for report in reports:
+        for finding in report.findings:
+            title = f"{finding.rule} {report.table}"
+            file.write(_command(_COMMANDS[finding.severity], title, advice(finding)))
+        if (found := problem(report)) is not None:
+            file.write(_command("error", f"{found.code} {report.table}", advice(found)))
+
+
+def _command(name: str, title: str, message: str) -> str:
+    return f"::{name} title={_property(title)}::{_data(message)}\n"
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _data(text: str) -> str:
+    # The escapes of actions/toolkit, packages/core/src/command.ts; the per cent sign is first.
+    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return encodable(visible(escaped))

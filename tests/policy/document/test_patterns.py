@@ -1,0 +1,238 @@
+"""Table patterns: what they match, which one wins, and how settings come together."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from deltaproto.policy.document.errors import Position
+from deltaproto.policy.document.model import Policy, Settings, TableEntry, Window
+from deltaproto.policy.document.patterns import (
+    _glob,
+    matches,
+    problem,
+    settings_for,
+    specificity,
+)
+from deltaproto.policy.finding import Severity
+
+HERE = Position(1, 1)
+LAKE = "file:///lake/gold/orders"
+S3 = "s3://bucket/gold/orders"
+NAMED = "main.sales.orders"
+
+LOCATIONS = [
+    ("*", LAKE, True),
+    ("**", S3, True),
+    ("gold/**", LAKE, True),
+    ("gold/**", S3, True),
+    ("gold/*", S3, True),
+    ("old/*", S3, False),
+    ("gold/**", "s3://bucket/gold", False),
+    ("gold", LAKE, False),
+    ("gold/", "s3://bucket/gold/", True),
+    ("bucket/*/orders", S3, True),
+    ("bucket/*", S3, False),
+    ("bucket/**", S3, True),
+    ("/lake/**", LAKE, True),
+    ("/lake/*", LAKE, False),
+    ("/lake/gold/orders", LAKE, True),
+    ("/gold/orders", LAKE, False),
+    ("file:///lake/gold/*", LAKE, True),
+    ("file:/lake/gold/*", LAKE, True),
+    ("/lake/a b/*", "file:///lake/a%20b/c", True),
+    ("file:///lake/a%20b/*", "file:///lake/a%20b/c", True),
+    ("/lake/gold/orders", "/lake/gold/orders", True),
+    ("s3://bucket/gold/*", S3, True),
+    ("s3://bucket/gold/*", "s3a://bucket/gold/orders/", True),
+    ("s3a://bucket/gold/*", S3, True),
+    ("s3://other/**", S3, False),
+    ("abfss://c@a.dfs.core.windows.net/**", "abfss://c@a.dfs.core.windows.net/x/y", True),
+    ("/gold/**", S3, False),
+    ("gold/**/orders", S3, True),
+    ("gold/**/orders", "s3://b/gold/a/b/orders", True),
+    ("gold/**/orders", "s3://b/gold/reorders", False),
+    ("**/orders", S3, True),
+    ("**/**/orders", S3, True),
+    ("gold/order?", S3, True),
+    ("gold?orders/**", S3, False),
+    ("GOLD/**", S3, False),
+    ("orders", S3, True),
+    ("ord*", S3, True),
+    ("gold*", S3, False),
+]
+
+NAMES = [
+    ("*", True),
+    ("main.sales.orders", True),
+    ("MAIN.Sales.orders", True),
+    ("`main`.sales.`orders`", True),
+    ("main.sales.*", True),
+    ("sales.*", True),
+    ("main.*", False),
+    ("main.**", True),
+    ("main.*.orders", True),
+    ("main.**.orders", True),
+    ("**.orders", True),
+    ("orders", True),
+    ("order?", True),
+    ("rders", False),
+    ("a.main.sales.orders", False),
+    ("sales?orders", False),
+]
+
+
+class TestMatches:
+    @pytest.mark.parametrize(("pattern", "location", "expected"), LOCATIONS)
+    def test_locations(self, pattern: str, location: str, expected: bool) -> None:
+        assert matches(pattern, location, location) is expected
+
+    @pytest.mark.parametrize(("pattern", "expected"), NAMES)
+    def test_names(self, pattern: str, expected: bool) -> None:
+        assert matches(pattern, NAMED, S3) is expected
+
+    def test_the_location_of_a_named_table_counts(self) -> None:
+        assert matches("gold/**", NAMED, S3)
+        assert not matches("gold/**", NAMED, None)
+
+    def test_a_quoted_part_keeps_its_dots(self) -> None:
+        assert matches("main.*.orders", "main.`a.b`.orders", S3)
+        assert matches("`a.b`.orders", "main.`a.b`.orders", S3)
+        assert not matches("b.orders", "main.`a.b`.orders", S3)
+
+    @pytest.mark.parametrize("table", ["orders", "./orders", "delta.`/lake/gold/orders`", LAKE])
+    def test_a_table_named_by_its_path_goes_by_its_folder(self, table: str) -> None:
+        assert matches("orders", table, LAKE)
+        assert matches("ORD*", table, LAKE) is False
+        assert not matches("lake.orders", table, LAKE)
+
+    def test_a_folder_with_a_dot_is_no_catalog_name(self) -> None:
+        assert matches("orders.*", "orders.delta", "file:///lake/orders.delta")
+
+    def test_without_a_location_a_path_stands_for_itself(self) -> None:
+        assert matches("gold/*", "/lake/gold/orders", None)
+        assert matches("orders", "/lake/gold/orders", None)
+
+    def test_stars_without_end_take_no_time(self) -> None:
+        assert not matches("/" + "*a" * 300 + "/**b", "x", "/" + "a" * 5000)
+        assert not matches("**/" * 300 + "b", "x", "/" + "a/" * 2000)
+
+    @given(st.text(), st.text(), st.none() | st.text())
+    @example("file:///%ff", "x", "file:///\ud800%ff")
+    def test_never_raises(self, pattern: str, table: str, location: str | None) -> None:
+        assert isinstance(matches(pattern, table, location), bool)
+        assert isinstance(specificity(pattern), int)
+        problem(pattern)
+
+    @given(st.text(alphabet="a/*?", max_size=8), st.text(alphabet="ab/", max_size=7), st.booleans())
+    @example("**/a", "a", True)
+    @example("a/**/**/*", "a/a", True)
+    @example("**/*/**", "a/", False)
+    def test_agrees_with_the_plain_definition(
+        self, pattern: str, text: str, anchored: bool
+    ) -> None:
+        starts = [0] if anchored else [0, *(n + 1 for n, c in enumerate(text) if c == "/")]
+        expected = any(naive(tokens(pattern), text[start:], first=True) for start in starts)
+        assert _glob(pattern, "/", anchored=anchored).matches(text) is expected
+
+
+def tokens(pattern: str) -> tuple[str, ...]:
+    import re
+
+    return tuple(re.sub(r"\*{2,}", "**", part) for part in re.findall(r"\*+|.", pattern))
+
+
+def naive(rest: tuple[str, ...], text: str, *, first: bool) -> bool:
+    """A pattern matches when its first token does and the others match what is left.
+
+    `first`: the token is at the start of the pattern or follows a slash.
+    """
+    if not rest:
+        return not text
+    token, others = rest[0], rest[1:]
+    if token in ("*", "**"):
+        optional = token == "**" and first and others[:1] == ("/",)
+        if optional and naive(others[1:], text, first=True):
+            return True
+        longest = len(text) if token == "**" or "/" not in text else text.index("/")
+        return any(naive(others, text[n:], first=False) for n in range(longest + 1))
+    if not text or not (token == text[0] or (token == "?" and text[0] != "/")):
+        return False
+    return naive(others, text[1:], first=token == "/")
+
+
+class TestProblem:
+    @pytest.mark.parametrize("pattern", [" a", "a ", "./gold/**", "a/../b", "a..b", "``", "/", "."])
+    def test_patterns_that_match_nothing(self, pattern: str) -> None:
+        assert problem(pattern)
+
+    @pytest.mark.parametrize("pattern", ["*", "**", "a.b", "gold/", "s3://b/**", "`a.b`.c", "?"])
+    def test_patterns_that_match_something(self, pattern: str) -> None:
+        assert problem(pattern) is None
+
+
+def policy(*entries: tuple[str, Settings], **more: object) -> Policy:
+    tables = tuple(TableEntry(pattern, settings, HERE) for pattern, settings in entries)
+    return Policy("p.yaml", tables=tables)._replace(**more)
+
+
+class TestSettings:
+    def test_each_setting_comes_from_the_most_specific_pattern_that_has_it(self) -> None:
+        found = settings_for(
+            policy(
+                ("main.sales.*", Settings(max_reader_version=1)),
+                ("*", Settings(max_reader_version=3, max_writer_version=5)),
+                ("other.*.*", Settings(max_writer_version=2)),
+            ),
+            NAMED,
+            S3,
+        )
+        assert (found.max_reader_version, found.max_writer_version) == (1, 5)
+
+    def test_of_equals_the_later_wins(self) -> None:
+        first = ("ma*.*.*", Settings(max_reader_version=1))
+        later = ("*.*.or*", Settings(max_reader_version=2))
+        assert specificity(first[0]) == specificity(later[0])
+        assert settings_for(policy(first, later), NAMED, S3).max_reader_version == 2
+        assert settings_for(policy(later, first), NAMED, S3).max_reader_version == 1
+
+    def test_severities_and_properties_merge_key_by_key(self) -> None:
+        found = settings_for(
+            policy(
+                (
+                    "sales.*",
+                    Settings(require_properties={"a": "2"}, severities={"DP101": None}),
+                ),
+                (
+                    "*",
+                    Settings(
+                        require_properties={"a": "1", "b": "1"},
+                        severities={"DP101": Severity.INFO, "DP102": Severity.INFO},
+                    ),
+                ),
+                severities={"DP102": Severity.ERROR, "DP103": None},
+            ),
+            NAMED,
+            S3,
+        )
+        assert found.require_properties == {"a": "2", "b": "1"}
+        assert found.severities == {"DP101": None, "DP102": Severity.INFO, "DP103": None}
+
+    def test_an_empty_list_says_something(self) -> None:
+        window = Window((0,), 0, 60, "UTC", HERE)
+        found = settings_for(
+            policy(
+                ("*", Settings(maintenance_windows=(window,), forbid_features=("clustering",))),
+                ("sales.*", Settings(maintenance_windows=())),
+                clients=(),
+            ),
+            NAMED,
+            S3,
+        )
+        assert (found.maintenance_windows, found.clients) == ((), ())
+        assert found.forbid_features == ("clustering",)
+
+    def test_without_a_match_there_are_only_the_settings_of_all_tables(self) -> None:
+        entry = ("silver/**", Settings(max_reader_version=1))
+        assert settings_for(policy(entry), NAMED, S3) == Settings()
