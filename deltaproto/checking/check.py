@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import NamedTuple
 
-from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Candidate, Catalogue, parse_reference
+from deltaproto.clients import scheme
+from deltaproto.clients.capability import Access, Client
+from deltaproto.clients.catalogue import Candidate, Catalogue, Reference, parse_reference
 from deltaproto.clients.needs import Needs
 from deltaproto.clients.verdicts import client_verdicts
 from deltaproto.errors import TableError, UsageError
 from deltaproto.policy.case import Case, Judged
-from deltaproto.policy.document import Policy, PolicyError, matches, settings_for
+from deltaproto.policy.document import Policy, PolicyError, Position, matches, place, settings_for
 from deltaproto.policy.document.model import Declared, Waiver
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity, Suppressed
@@ -19,6 +22,7 @@ from deltaproto.policy.rules import examine
 from deltaproto.policy.rules.not_in_baseline import finding as not_in_baseline
 
 _REMEMBERED = 4096
+_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 class Checked(NamedTuple):
@@ -48,7 +52,7 @@ class Checker:
         baseline: the tables as they were saved, by location.
 
     Raises:
-        PolicyError: when the policy declares a client that is not known, with its place.
+        PolicyError: when the policy declares or waives a client that is not known, with its place.
         UsageError: when the command line does.
     """
 
@@ -62,25 +66,37 @@ class Checker:
         baseline: Mapping[str, Facts] | None = None,
     ) -> None:
         self._policy, self._asked, self._access = policy, tuple(asked), access
-        self._baseline = baseline
+        self._baseline = (
+            None if baseline is None else {place(key): facts for key, facts in baseline.items()}
+        )
         self._candidates: dict[str, Candidate] = {}
         for declared in self._asked:
             self._candidates[declared.text] = catalogue.resolve(declared.text)
         for declared in policy.declared():
-            self._candidates[declared.text] = _resolved(catalogue, policy, declared)
+            with _at(policy, declared.position):
+                self._candidates[declared.text] = catalogue.resolve(declared.text)
+        self._waived = [_waived(catalogue, policy, waiver) for waiver in policy.waivers]
         self._known: dict[tuple[Needs, tuple[Declared, ...]], tuple[Judged, ...]] = {}
+
+    @property
+    def clients(self) -> frozenset[str]:
+        """The ids of all clients that are declared, no alias among them."""
+        return frozenset(candidate.client.id for candidate in self._candidates.values())
 
     def check(self, facts: Facts) -> Checked:
         """Verdicts on every declared client, and every rule's findings."""
         settings = settings_for(self._policy, facts.table, facts.location)
         verdicts = self._verdicts(facts.needs, (*self._asked, *(settings.clients or ())))
-        before = None if self._baseline is None else self._baseline.get(facts.location)
+        before = None if self._baseline is None else self._baseline.get(place(facts.location))
         found = [*facts.findings, *examine(Case(facts, settings, verdicts, before))]
         if self._baseline is not None and before is None:
             found += not_in_baseline(facts.table)
+        waivers = [
+            each for each in self._waived if matches(each.waiver.table, facts.table, facts.location)
+        ]
         kept, suppressed = [], []
         for finding in _graded(found, settings.severities):
-            waiver = self._waiver(finding, facts)
+            waiver = _waiver(finding, waivers)
             if waiver is None:
                 kept.append(finding)
             else:
@@ -100,37 +116,65 @@ class Checker:
         if key not in self._known:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            self._known[key] = tuple(
+            judged = (
                 Judged(each, verdict)
                 for each in declared
                 for verdict in client_verdicts(
                     self._candidates[each.text], self._access or each.access, table
                 )
             )
+            # A client that is declared twice for the same use is judged once.
+            once = {(j.verdict, j.declared.label, j.declared.consumer): j for j in judged}
+            self._known[key] = tuple(once.values())
         return self._known[key]
 
-    def _waiver(self, finding: Finding, facts: Facts) -> Waiver | None:
-        for waiver in self._policy.waivers:
-            if (
-                waiver.rule == finding.rule
-                and waiver.feature in (None, finding.feature)
-                and (waiver.client is None or _names(waiver.client, finding.client))
-                and matches(waiver.table, facts.table, facts.location)
-            ):
-                return waiver
-        return None
+
+def _waiver(finding: Finding, waivers: Iterable[_Waived]) -> Waiver | None:
+    for each in waivers:
+        if (
+            each.waiver.rule == finding.rule
+            and each.waiver.feature in (None, finding.feature)
+            and each.names(finding.client)
+        ):
+            return each.waiver
+    return None
 
 
-def _names(waived: str, client: str | None) -> bool:
-    """A waiver of `trino` holds for every version of it, and for every path."""
-    if client is None:
-        return False
-    wanted, here = parse_reference(waived), parse_reference(client)
-    return (
-        wanted.id == here.id
-        and wanted.path in (None, here.path)
-        and wanted.version in (None, here.version)
-    )
+class _Waived(NamedTuple):
+    """A waiver, its client found in the catalogue: `trino` is all versions and paths of it."""
+
+    waiver: Waiver
+    client: Client | None
+    reference: Reference
+
+    def names(self, named: str | None) -> bool:
+        if self.client is None:
+            return True
+        if named is None:
+            return False
+        _, path, version = self.reference
+        here = _parsed(named)
+        return (
+            here.id == self.client.id
+            and path in (None, here.path)
+            and (version is None or self._number(version) == self._number(here.version))
+        )
+
+    def _number(self, version: str | None) -> scheme.Version | str | None:
+        # 14.3 and 14.3 LTS are one version.
+        assert self.client is not None
+        return version and (scheme.parse(self.client.versions, version) or version)
+
+
+_parsed = lru_cache(maxsize=_REMEMBERED)(parse_reference)
+
+
+def _waived(catalogue: Catalogue, policy: Policy, waiver: Waiver) -> _Waived:
+    if waiver.client is None:
+        return _Waived(waiver, None, Reference("", None, None))
+    with _at(policy, waiver.position):
+        reference = parse_reference(waiver.client)
+        return _Waived(waiver, catalogue.get(reference.id), reference)
 
 
 def _graded(
@@ -144,12 +188,13 @@ def _graded(
             yield finding._replace(severity=severity)
 
 
-def _resolved(catalogue: Catalogue, policy: Policy, declared: Declared) -> Candidate:
+@contextmanager
+def _at(policy: Policy, position: Position) -> Iterator[None]:
     try:
-        return catalogue.resolve(declared.text)
+        yield
     except UsageError as error:
-        raise PolicyError(policy.source, declared.position, error.message, error.hint) from None
+        raise PolicyError(policy.source, position, error.message, error.hint) from None
 
 
 def _worst_first(finding: Finding) -> tuple[int, str]:
-    return list(Severity).index(finding.severity), finding.rule
+    return _RANKS[finding.severity], finding.rule

@@ -21,6 +21,7 @@ def facts(inspection: Inspection) -> Facts:
             usage(inspection.subject.features),
             configuration,
             by_name=locate(state.table).kind is Kind.NAME,
+            absent=(each.name for each in inspection.subject.features if each.present is False),
         ),
         configuration=configuration,
         isolation={

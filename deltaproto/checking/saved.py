@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from deltaproto.checking.stream import Document
 from deltaproto.clients.needs import needs, used
@@ -14,6 +14,8 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.location import Kind, locate
 
 _KNOWN_SHAPE = "1"
+_SAVE = "save one with `deltaproto inspect … --format json --output FILE`"
+_T = TypeVar("_T")
 
 
 class SavedError(TableError):
@@ -34,8 +36,10 @@ def read_saved(path: str) -> Iterator[Facts | SavedError]:
         document, found = Document(file, path, "tables"), False
         for entries in document.objects():
             for entry in entries:
+                if "schema_version" in document.members:
+                    _check_shape(document.members, path)
                 yield _facts(entry, path)
-            _check(document.members, path)
+            _check(document, path)
             found = True
         if not found:
             raise UsageError(f"{path} is empty", "it is not a saved inspection")
@@ -48,15 +52,20 @@ def _opened(path: str) -> IO[bytes]:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
 
 
-def _check(members: Mapping[str, Any], path: str) -> None:
+def _check(document: Document, path: str) -> None:
+    members = document.members
     if members.get("command") != "inspect" or "error" in members:
-        raise UsageError(
-            f"{path} is not the output of inspect", "save one with `deltaproto inspect --output`"
-        )
+        raise UsageError(f"{path} is not the output of inspect", _SAVE)
+    _check_shape(members, path)
+    if not document.listed:
+        raise UsageError(f"{path} lists no tables", _SAVE)
+
+
+def _check_shape(members: Mapping[str, Any], path: str) -> None:
     shape = str(members.get("schema_version"))
     if shape.partition(".")[0] != _KNOWN_SHAPE:
         raise UsageError(
-            f"{path} has the schema_version {shape}, which this deltaproto does not know",
+            f"{path} has the schema_version {shape!r:.40}, which this deltaproto does not know",
             "use the deltaproto that wrote it, or inspect again",
         )
 
@@ -65,38 +74,54 @@ def _facts(entry: Any, path: str) -> Facts | SavedError:
     try:
         if "error" in entry:
             error = entry["error"]
-            code = ErrorCode(error["code"])
-            return SavedError(entry["table"], code, error["message"], error["hint"])
+            code, message, hint = ErrorCode(error["code"]), error["message"], error["hint"]
+            return SavedError(_text(entry["table"]), code, _text(message), _text(hint))
         protocol = Protocol.stored({k: v for k, v in entry["protocol"].items() if v is not None})
         usage = {f["name"]: used(f["enabled"], f["present"]) for f in entry["features"]}
-        table = str(entry["table"])
-        configuration = dict(entry["configuration"])
+        absent = [f["name"] for f in entry["features"] if f["present"] is False]
+        table = _text(entry["table"])
+        configuration = {k: _perhaps(v) for k, v in entry["configuration"].items()}
         by_name = entry["reader"] == "spark" and locate(table).kind is Kind.NAME
         return Facts(
             table=table,
-            location=str(entry["location"]),
-            version=int(entry["version"]),
-            needs=needs(protocol, usage, configuration, by_name=by_name),
+            location=_text(entry["location"]),
+            version=_only(int, entry["version"]),
+            needs=needs(protocol, usage, configuration, by_name=by_name, absent=absent),
             configuration=configuration,
-            isolation=dict(entry["isolation"]["effective"]),
+            isolation={k: _perhaps(v) for k, v in entry["isolation"]["effective"].items()},
             findings=tuple(_finding(finding) for finding in entry["findings"]),
-            complete=bool(entry["complete"]),
+            complete=_only(bool, entry["complete"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, TableError) as error:
         raise UsageError(
             f"{path} is not what `inspect --format json` writes: a table lacks or breaks {error}",
-            "save it again with `deltaproto inspect … --format json --output FILE`",
+            _SAVE,
         ) from None
 
 
 def _finding(entry: Mapping[str, Any]) -> Finding:
     return Finding(
-        rule=entry["rule"],
+        rule=_text(entry["rule"]),
         severity=Severity(entry["severity"]),
-        message=entry["message"],
-        hint=entry["hint"],
-        table=entry["table"],
-        feature=entry.get("feature"),
-        client=entry.get("client"),
-        evidence=entry.get("evidence"),
+        message=_text(entry["message"]),
+        hint=_text(entry["hint"]),
+        table=_text(entry["table"]),
+        feature=_perhaps(entry.get("feature")),
+        client=_perhaps(entry.get("client")),
+        evidence=_perhaps(entry.get("evidence")),
     )
+
+
+def _only(wanted: type[_T], value: Any) -> _T:
+    # The exact type: True is an int, too.
+    if type(value) is not wanted:
+        raise TypeError(f"{value!r:.40}, which is no {wanted.__name__}")
+    return value
+
+
+def _text(value: Any) -> str:
+    return _only(str, value)
+
+
+def _perhaps(value: Any) -> str | None:
+    return None if value is None else _text(value)

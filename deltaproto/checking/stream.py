@@ -15,6 +15,8 @@ from deltaproto.errors import UsageError
 
 _CHUNK = 1 << 18
 _SPACE = " \t\r\n"
+# `1`, `1.`, `1e` and `1e+` all read as 1, until the next character comes.
+_UNDECIDED = 2
 
 
 class Document:
@@ -32,6 +34,8 @@ class Document:
         self._json = json.JSONDecoder()
         self.members: dict[str, Any] = {}
         """the other members of the object read so far"""
+        self.listed = False
+        """whether that object has the array"""
 
     def objects(self) -> Iterator[Iterator[Any]]:
         """For each object of the file the entries of its array; take them before the next.
@@ -43,7 +47,7 @@ class Document:
             yield self._entries()
 
     def _entries(self) -> Iterator[Any]:
-        self.members = {}
+        self.members, self.listed = {}, False
         self._expect("{")
         if self._peek() == "}":
             self._place += 1
@@ -54,6 +58,7 @@ class Document:
                 raise self._wrong("a member's name")
             self._expect(":")
             if key == self._array and self._peek() == "[":
+                self.listed = True
                 yield from self._items()
             else:
                 self.members[key] = self._value()
@@ -100,15 +105,11 @@ class Document:
                 value, end = self._json.raw_decode(self._text, self._place)
             except (ValueError, RecursionError):
                 end = -1
-            # A number or word at the end of the text may go on in the next chunk.
-            if end >= 0 and (end < len(self._text) or self._done):
+            if end >= 0 and (end + _UNDECIDED < len(self._text) or self._done):
                 self._place = end
                 return value
             wanted = max(wanted * 2, _CHUNK)
-            if not self._more(wanted):
-                if end >= 0:
-                    self._place = end
-                    return value
+            if not self._more(wanted) and end < 0:
                 raise self._wrong("a JSON value")
 
     def _more(self, wanted: int = _CHUNK) -> bool:

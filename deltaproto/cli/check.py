@@ -29,7 +29,7 @@ from deltaproto.report.check import CheckFormat, Style, write_check
 def run(values: Mapping[str, Any]) -> int:
     """Check every table, render each, and return the worst exit code."""
     policy = _policy(values)
-    asked = tuple(_declared(text) for text in values["client"])
+    asked = tuple(_declared(text) for text in dict.fromkeys(values["client"]))
     if not (values["policy"] or asked or values["baseline"]):
         raise UsageError(
             "nothing to check against", "give --policy FILE or --client ID@VERSION, or --baseline"
@@ -49,9 +49,11 @@ def run(values: Mapping[str, Any]) -> int:
         summary=not values["quiet"],
     )
     codes = {ExitCode.OK}
-    known = notes(declared.id for declared in (*asked, *policy.declared()))
+    names = list(given_tables(values["tables"]))
+    _spare(values["output"], (*names, values["policy"], values["baseline"], *values["catalogue"]))
+    tables = _watched(_checked(names, values, checker), codes, style.fail_on)
     with options.opened(values["output"]) as file:
-        write_check(_watched(_checked(values, checker), codes, style.fail_on), file, style, known)
+        write_check(tables, file, style, notes(checker.clients))
     return int(ExitCode.worst(codes))
 
 
@@ -86,6 +88,15 @@ def _baseline(path: str | None) -> dict[str, Facts] | None:
     return {found.location: found for found in read_saved(path) if isinstance(found, Facts)}
 
 
+def _spare(output: str | None, read: Iterable[str | None]) -> None:
+    """Refuse to write over a file that is read."""
+    if output is None or not os.path.isfile(output):
+        return
+    for name in read:
+        if name is not None and os.path.isfile(name) and os.path.samefile(name, output):
+            raise UsageError(f"--output would overwrite {name}", "choose another --output")
+
+
 def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -> Iterator[Checked]:
     for checked in tables:
         if checked.complete:
@@ -96,11 +107,13 @@ def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -
         yield checked
 
 
-def _checked(values: Mapping[str, Any], checker: Checker) -> Iterator[Checked]:
+def _checked(
+    names: Iterable[str], values: Mapping[str, Any], checker: Checker
+) -> Iterator[Checked]:
     show = not (values["no_progress"] or values["quiet"])
     with counting("tables checked", show=show) as seen:
         number = 0
-        for name in given_tables(values["tables"]):
+        for name in names:
             for found in _read(name, values, show):
                 number += 1
                 seen(number)

@@ -12,6 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
+STRANGE = "*"
 _NONE: frozenset[str] = frozenset()
 
 
@@ -62,9 +63,21 @@ class Gate(NamedTuple):
     legacy_unused: frozenset[str] = _NONE
     """the same, but only where a legacy version implies them; refused when listed"""
     unchecked: frozenset[str] | None = _NONE
-    """let through without being understood: rows may be wrong where they are used; None: all"""
+    """let through without being understood: rows may be wrong where they are used; None: all.
+    `STRANGE` in it stands for every name that nobody knows"""
     modes: Mapping[str, frozenset[str]] = MappingProxyType({})
     """feature to the modes of it that are understood, where not all are"""
+
+
+class Where(StrEnum):
+    """Which of the tables that support a feature something happens to."""
+
+    SUPPORTED = "supported"
+    """all of them"""
+    USED = "used"
+    """those on which it is enabled or present"""
+    PRESENT = "present"
+    """those whose files or log hold traces of it"""
 
 
 class KnownBad(NamedTuple):
@@ -76,6 +89,8 @@ class KnownBad(NamedTuple):
     reference: str
     fails: bool = False
     """True: it fails safely; False: it does wrong without an error"""
+    where: Where = Where.USED
+    """which tables it happens to"""
 
 
 class Path(NamedTuple):
@@ -88,6 +103,11 @@ class Path(NamedTuple):
     access: frozenset[Access]
     """what it offers at all"""
     known_bad: tuple[KnownBad, ...] = ()
+
+    def offers(self, access: Access) -> bool:
+        """Whether the access is offered, and by a gate: without one nothing is known to pass."""
+        gate = self.read if access in READING else self.write
+        return access in self.access and gate is not None
 
 
 class Range(NamedTuple):

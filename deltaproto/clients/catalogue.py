@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path as File
@@ -14,7 +13,6 @@ from deltaproto.clients.entry import parse_client
 from deltaproto.errors import UsageError
 
 _DATA = File(__file__).parent / "data"
-_REFERENCE = re.compile(r"\s*([^@/\s]+)\s*(?:/\s*([^@/\s]+)\s*)?(?:@\s*(.+?)\s*)?")
 
 
 class Reference(NamedTuple):
@@ -55,7 +53,7 @@ class Catalogue:
 
     def ids(self) -> tuple[str, ...]:
         """Every id, sorted."""
-        return tuple(sorted({*self._own, *shipped_ids()}))
+        return tuple(sorted({*self._own, *(self.get(name).id for name in shipped_ids())}))
 
     def clients(self) -> tuple[Client, ...]:
         """Every client, by id."""
@@ -109,7 +107,7 @@ class Catalogue:
         for each in client.ranges:
             if _holds(each, client.versions, version):
                 return _candidate(reference, client, each)
-        return Candidate(reference, client, None, (), _outside(client, reference))
+        return Candidate(reference, client, None, (), _outside(client, reference, version))
 
 
 def parse_reference(text: str) -> Reference:
@@ -118,10 +116,11 @@ def parse_reference(text: str) -> Reference:
     Raises:
         UsageError: when it has not the form.
     """
-    found = _REFERENCE.fullmatch(text)
-    if found is None:
+    client, at, version = (part.strip() for part in text.partition("@"))
+    name, slash, path = (part.strip() for part in client.partition("/"))
+    if not name or (slash and not path) or "/" in path or (at and not version):
         raise UsageError(f"{text!r} names no client", "write ID@VERSION, such as trino@476")
-    return Reference(found[1], found[2], found[3])
+    return Reference(name, path or None, version or None)
 
 
 def _candidate(reference: Reference, client: Client, each: Range) -> Candidate:
@@ -142,12 +141,25 @@ def _holds(each: Range, versions: str, version: scheme.Version) -> bool:
     return (start is None or start <= version) and (end is None or version < end) and not early
 
 
-def _outside(client: Client, reference: Reference) -> str:
-    first, last = client.ranges[0].start, client.ranges[-1].end
-    span = " ".join(
-        part for part in (first and f"from {first}", last and f"up to before {last}") if part
+def _outside(client: Client, reference: Reference, version: scheme.Version) -> str:
+    # Ranges that touch are one span; what lies between spans is not known.
+    spans: list[tuple[str | None, str | None]] = []
+    for each in client.ranges:
+        end = spans[-1][1] if spans else None
+        if end and each.start and _equal(client.versions, end, each.start):
+            spans[-1] = (spans[-1][0], each.end)
+        else:
+            spans.append((each.start, each.end))
+    known = ", ".join(
+        " ".join(part for part in (a and f"from {a}", b and f"up to before {b}") if part)
+        for a, b in spans
     )
-    return f"{reference.version} is not among the versions of {client.id} that are known ({span})"
+    about = f"{reference.version} is not among the versions of {client.id} that are known ({known})"
+    return about if version.released else f"{about}: it is a pre-release"
+
+
+def _equal(versions: str, one: str, other: str) -> bool:
+    return scheme.parse(versions, one) == scheme.parse(versions, other)
 
 
 @cache

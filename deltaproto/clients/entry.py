@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from deltaproto.clients.capability import (
     KnownBad,
     Path,
     Range,
+    Where,
 )
 from deltaproto.clients.members import EntryError
 
@@ -33,8 +35,10 @@ _RANGE = _PATH | {
 }
 _GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes"}
 _EVIDENCE = {"kind", "reference", "date"}
-_KNOWN_BAD = {"features", "access", "what", "reference", "fails"}
+_KNOWN_BAD = {"features", "access", "what", "reference", "fails", "where"}
 KINDS = ("measured", "source", "documentation", "inference")
+_LEGACY = {"read": 2, "write": 6}
+"""the highest version of each side that has no list of features"""
 
 
 def parse_client(plain: Mapping[str, Any], where: str) -> Client:
@@ -47,7 +51,7 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
     versions = members.text(plain, "versions", where, "none")
     if versions not in scheme.SCHEMES:
         raise EntryError(f"{where}: versions: {versions}", f"one of {', '.join(scheme.SCHEMES)}")
-    name = members.text(plain, "id", where)
+    name = _name(members.text(plain, "id", where), f"{where}: id")
     ranges = [
         _range(item, versions, f"{where}: ranges[{number}]")
         for number, item in enumerate(members.items(plain, "ranges", where, []))
@@ -60,7 +64,9 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
     return Client(
         id=name,
         name=members.text(plain, "name", where, name),
-        aliases=members.names(plain, "aliases", where),
+        aliases=tuple(
+            _name(alias, f"{where}: aliases") for alias in members.names(plain, "aliases", where)
+        ),
         versions=versions,
         ranges=tuple(ranges),
     )
@@ -68,14 +74,17 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
 
 def _range(plain: Any, versions: str, where: str) -> Range:
     members.known_keys(plain, _RANGE, where)
-    own = _path(plain, where, members.text(plain, "path", where, "") or None)
-    paths = [own]
+    named = members.text(plain, "path", where, "")
+    paths = [_path(plain, where, _name(named, f"{where}: path") if named else None)]
     for number, item in enumerate(members.items(plain, "paths", where, [])):
         place = f"{where}: paths[{number}]"
         members.known_keys(item, _PATH | {"name"}, place)
-        paths.append(_path(item, place, members.text(item, "name", place)))
-    if len(paths) > 1 and own.name is None:
+        paths.append(_path(item, place, _name(members.text(item, "name", place), place)))
+    known = [path.name for path in paths]
+    if len(known) > 1 and known[0] is None:
         raise EntryError(f"{where}: with several paths, the first one needs a name", "path: engine")
+    if len(set(known)) < len(known):
+        raise EntryError(f"{where}: two paths have the same name", f"paths: {known}")
     return Range(
         start=_version(plain, "from", versions, where),
         end=_version(plain, "before", versions, where),
@@ -93,12 +102,13 @@ def _range(plain: Any, versions: str, where: str) -> Range:
 
 def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
     read, write = (
-        _gate(plain[side], f"{where}: {side}") if plain.get(side) is not None else None
+        _gate(plain[side], side, f"{where}: {side}") if plain.get(side) is not None else None
         for side in ("read", "write")
     )
     if read is None and write is None:
         raise EntryError(f"{where}: neither read nor write", "give at least one gate")
-    default = [Access.READ] if write is None else [Access.READ, Access.APPEND]
+    offered = ((read, Access.READ), (write, Access.APPEND))
+    default = [access for gate, access in offered if gate is not None]
     given = [
         members.member(Access, text, f"{where}: access")
         for text in members.names(plain, "access", where)
@@ -115,11 +125,15 @@ def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
     )
 
 
-def _gate(plain: Any, where: str) -> Gate:
+def _gate(plain: Any, side: str, where: str) -> Gate:
     members.known_keys(plain, _GATE, where)
     legacy = members.items(plain, "legacy", where, [])
-    if not all(isinstance(number, int) and not isinstance(number, bool) for number in legacy):
-        raise EntryError(f"{where}: legacy takes version numbers", "for example [1, 2]")
+    known = range(1, _LEGACY[side] + 1)
+    if not all(type(number) is int and number in known for number in legacy):
+        raise EntryError(
+            f"{where}: legacy takes version numbers from 1 to {known[-1]}",
+            "for example [1, 2]; higher ones list their features: name them under features",
+        )
     unchecked = plain.get("unchecked")
     modes = plain.get("modes") or {}
     if not isinstance(modes, Mapping):
@@ -147,12 +161,17 @@ def _known_bad(plain: Any, where: str) -> KnownBad:
         members.member(Access, text, f"{where}: access")
         for text in members.names(plain, "access", where)
     ]
+    features = members.names(plain, "features", where)
+    if not features or not access:
+        missing = "access" if features else "features"
+        raise EntryError(f"{where}: no {missing}, so it never applies", f"name the {missing}")
     return KnownBad(
-        features=frozenset(members.names(plain, "features", where)),
+        features=frozenset(features),
         access=frozenset(access),
         what=members.text(plain, "what", where),
         reference=members.text(plain, "reference", where, ""),
         fails=members.flag(plain, "fails", where),
+        where=members.choice(plain, "where", Where, where, Where.USED),
     )
 
 
@@ -162,9 +181,18 @@ def _evidence(plain: Any, where: str) -> Evidence:
     if kind not in KINDS:
         raise EntryError(f"{where}: kind: {kind}", f"one of {', '.join(KINDS)}")
     date = plain.get("date")
+    if not isinstance(date, str | datetime.date | None):
+        raise EntryError(f"{where}: date: {date}", "write YYYY-MM-DD")
     return Evidence(
         kind, members.text(plain, "reference", where), None if date is None else str(date)
     )
+
+
+def _name(text: str, where: str) -> str:
+    """What can be written as ID/PATH@VERSION."""
+    if not text.strip() or "@" in text or "/" in text:
+        raise EntryError(f"{where}: {text!r} is no name", "a name is not empty and has no @ or /")
+    return text.strip()
 
 
 def _ordered(ranges: list[Range], versions: str, where: str) -> None:
@@ -193,9 +221,14 @@ def _version(plain: Mapping[str, Any], key: str, versions: str, where: str) -> s
     value = plain.get(key)
     if value is None:
         return None
+    if versions == "none":
+        raise EntryError(
+            f"{where}: {key}: {value}, but the client has no versions",
+            "say how they are written, for example versions: dotted",
+        )
     if not isinstance(value, str):
         raise EntryError(f"{where}: {key}: {value} is not in quotes", f"write {key}: '{value}'")
     if scheme.parse(versions, value) is None:
-        example = scheme.EXAMPLES.get(versions, "no version at all")
+        example = scheme.EXAMPLES[versions]
         raise EntryError(f"{where}: {key}: {value} is no {versions} version", f"such as {example}")
     return value

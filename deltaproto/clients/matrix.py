@@ -12,11 +12,11 @@ from deltaproto.protocol.feature import Feature, Kind
 
 
 class Answer(StrEnum):
-    """How a gate treats a table that lists the feature."""
+    """How a gate treats a table that lists the feature; of two gates the later answer decides."""
 
     YES = "yes"
-    UNUSED = "only unused"
     UNCHECKED = "not checked"
+    UNUSED = "only unused"
     NO = "no"
 
 
@@ -43,7 +43,8 @@ def matrix(path: Path) -> tuple[Row, ...]:
 def _features(path: Path) -> Iterator[tuple[str, Feature]]:
     known = {feature.name for feature in catalogue.all_features()}
     for gate in (path.read, path.write):
-        known |= (gate.features or frozenset()) if gate else frozenset()
+        if gate is not None:
+            known |= (gate.features or frozenset()) | gate.unused | (gate.unchecked or frozenset())
     reader = (path.read.features or frozenset()) if path.read else frozenset()
     for name in known:
         yield name, catalogue.record(name, in_reader_list=name in reader)
@@ -66,10 +67,13 @@ def _write(path: Path, feature: Feature) -> Answer | None:
 
 
 def _answer(gate: Gate, name: str) -> Answer:
-    if gate.features is not None and name in gate.features:
-        return Answer.YES
-    if gate.unchecked is None or name in gate.unchecked:
-        return Answer.UNCHECKED
-    if gate.features is not None and name in gate.unused:
+    understood = gate.features is not None and name in gate.features
+    if gate.unchecked is None:
+        return Answer.YES if understood else Answer.UNCHECKED
+    if gate.features is None:
+        return Answer.NO
+    if name in gate.unused:
         return Answer.UNUSED
-    return Answer.NO
+    if name in gate.unchecked:
+        return Answer.UNCHECKED
+    return Answer.YES if understood else Answer.NO

@@ -29,7 +29,7 @@ def known_keys(plain: Any, known: Collection[str], where: str) -> None:
 
 def text(plain: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
     value = plain.get(key, default)
-    if not isinstance(value, str) or (not value and default is None):
+    if not isinstance(value, str) or (not value.strip() and default is None):
         raise EntryError(f"{where}: {key} takes a text", f"for example {key}: 'text'")
     return value.strip()
 

@@ -23,6 +23,12 @@ class Needs(NamedTuple):
     """feature and mode, where it has modes"""
     by_name: bool = False
     """reached by catalog name, not by path"""
+    absent: frozenset[str] = frozenset()
+    """supported features of which no trace is left in files and log"""
+
+    def holds(self, feature: str) -> bool | None:
+        """Whether files or log hold traces of the feature; None when that cannot be told."""
+        return False if feature in self.absent else self.uses(feature)
 
     def uses(self, feature: str) -> bool | None:
         """Whether something on the table uses the feature; None when that cannot be told."""
@@ -37,11 +43,13 @@ def needs(
     configuration: Mapping[str, str | None],
     *,
     by_name: bool = False,
+    absent: Iterable[str] = (),
 ) -> Needs:
     """What a table with this protocol and usage asks.
 
     Args:
         usage: for each supported feature whether it is used; None when that cannot be told.
+        absent: supported features that surely left no trace in files and log.
     """
     modes: list[tuple[str, str]] = []
     if "columnMapping" in protocol.supported:
@@ -52,6 +60,7 @@ def needs(
         frozenset(name for name, used in usage.items() if used is False),
         tuple(modes),
         by_name,
+        frozenset(absent),
     )
 
 

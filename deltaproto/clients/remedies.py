@@ -9,8 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from deltaproto.clients.capability import READING, Access, Path
-from deltaproto.clients.catalogue import Candidate
+from deltaproto.clients.capability import Access, Path
+from deltaproto.clients.catalogue import Candidate, Reference
 from deltaproto.clients.matching import Judgement, Verdict, judge
 from deltaproto.clients.needs import Needs
 from deltaproto.protocol import catalogue
@@ -63,7 +63,7 @@ def remedies(
         remedy
         for remedy in (
             _raised(candidate, path, table, access),
-            _completed(judgement, table),
+            _completed(candidate, path, table, access, judgement),
             _dropped(candidate, path, table, access, judgement),
         )
         if remedy is not None
@@ -77,23 +77,30 @@ def _raised(candidate: Candidate, path: Path, table: Needs, access: Access) -> R
     later = client.ranges[client.ranges.index(here) + 1 :] if here is not None else ()
     for each in later:
         others = [p for p in each.paths if path.name is None or p.name in (path.name, None)]
-        if any(judge(each, p, table, access).verdict is Verdict.OK for p in others):
-            named = f"{client.id}@{each.start}"
-            return Remedy("raise-client", Cost.CLIENT, f"raise the client to {named}", client=named)
+        for passing in others:
+            if judge(each, passing, table, access).verdict is Verdict.OK:
+                named = str(Reference(client.id, passing.name, each.start))
+                text = f"raise the client to {named}"
+                return Remedy("raise-client", Cost.CLIENT, text, client=named)
     return None
 
 
-def _completed(judgement: Judgement, table: Needs) -> Remedy | None:
-    """The features that listed ones require and the protocol lacks."""
+def _completed(
+    candidate: Candidate, path: Path, table: Needs, access: Access, judgement: Judgement
+) -> Remedy | None:
+    """The features that listed ones require and the protocol lacks, when that is all it takes."""
     missing = {
         required
         for name in judgement.because
         for required in catalogue.record(name).required_features
         if required not in table.protocol.supported
     }
-    if not missing:
+    if not missing or candidate.range is None:
         return None
     names = tuple(sorted(missing))
+    complete = _with(table, names)
+    if complete is None or judge(candidate.range, path, complete, access).verdict is not Verdict.OK:
+        return None
     return Remedy(
         "add-feature",
         Cost.METADATA,
@@ -106,8 +113,7 @@ def _completed(judgement: Judgement, table: Needs) -> Remedy | None:
 def _dropped(
     candidate: Candidate, path: Path, table: Needs, access: Access, judgement: Judgement
 ) -> Remedy | None:
-    offered = access in path.access and (access in READING or path.write is not None)
-    if not judgement.because or not offered or candidate.range is None:
+    if not judgement.because or not path.offers(access) or candidate.range is None:
         return None
     drops = [catalogue.record(name).drop for name in judgement.because]
     if not all(drop.delta_spark or drop.databricks for drop in drops):
@@ -143,6 +149,17 @@ def _cost(drops: list[Drop]) -> Cost:
     if any(drop.protects_history or drop.needs_truncate for drop in drops):
         return Cost.HISTORY
     return Cost.METADATA
+
+
+def _with(table: Needs, names: tuple[str, ...]) -> Needs | None:
+    """The table's needs once the features are there, not used yet."""
+    protocol = table.protocol
+    if protocol.violations():
+        return None
+    for name in names:
+        protocol = protocol.with_feature(name)
+    new = protocol.supported - table.protocol.supported
+    return table._replace(protocol=protocol, unused=table.unused | new)
 
 
 def _without(table: Needs, names: tuple[str, ...]) -> Needs | None:

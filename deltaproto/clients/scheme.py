@@ -19,7 +19,7 @@ EXAMPLES = {
     "date": "2026-03-02",
 }
 _DOTTED = re.compile(
-    r"v?(\d{1,6}(?:\.\d{1,6}){0,4})(?:[.\-_]?(a|b|c|rc|alpha|beta|pre|dev|snapshot|post)[.\-_]?\d*)?",
+    r"v?(\d{1,6}(?:\.\d{1,6}){0,4})(?:[.\-_]?(a|b|c|rc|alpha|beta|pre|preview|dev|snapshot|post)[.\-_]?\d*)?",
     re.IGNORECASE | re.ASCII,
 )
 _NUMBER = re.compile(r"(?:engine\s*)?(?:version\s*)?v?(\d{1,6})", re.IGNORECASE | re.ASCII)
@@ -53,8 +53,18 @@ def parse(scheme: str, text: str) -> Version | None:
             return None if named is None else _version(named.runtime)
         case "date":
             found = _DATE.fullmatch(text)
-            return None if found is None else _version(tuple(int(part) for part in found.groups()))
+            return None if found is None else _day(*(int(part) for part in found.groups()))
     return None
+
+
+def _day(year: int, month: int, day: int) -> Version | None:
+    import datetime
+
+    try:
+        datetime.date(year, month, day)
+    except ValueError:
+        return None
+    return _version((year, month, day))
 
 
 def _version(numbers: tuple[int, ...], released: bool = True) -> Version:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from deltaproto.clients.capability import READING, Access, Confidence, Path
+from deltaproto.clients.capability import Access, Confidence, Path
 from deltaproto.clients.catalogue import Candidate
 from deltaproto.clients.matching import Judgement, Verdict, judge
 from deltaproto.clients.needs import Needs
@@ -48,7 +48,8 @@ def client_verdicts(
     for access in accesses:
         if candidate.range is None:
             judgement = Judgement(Verdict.UNKNOWN, (), candidate.unknown)
-            yield _verdict(candidate, None, access, judgement, (), None)
+            named = candidate.reference.path
+            yield _verdict(candidate, named, access, judgement, (), None)
             continue
         for path in _offering(candidate.paths, access):
             judgement = judge(candidate.range, path, table, access)
@@ -58,12 +59,7 @@ def client_verdicts(
 
 
 def _offering(paths: tuple[Path, ...], access: Access) -> tuple[Path, ...]:
-    offering = tuple(
-        path
-        for path in paths
-        if access in path.access and (access in READING or path.write is not None)
-    )
-    return offering or paths[:1]
+    return tuple(path for path in paths if path.offers(access)) or paths[:1]
 
 
 def _verdict(

@@ -29,7 +29,8 @@ def about(rule: Rule, case: Case, verdict: Verdict, words: str) -> Iterator[Find
     for (client, reason), members in grouped.items():
         accesses = " or ".join(dict.fromkeys(DOES[m.verdict.access] for m in members))
         first = members[0]
-        label = f" ({first.declared.label})" if first.declared.label else ""
+        labels = ", ".join(dict.fromkeys(m.declared.label for m in members if m.declared.label))
+        label = f" ({labels})" if labels else ""
         because = first.verdict.because
         finding = rule.finding(
             case.table,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 _WRITTEN = re.compile(
     r"(?:dbr|databricks runtime|runtime)?\s*v?(\d{1,3})\.(\d{1,2})(?:\.(?:x|\d+))?"
-    r"(?:\s*lts)?((?:-[a-z0-9.]+)*)(?:\s*\(.*\))?",
+    r"(?:\s*lts)?(?:\s*ml)?((?:-[a-z0-9.]+)*)(?:\s*\(.*\))?",
     re.IGNORECASE | re.ASCII,
 )
 

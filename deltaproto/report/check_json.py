@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from typing import IO, Any
@@ -13,51 +14,52 @@ from deltaproto.policy.case import Judged
 from deltaproto.report.inspection_json import finding_fields
 from deltaproto.report.interface import dumps, envelope, error_fields
 
-_SPOOL_BYTES = 16 << 20
+_SPOOL_BYTES = 4 << 20
+_COPIED = 1 << 18
+_ENTRY = ",\n    "
 _REMEMBERED = 4096
 
 
 class CheckDocument:
-    """One JSON document for all tables; `complete` and what was found come after the verdicts."""
+    """One JSON document for all tables.
+
+    Nothing is written before the end: what stops the check half-way leaves no half document, and
+    `complete` comes first.
+    """
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
         self._complete = True
-        self._verdicts = 0
         self._encoded: dict[int, tuple[tuple[Judged, ...], list[str]]] = {}
-        self._later = {
+        self._lists = {
             name: tempfile.SpooledTemporaryFile(_SPOOL_BYTES, "w+", encoding="ascii")  # noqa: SIM115
-            for name in ("findings", "suppressed", "errors")
+            for name in ("verdicts", "findings", "suppressed", "errors")
         }
-        head = {k: v for k, v in envelope("check", {}).items() if k != "complete"}
-        self._file.write(dumps(head)[: -len("\n}")] + ',\n  "verdicts": [')
 
     def add(self, checked: Checked) -> None:
-        """Write the table's verdicts, and keep what is written at the end."""
+        """Keep what is said of one table."""
         self._complete = self._complete and checked.complete
         table, word = json.dumps(checked.table), _inner(shlex.quote(checked.table))
-        for text in self._texts(checked):
-            comma = "," if self._verdicts else ""
-            self._file.write(f'{comma}\n    {{"table": {table}, {text.replace(_MARK, word)}')
-            self._verdicts += 1
+        start = f'{_ENTRY}{{"table": {table}, '
+        self._lists["verdicts"].write(
+            "".join([start + text.replace(_MARK, word) for text in self._texts(checked)])
+        )
         self._keep("findings", map(finding_fields, checked.findings))
         self._keep("suppressed", suppressed_fields(checked))
         if checked.error is not None:
             self._keep("errors", [{"table": checked.table, "error": error_fields(checked.error)}])
 
     def close(self, notes: Iterable[str]) -> None:
-        """Write the rest."""
-        self._file.write("\n  ]")
-        for name, spool in self._later.items():
+        """Write the document."""
+        head = dumps(envelope("check", {}, complete=self._complete))
+        self._file.write(head[: -len("\n}")])
+        for name, spool in self._lists.items():
             self._file.write(f',\n  "{name}": [')
-            spool.seek(0)
-            for number, line in enumerate(spool):
-                comma = "," if number else ""
-                self._file.write(comma + "\n    " + line.rstrip("\n"))
+            spool.seek(len(","))
+            shutil.copyfileobj(spool, self._file, _COPIED)
             self._file.write("\n  ]")
             spool.close()
-        self._file.write(f',\n  "notes": {json.dumps(list(notes))}')
-        self._file.write(f',\n  "complete": {json.dumps(self._complete)}\n}}\n')
+        self._file.write(f',\n  "notes": {json.dumps(list(notes))}\n}}\n')
 
     def _texts(self, checked: Checked) -> list[str]:
         # Tables with equal needs share one tuple of verdicts, which is encoded once.
@@ -74,7 +76,7 @@ class CheckDocument:
 
     def _keep(self, name: str, entries: Iterable[Mapping[str, Any]]) -> None:
         for entry in entries:
-            self._later[name].write(json.dumps(entry) + "\n")
+            self._lists[name].write(_ENTRY + json.dumps(entry))
 
 
 def _inner(text: str) -> str:

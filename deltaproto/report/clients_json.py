@@ -58,6 +58,7 @@ def _range_fields(each: Range) -> dict[str, Any]:
                         "what": bad.what,
                         "reference": bad.reference,
                         "fails": bad.fails,
+                        "where": str(bad.where),
                     }
                     for bad in path.known_bad
                 ],

@@ -27,7 +27,7 @@ _STYLES = {"yes": "green", "only unused": "yellow", "not checked": "bold red", "
 
 def print_clients(console: DataConsole, rows: Iterable[Sequence[str]]) -> None:
     """All clients, a line each."""
-    grid = _grid((HEADINGS[0], *HEADINGS[2:]))
+    grid = _grid(HEADINGS[2:], first=HEADINGS[0])
     for row in rows:
         grid.add_row(row[0], *row[2:])
     console.print(grid, "")
@@ -80,8 +80,10 @@ def print_candidate(console: DataConsole, candidate: Candidate) -> None:
     console.print(pairs(known), indent=2)
 
 
-def _grid(headings: Iterable[str]) -> Table:
+def _grid(headings: Iterable[str], *, first: str | None = None) -> Table:
     grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
+    if first is not None:
+        grid.add_column(first, no_wrap=True)
     for heading in headings:
         grid.add_column(heading, overflow="fold")
     return grid

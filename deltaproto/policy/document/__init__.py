@@ -3,7 +3,7 @@
 from deltaproto.policy.document.errors import PolicyError, Position
 from deltaproto.policy.document.load import load_policy
 from deltaproto.policy.document.model import Policy, Settings
-from deltaproto.policy.document.patterns import matches, settings_for
+from deltaproto.policy.document.patterns import matches, place, settings_for
 
 __all__ = [
     "Policy",
@@ -12,5 +12,6 @@ __all__ = [
     "Settings",
     "load_policy",
     "matches",
+    "place",
     "settings_for",
 ]

@@ -51,13 +51,13 @@ def matches(pattern: str, table: str, location: str | None) -> bool:
     if pattern in EVERYTHING:
         return True
     named = table[7:-1] if table[:7].lower() == "delta.`" and table.endswith("`") else table
-    place = _place(named if location is None and _is_path(named, None) else location or "")
+    where = place(named if location is None and _is_path(named, None) else location or "")
     if "/" in pattern:
-        wanted = _place(pattern)
+        wanted = place(pattern)
         absolute = wanted.startswith("/") or "://" in wanted
-        return bool(place) and _glob(wanted, "/", anchored=absolute).matches(place)
-    if _is_path(named, place):
-        return _glob(pattern, "/", anchored=True).matches(place.rpartition("/")[2])
+        return bool(where) and _glob(wanted, "/", anchored=absolute).matches(where)
+    if _is_path(named, where):
+        return _glob(pattern, "/", anchored=True).matches(where.rpartition("/")[2])
     return _glob(_joined(pattern), _PART, anchored=False).matches(_joined(table))
 
 
@@ -74,13 +74,13 @@ def problem(pattern: str) -> str | None:
     return None
 
 
-def _is_path(table: str, place: str | None) -> bool:
+def _is_path(table: str, where: str | None) -> bool:
     """True when the table was named by a path: catalog names have dots and no slash."""
-    return "/" in table or "." not in table or (place or "").rpartition("/")[2] == table
+    return "/" in table or "." not in table or (where or "").rpartition("/")[2] == table
 
 
 @lru_cache(maxsize=1024)
-def _place(location: str) -> str:
+def place(location: str) -> str:
     """A location for comparing: local paths without file:, one name for each kind of store."""
     scheme, colon, rest = location.partition(":")
     if not colon or "/" in scheme:

@@ -24,12 +24,14 @@ Dropping a feature is a protocol change: it conflicts with concurrent writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from deltaproto.errors import TableError
 from deltaproto.policy.case import Case
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
+from deltaproto.tables.interface import ProtocolChange
 
 RULE = Rule("DP220", "drifted", Severity.ERROR, since="0.2.0")
 
@@ -38,15 +40,16 @@ def examine(case: Case) -> Iterator[Finding]:
     before, now = case.baseline, case.facts
     if before is None:
         return
-    for name in sorted(now.protocol.supported - before.protocol.supported):
+    added = sorted(now.protocol.supported - before.protocol.supported)
+    changes = _changes(before, now) if added else ()
+    for name in added:
         yield RULE.finding(
             case.table,
             f"{name} joined the protocol since version {before.version}",
             f"if it was meant, save a new baseline; else see deltaproto history {case.word}",
             feature=name,
-            evidence=_commit(before, now, name),
+            evidence=_commit(changes, name) or span(before, now),
         )
-    added = now.protocol.supported != before.protocol.supported
     versions = [
         f"{side} version {old} to {new}"
         for side, old, new in (
@@ -64,12 +67,30 @@ def examine(case: Case) -> Iterator[Finding]:
         )
 
 
-def _commit(before: Facts, now: Facts, name: str) -> str:
-    for change in now.changes() if now.changes is not None else ():
-        if change.version > before.version and name in change.protocol.supported:
+def span(before: Facts, now: Facts) -> str:
+    """Between which versions something changed."""
+    if now.version < before.version:
+        return f"the table was made anew: version {before.version} then, {now.version} now"
+    return f"between versions {before.version} and {now.version}"
+
+
+def _changes(before: Facts, now: Facts) -> tuple[ProtocolChange, ...]:
+    """The protocol's changes since then; empty when the log is not at hand or cannot be read."""
+    try:
+        changes = now.changes() if now.changes is not None else ()
+    except TableError:
+        return ()
+    if now.version < before.version:
+        return changes
+    return tuple(change for change in changes if change.version > before.version)
+
+
+def _commit(changes: Iterable[ProtocolChange], name: str) -> str | None:
+    for change in changes:
+        if name in change.protocol.supported:
             info = change.commit_info
             who = info.get("engineInfo") or "an unnamed client"
             user = info.get("userName")
             by = f"{who}, {user}" if user else who
             return f"version {change.version}: {info.get('operation') or 'unknown'} by {by}"
-    return f"between versions {before.version} and {now.version}"
+    return None

@@ -1,7 +1,8 @@
 """The table's isolation level is not the policy's.
 
 ## What it does
-Compares the level in force on each engine that has one with the policy's `isolation`.
+Compares the level in force on each engine with the policy's `isolation`, and with what the engine
+makes of it where it cannot be had there: delta-rs is Serializable whatever Databricks stores.
 
 ## Why it breaks
 Under WriteSerializable history and content may disagree; under Serializable blind appends can make
@@ -28,6 +29,7 @@ from collections.abc import Iterator
 from deltaproto.policy.case import Case
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
+from deltaproto.protocol.isolation import isolation
 
 RULE = Rule("DP208", "isolation-differs", Severity.ERROR, since="0.2.0")
 
@@ -36,10 +38,11 @@ def examine(case: Case) -> Iterator[Finding]:
     wanted = case.settings.isolation
     if wanted is None:
         return
+    at_best = {str(engine): level for engine, level in isolation(wanted).effective.items()}
     differing = [
         f"{level or 'refused'} on {engine}"
         for engine, level in case.facts.isolation.items()
-        if level != str(wanted)
+        if level not in (wanted, at_best.get(engine))
     ]
     if differing:
         yield RULE.finding(

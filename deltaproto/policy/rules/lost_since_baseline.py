@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from deltaproto.policy.case import Case
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
+from deltaproto.policy.rules.drifted import span
 
 RULE = Rule("DP221", "lost-since-baseline", Severity.WARNING, since="0.2.0")
 
@@ -40,5 +41,5 @@ def examine(case: Case) -> Iterator[Finding]:
             f"{name} left the protocol since version {before.version}",
             f"if it was meant, save a new baseline; else see deltaproto history {case.word}",
             feature=name,
-            evidence=f"between versions {before.version} and {now.version}",
+            evidence=span(before, now),
         )

@@ -1,0 +1,1 @@
+"""Goals in, plans out: pure, without engines, clocks and files."""

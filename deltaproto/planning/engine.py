@@ -1,0 +1,78 @@
+"""What an executing engine can do at its version."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from deltaproto.clients import scheme
+from deltaproto.errors import UsageError
+from deltaproto.protocol.feature import Feature
+
+NEWEST = "4.4.0"
+
+
+class EngineName(StrEnum):
+    """Engines that execute plans."""
+
+    DELTA_SPARK = "delta-spark"
+    DATABRICKS = "databricks"
+
+
+class Engine(NamedTuple):
+    """An engine at a version: `delta-spark@4.4.0`, `databricks@16.4`."""
+
+    name: EngineName = EngineName.DELTA_SPARK
+    version: str = NEWEST
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"
+
+    def at_least(self, version: str) -> bool:
+        """Whether the engine is at this version or later."""
+        here, other = self._parsed(self.version), self._parsed(version)
+        return here >= other
+
+    @property
+    def fast_drop(self) -> bool:
+        """DROP FEATURE leaves checkpointProtection instead of waiting: Delta 4.0, runtime 16.3."""
+        return self.at_least("4.0" if self.name is EngineName.DELTA_SPARK else "16.3")
+
+    @property
+    def normalises(self) -> bool:
+        """Whether protocol changes store the lowest form: since Delta 3.3 and runtime 16.3."""
+        return self.at_least("3.3" if self.name is EngineName.DELTA_SPARK else "16.3")
+
+    def drops(self, feature: Feature) -> bool:
+        """Whether this version can drop the feature."""
+        drop = feature.drop
+        since = drop.delta_spark if self.name is EngineName.DELTA_SPARK else drop.databricks
+        return since is not None and self.at_least(since)
+
+    def _parsed(self, version: str) -> scheme.Version:
+        kind = "dotted" if self.name is EngineName.DELTA_SPARK else "runtime"
+        found = scheme.parse(kind, version)
+        if found is None:
+            raise UsageError(
+                f"{version} is no version of {self.name}",
+                f"for example {self.name}@{NEWEST if kind == 'dotted' else '16.4'}",
+            )
+        return found
+
+
+def parse_engine(text: str) -> Engine:
+    """The engine that `text` names.
+
+    Raises:
+        UsageError: for an unknown engine, or a version that is none.
+    """
+    name, at, version = text.partition("@")
+    named = {each.value: each for each in EngineName}
+    if name not in named or not at:
+        raise UsageError(
+            f"no engine is called {text}",
+            f"write {EngineName.DELTA_SPARK}@{NEWEST} or databricks@16.4",
+        )
+    engine = Engine(named[name], version.strip())
+    engine.at_least(version.strip())
+    return engine

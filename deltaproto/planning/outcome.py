@@ -1,0 +1,65 @@
+"""What one statement does: commits with the protocol after each, or a refusal."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from deltaproto.planning.table import Table
+from deltaproto.protocol.protocol import Protocol
+
+
+class Rewrite(StrEnum):
+    """Which data files a statement rewrites."""
+
+    NONE = "none"
+    VECTORS = "vectors"
+    """those with deletion vectors"""
+    WIDENED = "widened"
+    """those written before a column was widened"""
+    ALL = "all"
+
+
+class Commit(NamedTuple):
+    """One commit, by the operation that its commitInfo names."""
+
+    operation: str
+    protocol: Protocol
+    sure: bool = True
+    """False: it depends on what is not known"""
+
+
+class Refusal(NamedTuple):
+    """Why the engine refuses. Commits made before it stay."""
+
+    error: str
+    """the error class, as Delta names it"""
+    message: str
+    remedy: str
+    retry: bool = False
+    """the same statement succeeds later, once history has gone"""
+
+
+class Outcome(NamedTuple):
+    """What becomes of a statement."""
+
+    table: Table
+    """afterwards; after a refusal too, as its commits stay"""
+    commits: tuple[Commit, ...] = ()
+    rewrites: Rewrite = Rewrite.NONE
+    refusal: Refusal | None = None
+
+    @property
+    def fewest(self) -> int:
+        """The least number of commits."""
+        return sum(commit.sure for commit in self.commits)
+
+    @property
+    def most(self) -> int:
+        """The greatest number of commits."""
+        return len(self.commits)
+
+
+def refused(table: Table, error: str, message: str, remedy: str) -> Outcome:
+    """A refusal before anything is committed."""
+    return Outcome(table, refusal=Refusal(error, message, remedy))

@@ -1,0 +1,284 @@
+"""The shipped catalogue, and references to its clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.clients import scheme
+from deltaproto.clients.capability import Client, Gate, Range
+from deltaproto.clients.catalogue import Catalogue, parse_reference, shipped, shipped_ids
+from deltaproto.errors import UsageError
+from deltaproto.protocol import catalogue as features
+from deltaproto.protocol.feature import Kind
+from tests.clients.made import PROOF, client
+
+GATE = {"read": {"legacy": [1]}}
+CLIENTS = [shipped(name) for name in shipped_ids()]
+IDS = [
+    "athena",
+    "azure-data-factory",
+    "azure-stream-analytics",
+    "bigquery",
+    "clickhouse",
+    "daft",
+    "databricks-runtime",
+    "delta-flink",
+    "delta-hive",
+    "delta-kernel-java",
+    "delta-kernel-rs",
+    "delta-rs",
+    "delta-sharing-python",
+    "delta-sharing-spark",
+    "delta-spark",
+    "delta-standalone",
+    "deltalake",
+    "dremio",
+    "duckdb",
+    "fabric-dataflows",
+    "fabric-direct-lake",
+    "fabric-eventstreams",
+    "fabric-kql",
+    "fabric-pipelines",
+    "fabric-spark",
+    "fabric-sql-endpoint",
+    "fabric-warehouse",
+    "kafka-delta-ingest",
+    "polars",
+    "powerbi-delta-connector",
+    "presto",
+    "redshift-spectrum",
+    "snowflake-delta-direct",
+    "snowflake-manifest",
+    "starrocks",
+    "synapse-serverless",
+    "synapse-spark",
+    "trino",
+]
+
+
+def gates(each: Range) -> Iterator[tuple[str, Gate]]:
+    for path in each.paths:
+        if path.read is not None:
+            yield "read", path.read
+        if path.write is not None:
+            yield "write", path.write
+
+
+def named(gate: Gate) -> set[str]:
+    conditional = gate.unused | gate.legacy_unused | (gate.unchecked or frozenset())
+    return {*(gate.features or ()), *conditional, *gate.modes}
+
+
+class TestShipped:
+    def test_the_clients_are_these(self) -> None:
+        assert list(shipped_ids()) == IDS
+        assert [each.id for each in Catalogue().clients()] == IDS
+
+    @pytest.mark.parametrize("name", IDS)
+    def test_an_entry_has_the_id_of_its_file(self, name: str) -> None:
+        assert shipped(name).id == name
+
+    def test_no_name_means_two_clients(self) -> None:
+        names = [n.casefold() for each in CLIENTS for n in (each.id, *each.aliases)]
+        assert len(names) == len(set(names))
+
+    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    def test_every_feature_is_one_of_the_catalogue(self, made: Client) -> None:
+        for each in made.ranges:
+            mentioned = {name for _, gate in gates(each) for name in named(gate)}
+            mentioned |= {n for path in each.paths for bad in path.known_bad for n in bad.features}
+            mentioned -= {STRANGE}
+            unknown = {n for n in mentioned | each.catalog_only if features.find(n) is None}
+            assert unknown == set(), (made.id, each.start)
+
+    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    def test_readers_are_asked_for_reader_features_only(self, made: Client) -> None:
+        # Databricks lists collations for readers too; the specification does not.
+        disputed = {"collations", "collations-preview"}
+        allowed = disputed if made.id == "databricks-runtime" else set()
+        for each in made.ranges:
+            for side, gate in gates(each):
+                if side == "read":
+                    kinds = {n: features.record(n).kind for n in named(gate) - {STRANGE}}
+                    assert {n for n, kind in kinds.items() if kind is Kind.WRITER} <= allowed
+
+    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    def test_no_feature_is_both_taken_and_doubted(self, made: Client) -> None:
+        for each in made.ranges:
+            for _, gate in gates(each):
+                doubted = gate.unused | (gate.unchecked or frozenset())
+                assert doubted & (gate.features or frozenset()) == frozenset()
+
+    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    def test_every_range_says_how_it_is_known(self, made: Client) -> None:
+        for each in made.ranges:
+            assert each.evidence, (made.id, each.start)
+            assert all(proof.reference for proof in each.evidence)
+
+    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    def test_what_is_offered_has_a_gate(self, made: Client) -> None:
+        for each in made.ranges:
+            for path in each.paths:
+                assert path.access
+                assert all(path.offers(access) for access in path.access)
+                assert all(bad.access <= path.access for bad in path.known_bad)
+
+    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    def test_every_range_is_found_by_its_first_version(self, made: Client) -> None:
+        for each in made.ranges:
+            if each.start is not None:
+                assert Catalogue().resolve(f"{made.id}@{each.start}").range == each
+
+    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    def test_an_alias_means_the_client(self, made: Client) -> None:
+        for alias in made.aliases:
+            assert Catalogue().get(alias.upper()).id == made.id
+            assert Catalogue().get(parse_reference(f"{alias}@1").id).id == made.id
+
+
+class TestReferences:
+    @pytest.mark.parametrize(
+        ("text", "said", "start"),
+        [
+            ("trino@476", "trino@476", "471"),
+            ("TRINO@471", "trino@471", "471"),
+            (" trino @ 470 ", "trino@470", "469"),
+            ("dbr@14.3 LTS", "databricks-runtime@14.3 LTS", "14.3"),
+            ("databricks-runtime@14.3.x-scala2.12", "databricks-runtime@14.3.x-scala2.12", "14.3"),
+            ("delta-rs python@1.6.3", "deltalake@1.6.3", "1.6.3"),
+            ("deltalake/pyarrow@1.6.3", "deltalake/pyarrow@1.6.3", "1.6.3"),
+            ("athena@engine v3", "athena@engine v3", "3"),
+            (
+                "snowflake-delta-direct@2026-03-01",
+                "snowflake-delta-direct@2026-03-01",
+                None,
+            ),
+            (
+                "snowflake-delta-direct@2026-03-02",
+                "snowflake-delta-direct@2026-03-02",
+                "2026.3.2",
+            ),
+            ("bigquery", "bigquery", None),
+        ],
+    )
+    def test_what_a_reference_means(self, text: str, said: str, start: str | None) -> None:
+        found = Catalogue().resolve(text)
+        assert str(found.reference) == said
+        assert found.range is not None
+        assert found.range.start == start
+
+    def test_without_a_path_all_of_them_are_meant(self) -> None:
+        found = Catalogue().resolve("deltalake@1.6.3")
+        assert [path.name for path in found.paths] == ["engine", "pyarrow"]
+        (one,) = Catalogue().resolve("deltalake/pyarrow@1.6.3").paths
+        assert one.name == "pyarrow"
+
+    @pytest.mark.parametrize(
+        ("text", "message", "hint"),
+        [
+            ("trinoo@476", "no client is called trinoo", "did you mean trino"),
+            ("databricks@14.3", "no client is called databricks", "databricks-runtime"),
+            ("qqqq", "no client is called qqqq", "deltaproto clients"),
+            ("trino", "which version of trino?", "write it as trino@"),
+            ("trino@latest", "latest is no version of trino", "trino@476"),
+            ("trino@476@477", "476@477 is no version of trino", "trino@476"),
+            ("bigquery@1", "bigquery has no versions", "write bigquery alone"),
+            ("trino/engine@476", "trino has no path engine", "leave it out"),
+            ("bigquery/x", "bigquery has no path x", "leave it out"),
+            ("deltalake/spark@1.6.3", "deltalake has no path spark", "engine, pyarrow"),
+        ],
+    )
+    def test_a_wrong_reference_is_told_what_is_wrong(
+        self, text: str, message: str, hint: str
+    ) -> None:
+        with pytest.raises(UsageError) as refused:
+            Catalogue().resolve(text)
+        assert message in refused.value.message
+        assert hint in refused.value.hint
+
+    @pytest.mark.parametrize(
+        "text", ["", " ", "@", "@1", "/", "/a@1", "a/@1", "a/b/c@1", "trino@", "trino@ ", "a / "]
+    )
+    def test_what_has_not_the_form_names_no_client(self, text: str) -> None:
+        with pytest.raises(UsageError, match="names no client"):
+            parse_reference(text)
+
+    @given(st.text(st.sampled_from("trino@/ 476\n\0") | st.characters(), max_size=30))
+    def test_any_text_is_a_client_or_a_usage_error(self, text: str) -> None:
+        try:
+            found = Catalogue().resolve(text)
+        except UsageError:
+            return
+        assert found.client in CLIENTS
+
+
+class TestVersions:
+    GAPS = client(
+        [
+            {"from": "1.0", "before": "1.2", **GATE},
+            {"from": "1.2.0", "before": "2.0", **GATE},
+            {"from": "2.1", "before": "3.0", **GATE},
+        ]
+    )
+
+    @pytest.mark.parametrize(
+        "version", ["0.9", "2.0", "2.0.7", "3.0", "9", "2.0rc1", "2.1b1", "1.2a1"]
+    )
+    def test_what_was_not_looked_at_is_not_known(self, version: str) -> None:
+        found = Catalogue([self.GAPS]).resolve(f"made@{version}")
+        assert found.range is None
+        assert found.paths == ()
+        known = "(from 1.0 up to before 2.0, from 2.1 up to before 3.0)"
+        assert f"{version} is not among" in found.unknown
+        assert known in found.unknown
+        early = version in ("2.0rc1", "2.1b1", "1.2a1")
+        assert found.unknown.endswith("it is a pre-release") is early
+
+    @pytest.mark.parametrize(
+        ("version", "start"),
+        [("1.0", "1.0"), ("1.1.9", "1.0"), ("1.2", "1.2.0"), ("1.3rc1", "1.2.0"), ("2.1", "2.1")],
+    )
+    def test_from_is_inside_and_before_is_not(self, version: str, start: str) -> None:
+        found = Catalogue([self.GAPS]).resolve(f"made@{version}").range
+        assert found is not None
+        assert found.start == start
+
+    def test_a_path_of_an_unknown_version_is_kept(self) -> None:
+        assert Catalogue().resolve("deltalake/pyarrow@0.1").reference.path == "pyarrow"
+
+    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    def test_a_pre_release_of_the_unknown_next_version_is_unknown(self, made: Client) -> None:
+        end = made.ranges[-1].end
+        if made.versions != "dotted" or end is None:
+            assert end is None or scheme.parse(made.versions, end) is not None
+            return
+        assert Catalogue().resolve(f"{made.id}@{end}rc1").range is None
+        assert Catalogue().resolve(f"{made.id}@{end}").range is None
+
+
+class TestSites:
+    def test_a_sites_client_comes_first(self) -> None:
+        own = client([{"evidence": PROOF, "from": "1", **GATE}], "number", aliases=["house"])
+        site = Catalogue([own._replace(id="trino")])
+        assert site.get("TRINO").aliases == ("house",)
+        assert site.get("house").id == "trino"
+        assert list(site.ids()) == IDS
+        assert Catalogue().get("trino").aliases != ("house",)
+
+    def test_a_new_client_joins(self) -> None:
+        site = Catalogue([client([GATE], "none")])
+        assert site.ids() == tuple(sorted([*IDS, "made"]))
+        assert site.resolve("made").paths[0].read is not None
+
+    def test_one_client_is_listed_once_under_all_its_names(self) -> None:
+        upper = client([GATE], "none")._replace(id="Trino")
+        other = client([GATE], "none", aliases=["trino"])
+        for own in (upper, other):
+            site = Catalogue([own])
+            assert site.get("trino") == own
+            assert sorted(site.ids()) == sorted([own.id, *(n for n in IDS if n != "trino")])
+            assert len(site.clients()) == len(IDS)

@@ -1,0 +1,220 @@
+"""The platform's two tables, typed in by hand, against the catalogues of features and clients."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from deltaproto.clients.capability import Access
+from deltaproto.clients.catalogue import Catalogue
+from deltaproto.clients.matching import Judgement, Verdict, judge
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.protocol import Protocol
+from tests.clients.made import protocol, table
+
+
+class Minimum(NamedTuple):
+    """One row of the table of protocol versions."""
+
+    name: str
+    features: tuple[str, ...]
+    writer: int
+    reader: int
+    kind: str
+
+
+MINIMA = (
+    Minimum("Basic functionality", ("appendOnly", "invariants"), 2, 1, "writer"),
+    Minimum("CHECK constraints", ("checkConstraints",), 3, 1, "writer"),
+    Minimum("Change data feed", ("changeDataFeed",), 4, 1, "writer"),
+    Minimum("Generated columns", ("generatedColumns",), 4, 1, "writer"),
+    Minimum("Column mapping", ("columnMapping",), 5, 2, "reader-writer"),
+    Minimum("Identity columns", ("identityColumns",), 6, 1, "writer"),
+    Minimum("Row tracking", ("rowTracking",), 7, 1, "writer"),
+    Minimum("Deletion vectors", ("deletionVectors",), 7, 3, "reader-writer"),
+    Minimum("TimestampNTZ", ("timestampNtz",), 7, 3, "reader-writer"),
+    Minimum("Liquid clustering", ("clustering",), 7, 3, "reader-writer"),
+    Minimum("Iceberg readers (UniForm)", ("icebergCompatV1", "icebergCompatV2"), 7, 2, "writer"),
+    Minimum("Type widening", ("typeWidening",), 7, 3, "reader-writer"),
+    Minimum("Variant", ("variantType",), 7, 3, "reader-writer"),
+    Minimum("Collations", ("collations",), 7, 3, "reader-writer"),
+    Minimum("Protected checkpoints", ("checkpointProtection",), 7, 1, "writer"),
+)
+# Here the specification says: for writers only, reader 1. The record has to show both opinions.
+DISPUTED = {"clustering", "collations"}
+
+
+class Runtime(NamedTuple):
+    """One row of the table of minimum runtimes, and the last runtime before it."""
+
+    name: str
+    feature: str
+    runtime: str
+    before: str | None
+    """None: the page says `all supported`, so there is none that is supported and lacks it"""
+
+
+# The page promises the legacy features for "all supported versions", and says of 9.1 LTS that
+# column mapping and identity columns came with 10.4 LTS.
+RUNTIMES = (
+    Runtime("CHECK constraints", "checkConstraints", "9.1 LTS", None),
+    Runtime("Change data feed", "changeDataFeed", "9.1 LTS", None),
+    Runtime("Generated columns", "generatedColumns", "9.1 LTS", None),
+    Runtime("Column mapping", "columnMapping", "10.4 LTS", "9.1 LTS"),
+    Runtime("Identity columns", "identityColumns", "10.4 LTS", "9.1 LTS"),
+    Runtime("Deletion vectors", "deletionVectors", "12.2 LTS", "12.1"),
+    Runtime("TimestampNTZ", "timestampNtz", "13.3 LTS", "13.2"),
+    Runtime("UniForm", "icebergCompatV1", "13.3 LTS", "13.2"),
+    Runtime("Liquid clustering", "clustering", "13.3 LTS", "13.2"),
+    Runtime("Row tracking", "rowTracking", "14.3 LTS", "14.2"),
+    Runtime("Type widening", "typeWidening", "15.4 LTS", "15.3"),
+    Runtime("Variant", "variantType", "15.4 LTS", "15.3"),
+    Runtime("Collations", "collations", "16.1", "16.0"),
+)
+NOT_OK = {Verdict.REFUSED, Verdict.UNKNOWN}
+
+
+def on(runtime: str, wanted: Protocol, access: Access) -> Judgement | None:
+    """What a runtime does with a table that uses all of its features; None: not known."""
+    found = Catalogue().resolve(f"databricks-runtime@{runtime}")
+    if found.range is None:
+        return None
+    (path,) = found.paths
+    mode = "name" if "columnMapping" in wanted.supported else None
+    needs = table(wanted, used=wanted.supported, mode=mode)
+    return judge(found.range, path, needs, access)
+
+
+def verdict(runtime: str, wanted: Protocol, access: Access) -> Verdict:
+    judgement = on(runtime, wanted, access)
+    return Verdict.UNKNOWN if judgement is None else judgement.verdict
+
+
+@pytest.mark.parametrize("row", MINIMA, ids=lambda row: row.name)
+def test_item_3_versions_and_kind_of_each_row(row: Minimum) -> None:
+    for name in row.features:
+        record = catalogue.record(name, in_reader_list=name in DISPUTED)
+        assert (record.min_writer, record.kind) == (row.writer, row.kind)
+        if row.writer < 7:
+            assert name in Protocol(row.reader, row.writer).implied
+            assert name not in Protocol(row.reader, row.writer - 1).implied
+        else:
+            pair = Protocol.carrying({name}, reader_features={name} & DISPUTED)
+            assert (pair.min_reader_version, pair.min_writer_version) == (row.reader, row.writer)
+
+
+@pytest.mark.parametrize("name", sorted(DISPUTED))
+def test_item_3_where_the_specification_differs_both_are_on_record(name: str) -> None:
+    record = catalogue.record(name)
+    assert (record.kind, record.min_reader, record.min_writer) == ("writer", 1, 7)
+    assert "reader and writer" in record.disputes[0].databricks
+
+
+@pytest.mark.parametrize("row", RUNTIMES, ids=lambda row: row.name)
+@pytest.mark.parametrize("access", [Access.READ, Access.APPEND])
+def test_items_4_and_17_the_minimum_runtime_takes_the_feature(row: Runtime, access: Access) -> None:
+    assert verdict(row.runtime, Protocol.carrying({row.feature}), access) is Verdict.OK
+
+
+@pytest.mark.parametrize("row", RUNTIMES, ids=lambda row: row.name)
+def test_items_4_and_17_every_later_release_takes_it_too(row: Runtime) -> None:
+    wanted = Protocol.carrying({row.feature})
+    order = [
+        "9.1 LTS",
+        "10.4 LTS",
+        "12.2 LTS",
+        "13.3 LTS",
+        "14.3 LTS",
+        "15.4 LTS",
+        "16.1",
+        "17.3 LTS",
+    ]
+    for runtime in [*order[order.index(row.runtime) :], "18.0"]:
+        assert verdict(runtime, wanted, Access.READ) is Verdict.OK
+        assert verdict(runtime, wanted, Access.APPEND) is Verdict.OK
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in RUNTIMES if row.before is not None], ids=lambda row: row.name
+)
+def test_items_4_and_17_the_release_before_does_not_and_the_feature_is_named(row: Runtime) -> None:
+    assert row.before is not None
+    judgement = on(row.before, Protocol.carrying({row.feature}), Access.APPEND)
+    assert judgement is not None
+    assert judgement.verdict in NOT_OK
+    assert row.feature in judgement.because
+
+
+def test_items_4_and_17_collations_are_kept_from_older_readers() -> None:
+    # Databricks lists them for readers as well.
+    wanted = Protocol.carrying({"collations"}, reader_features={"collations"})
+    assert wanted.reader_features == {"collations"}
+    for access in (Access.READ, Access.APPEND):
+        assert verdict("16.1", wanted, access) is Verdict.OK
+        assert verdict("16.0", wanted, access) in NOT_OK
+
+
+def test_items_4_and_17_protected_checkpoints_keep_no_release_with_table_features_out() -> None:
+    # 16.3 is for dropping features with them; the drop-feature page opens the table to all.
+    wanted = Protocol.carrying({"checkpointProtection"})
+    for runtime in ("12.2 LTS", "14.3 LTS", "16.3", "17.3 LTS"):
+        assert verdict(runtime, wanted, Access.READ) is Verdict.OK
+        assert verdict(runtime, wanted, Access.APPEND) is Verdict.OK
+
+
+@pytest.mark.parametrize("access", [Access.READ, Access.APPEND])
+def test_item_17_table_features_as_such_need_12_2(access: Access) -> None:
+    listed = protocol(3, 7, [], ["appendOnly", "invariants"])
+    assert verdict("12.2 LTS", listed, access) is Verdict.OK
+    assert verdict("12.1", listed, access) in NOT_OK
+
+
+def test_item_17_older_lts_releases_take_lists_of_what_they_had() -> None:
+    # "Generated columns through table features stay usable in 9.1 LTS", identity columns do not.
+    assert verdict("9.1 LTS", protocol(1, 7, None, ["generatedColumns"]), Access.APPEND) == "ok"
+    identity = on("9.1 LTS", protocol(1, 7, None, ["identityColumns"]), Access.APPEND)
+    assert identity is not None
+    assert (identity.verdict, identity.because) == ("refused", ("identityColumns",))
+    assert verdict("10.4 LTS", protocol(1, 7, None, ["identityColumns"]), Access.APPEND) == "ok"
+
+
+def test_item_16_one_feature_among_many_is_enough() -> None:
+    wanted = Protocol.carrying({"deletionVectors", "timestampNtz", "variantType", "rowTracking"})
+    judgement = on("14.3 LTS", wanted, Access.READ)
+    assert judgement is not None
+    assert (judgement.verdict, judgement.because) == ("refused", ("variantType",))
+    assert verdict("15.4 LTS", wanted, Access.APPEND) is Verdict.OK
+
+
+@pytest.mark.parametrize(("writer", "runtime"), [(4, "9.1 LTS"), (5, "10.4 LTS"), (6, "10.4 LTS")])
+def test_item_18_a_legacy_number_asks_for_all_below_it(writer: int, runtime: str) -> None:
+    for number in range(1, writer + 1):
+        assert verdict(runtime, Protocol(1, number), Access.APPEND) is Verdict.OK
+    if writer == 4:
+        judgement = on(runtime, Protocol(2, 6), Access.APPEND)
+        assert judgement is not None
+        assert set(judgement.because) == {"columnMapping", "identityColumns"}
+
+
+@pytest.mark.parametrize("name", ["icebergCompatV1", "icebergCompatV2"])
+def test_item_22_uniform_is_judged_at_reader_2(name: str) -> None:
+    wanted = protocol(2, 7, None, [name, "columnMapping"])
+    assert Protocol.carrying({name}) == wanted
+    # 11.2 knows reader version 2, but no lists of reader features.
+    assert verdict("11.2", wanted, Access.READ) is Verdict.OK
+    assert verdict(
+        "11.2", protocol(3, 7, ["columnMapping"], [name, "columnMapping"]), Access.READ
+    ) in (NOT_OK)
+    refused = on("11.2", wanted, Access.APPEND)
+    assert refused is not None
+    assert refused.verdict in NOT_OK
+    assert verdict("14.3 LTS", wanted, Access.APPEND) is Verdict.OK
+
+
+def test_item_11_what_concerns_writers_keeps_no_reader_out() -> None:
+    for row in MINIMA:
+        for name in row.features:
+            if row.kind == "writer" and row.reader == 1:
+                listed = protocol(1, 7, None, [name])
+                assert verdict("9.1 LTS", listed, Access.READ) is Verdict.OK

@@ -1,0 +1,169 @@
+"""The catalogue against the installed clients: what `check` says is what happens.
+
+Every legacy pair, every feature alone and with what it requires, on hand-made tables; and every
+table that Spark makes with a feature in use. An `ok` that fails is the worst mistake there is.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deltaproto.checking.live import facts
+from deltaproto.clients.capability import Access
+from deltaproto.clients.catalogue import Catalogue
+from deltaproto.clients.matching import Judgement, Verdict, judge
+from deltaproto.inspection import Inspection, Request, inspect_table
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import Kind
+from tests.support.logs import Log, add, commit_info, metadata, protocol
+from tests.support.tables import RECIPES, make_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+PAIRS = [(r, w) for r in (1, 2) for w in range(1, 7)]
+READER_WRITER = {f.name for f in catalogue.all_features() if f.kind is Kind.READER_WRITER}
+SETS: dict[str, list[str]] = {"nothing": [], "strange": ["nobodyKnowsIt"]}
+for _feature in catalogue.all_features():
+    SETS[_feature.name] = [_feature.name]
+    if _feature.required_features:
+        SETS[f"{_feature.name}-whole"] = sorted(catalogue.closure({_feature.name}))
+
+
+class Client(NamedTuple):
+    """One way through a client, and how to use it."""
+
+    name: str
+    read: Callable[[str], list[int]]
+    append: Callable[[str], None] | None
+
+
+def verdict(name: str, table: str, access: Access) -> Judgement:
+    candidate = Catalogue().resolve(name)
+    assert candidate.range is not None, candidate.unknown
+    inspection = inspect_table(table, Request())
+    assert isinstance(inspection, Inspection)
+    (path,) = candidate.paths
+    return judge(candidate.range, path, facts(inspection).needs, access)
+
+
+@pytest.fixture(scope="module")
+def clients(spark: SparkSession) -> list[Client]:
+    def read_with_spark(table: str) -> list[int]:
+        rows = spark.read.format("delta").load(table).select("id").collect()
+        return sorted(row.id for row in rows)
+
+    def append_with_spark(table: str) -> None:
+        spark.sql("select 7L id").write.format("delta").mode("append").save(table)
+
+    def read_with_engine(table: str) -> list[int]:
+        query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(table))
+        return sorted(pa.table(query.execute("select id from t"))["id"].to_pylist())
+
+    def append_with_engine(table: str) -> None:
+        deltalake.write_deltalake(table, pa.table({"id": [7]}), mode="append")
+
+    def read_with_pyarrow(table: str) -> list[int]:
+        found = deltalake.DeltaTable(table).to_pyarrow_table(columns=["id"])
+        return sorted(found["id"].to_pylist())
+
+    release = deltalake.__version__
+    return [
+        Client(f"delta-spark@{version('delta-spark')}", read_with_spark, append_with_spark),
+        Client(f"deltalake/engine@{release}", read_with_engine, append_with_engine),
+        Client(f"deltalake/pyarrow@{release}", read_with_pyarrow, None),
+    ]
+
+
+def handmade(path: Path, action: Any) -> str:
+    log = Log(path)
+    pq.write_table(pa.table({"id": [1, 2, 3]}), path / "part-0.parquet")
+    size = (path / "part-0.parquet").stat().st_size
+    file = add(size=size, stats=json.dumps({"numRecords": 3}))
+    log.commit(0, commit_info(), action, metadata(), file)
+    return log.table
+
+
+def protocols() -> Iterator[Any]:
+    for reader, writer in PAIRS:
+        yield pytest.param(protocol(reader, writer), id=f"{reader}-{writer}")
+    for name, features in SETS.items():
+        readers = sorted(READER_WRITER & set(features))
+        yield pytest.param(protocol(3 if readers else 1, 7, readers or None, features), id=name)
+    yield pytest.param(protocol(3, 7, [], []), id="empty-lists")
+    yield pytest.param(protocol(2, 7, None, ["columnMapping"]), id="reader-2-writer-7")
+    strange = ["nobodyKnowsIt"]
+    yield pytest.param(protocol(3, 7, strange, strange), id="strange-for-readers")
+
+
+@pytest.mark.parametrize("action", protocols())
+def test_the_verdict_on_a_protocol_is_what_happens(
+    action: Any, clients: list[Client], tmp_path: Path
+) -> None:
+    table = handmade(tmp_path / "t", action)
+    for client in clients:
+        for access in (Access.READ, Access.APPEND):
+            if access is Access.APPEND and client.append is None:
+                continue
+            said = verdict(client.name, table, access)
+            failed = attempt(client, access, table, tmp_path / "copy")
+            if said.verdict is Verdict.REFUSED:
+                assert failed is not None, (client.name, access, said)
+            else:
+                # Let through unchecked, and harmless while nothing uses it: that is `wrong` too.
+                assert said.verdict in (Verdict.OK, Verdict.WRONG), (client.name, access, said)
+                assert failed is None, (client.name, access, failed)
+
+
+def attempt(client: Client, access: Access, table: str, copy: Path) -> Exception | None:
+    """What went wrong, on a copy of the table."""
+    shutil.copytree(table, copy)
+    try:
+        if access is Access.READ:
+            assert client.read(str(copy)) == [1, 2, 3]
+        elif client.append is not None:
+            client.append(str(copy))
+    except Exception as error:
+        return error
+    finally:
+        shutil.rmtree(copy)
+    return None
+
+
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    root = tmp_path_factory.mktemp("made")
+    return {name: make_table(spark, name, root / name) for name in RECIPES if name != "identity"}
+
+
+@pytest.mark.parametrize("name", [name for name in RECIPES if name != "identity"])
+def test_the_verdict_on_a_table_in_use_is_what_happens(
+    name: str, made: dict[str, str], clients: list[Client]
+) -> None:
+    with_spark, *others = clients
+    table = made[name]
+    right = with_spark.read(table)
+    assert verdict(with_spark.name, table, Access.READ).verdict is Verdict.OK
+    for client in others:
+        said = verdict(client.name, table, Access.READ)
+        try:
+            answer: list[int] | Exception = client.read(table)
+        except Exception as error:
+            answer = error
+        if said.verdict is Verdict.OK:
+            assert answer == right, client.name
+        elif said.verdict is Verdict.REFUSED:
+            assert isinstance(answer, Exception), (client.name, said)
+        else:
+            assert said.verdict is Verdict.WRONG, (client.name, said)

@@ -1,0 +1,270 @@
+"""What helps a client, the cheapest first, and only what does help."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.clients.capability import Access, Client
+from deltaproto.clients.matching import Verdict
+from deltaproto.clients.needs import Needs
+from deltaproto.clients.remedies import Cost, Remedy
+from deltaproto.clients.verdicts import ClientVerdict, client_verdicts
+from deltaproto.protocol.protocol import Protocol
+from tests.clients.made import candidate, client, protocol, table
+
+READ, APPEND = Access.READ, Access.APPEND
+VECTORS = "deletionVectors"
+EVERY_WRITER = [1, 2, 3, 4, 5, 6]
+
+
+def one(made: Client, version: str, needs: Needs, access: Access = READ) -> ClientVerdict:
+    (verdict,) = client_verdicts(candidate(made, version), [access], needs)
+    return verdict
+
+
+def of_kind(verdict: ClientVerdict, kind: str) -> Remedy | None:
+    found = [remedy for remedy in verdict.remedies if remedy.kind == kind]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def releases(*readers: list[str]) -> Client:
+    """Releases 1, 2, 3 … that read these features."""
+    ranges: list[dict[str, Any]] = []
+    for number, names in enumerate(readers, 1):
+        gate = {"legacy": [1, 2], "features": names}
+        ranges.append({"from": str(number), "before": str(number + 1), "read": gate})
+    return client(ranges)
+
+
+def writers(*names: str, **more: Any) -> Client:
+    """A client that reads deletion vectors, and writes `names`."""
+    read = {"legacy": [1, 2], "features": [VECTORS, "columnMapping"]}
+    write = {"legacy": EVERY_WRITER, "features": list(names)}
+    return client([{"read": read, "write": write, "confidence": "source", **more}], "none")
+
+
+ALL_WRITES = ("appendOnly", "invariants", "columnMapping", "checkpointProtection")
+LISTED = Protocol.carrying({VECTORS, "appendOnly", "invariants"})
+
+
+class TestRaising:
+    def test_the_first_later_version_that_passes_is_named(self) -> None:
+        made = releases([VECTORS], [], [], [VECTORS], [VECTORS, "timestampNtz"])
+        verdict = one(made, "@2.5", table(LISTED, used=[VECTORS]))
+        remedy = of_kind(verdict, "raise-client")
+        assert remedy is not None
+        assert (remedy.client, remedy.cost, remedy.command) == ("made@4", Cost.CLIENT, None)
+        assert remedy.text == "raise the client to made@4"
+
+    def test_an_earlier_version_is_never_named(self) -> None:
+        made = releases([VECTORS], [], [])
+        assert of_kind(one(made, "@2", table(LISTED)), "raise-client") is None
+
+    def test_the_same_path_is_raised(self) -> None:
+        takes, lacks = ({"legacy": [1], "features": names} for names in ([VECTORS], []))
+        made = client(
+            [
+                {"from": "1", "before": "2", "path": "a", "read": lacks,
+                 "paths": [{"name": "b", "read": lacks}]},
+                {"from": "2", "before": "3", "path": "a", "read": takes,
+                 "paths": [{"name": "b", "read": lacks}]},
+                {"from": "3", "path": "a", "read": takes, "paths": [{"name": "b", "read": takes}]},
+            ]
+        )  # fmt: skip
+        named = {
+            verdict.path: of_kind(verdict, "raise-client")
+            for verdict in client_verdicts(candidate(made, "@1"), [READ], table(LISTED))
+        }
+        assert {path: remedy and remedy.client for path, remedy in named.items()} == {
+            "a": "made/a@2",
+            "b": "made/b@3",
+        }
+
+    def test_a_version_that_begins_to_write_helps_a_reader(self) -> None:
+        gate = {"legacy": [1]}
+        made = client(
+            [{"from": "1", "before": "2", "read": gate}, {"from": "2", "read": gate, "write": gate}]
+        )
+        verdict = one(made, "@1", table(Protocol(1, 1)), APPEND)
+        assert [remedy.client for remedy in verdict.remedies] == ["made@2"]
+
+    def test_nothing_is_offered_where_it_works_or_nothing_is_known(self) -> None:
+        made = releases([VECTORS], [VECTORS])
+        assert one(made, "@1", table(LISTED)).remedies == ()
+        unknown = one(made, "@9", table(LISTED))
+        assert (unknown.verdict, unknown.remedies) == (Verdict.UNKNOWN, ())
+        assert unknown.confidence is None
+
+
+class TestDropping:
+    def test_a_feature_that_can_be_dropped(self) -> None:
+        needs = table(Protocol.carrying({"checkConstraints", "rowTracking", "appendOnly"}))
+        made = writers("appendOnly", "invariants", "rowTracking", "domainMetadata")
+        remedy = of_kind(one(made, "", needs, APPEND), "drop-feature")
+        assert remedy is not None
+        assert remedy.features == ("checkConstraints",)
+        assert (remedy.cost, remedy.text) == (Cost.METADATA, "drop checkConstraints")
+        assert remedy.command_for("t") == "deltaproto plan-downgrade t --drop checkConstraints"
+
+    @pytest.mark.parametrize("name", ["appendOnly", "generatedColumns", "zzzUnknown"])
+    def test_a_feature_that_cannot_be_dropped_is_not_offered(self, name: str) -> None:
+        verdict = one(writers(), "", table(protocol(1, 7, None, [name])), APPEND)
+        assert (verdict.verdict, verdict.because) == (Verdict.REFUSED, (name,))
+        assert verdict.remedies == ()
+
+    def test_not_while_another_feature_requires_it(self) -> None:
+        needs = table(Protocol.carrying({"rowTracking"}))
+        verdict = one(writers("rowTracking"), "", needs, APPEND)
+        assert verdict.because == ("domainMetadata",)
+        assert of_kind(verdict, "drop-feature") is None
+
+    def test_not_when_something_else_still_goes_wrong(self) -> None:
+        wrong = [{"features": ["appendOnly"], "access": ["append"], "what": "It loses rows"}]
+        made = writers("appendOnly", known_bad=wrong)
+        needs = table(protocol(1, 7, None, ["checkConstraints", "appendOnly"]), used=["appendOnly"])
+        verdict = one(made, "", needs, APPEND)
+        assert verdict.because == ("checkConstraints",)
+        assert of_kind(verdict, "drop-feature") is None
+
+    def test_not_from_a_protocol_that_breaks_the_specification(self) -> None:
+        verdict = one(releases([]), "@1", table(protocol(3, 7, [VECTORS], [])))
+        assert verdict.because == (VECTORS,)
+        assert verdict.remedies == ()
+
+    def test_not_where_the_access_is_not_offered_at_all(self) -> None:
+        verdict = one(releases([]), "@1", table(LISTED, used=[VECTORS]), APPEND)
+        assert (verdict.verdict, verdict.remedies) == (Verdict.REFUSED, ())
+
+    def test_the_history_is_cut_for_a_client_that_does_not_know_the_protection(self) -> None:
+        made = writers("appendOnly", "invariants")
+        needs = table(LISTED, used=[VECTORS])
+        remedy = of_kind(one(made, "", needs, APPEND), "drop-feature")
+        assert remedy is not None
+        assert remedy.cost is Cost.REWRITE
+        assert remedy.text.endswith("; the history is cut")
+        assert remedy.command == (
+            "deltaproto plan-downgrade {table} --drop deletionVectors --history truncate"
+        )
+
+    def test_the_protection_stays_for_a_client_that_knows_it(self) -> None:
+        made = writers("appendOnly", "invariants", "checkpointProtection")
+        remedy = of_kind(one(made, "", table(LISTED, used=[VECTORS]), APPEND), "drop-feature")
+        assert remedy is not None
+        assert remedy.text.endswith("; checkpointProtection stays behind")
+        assert remedy.command == "deltaproto plan-downgrade {table} --drop deletionVectors"
+
+    def test_readers_do_not_mind_the_protection(self) -> None:
+        remedy = of_kind(one(releases([]), "@1", table(LISTED)), "drop-feature")
+        assert remedy is not None
+        assert "--history" not in (remedy.command or "")
+
+    def test_a_legacy_table_gives_up_the_feature_that_a_number_brought(self) -> None:
+        made = client([{"read": {"legacy": [1]}}], "none")
+        remedy = of_kind(one(made, "", table(Protocol(2, 5))), "drop-feature")
+        assert remedy is not None
+        assert remedy.features == ("columnMapping",)
+
+    def test_an_odd_pair_has_nothing_to_drop(self) -> None:
+        made = client([{"read": {"legacy": [1]}}], "none")
+        assert one(made, "", table(Protocol(2, 4))).remedies == ()
+
+
+class TestCompleting:
+    NEEDS = table(protocol(1, 7, None, ["rowTracking"]))
+
+    def test_what_is_required_and_missing_is_added(self) -> None:
+        made = writers("rowTracking", "domainMetadata", whole=True)
+        verdict = one(made, "", self.NEEDS, APPEND)
+        assert verdict.verdict is Verdict.REFUSED
+        remedy = verdict.remedies[0]
+        assert (remedy.kind, remedy.features) == ("add-feature", ("domainMetadata",))
+        assert remedy.command_for("t") == "deltaproto plan-upgrade t --enable domainMetadata"
+
+    @pytest.mark.parametrize("names", [(), ("rowTracking",), ("domainMetadata",)])
+    def test_not_where_it_does_not_help(self, names: tuple[str, ...]) -> None:
+        made = writers(*names, whole=True)
+        verdict = one(made, "", self.NEEDS, APPEND)
+        assert verdict.verdict is Verdict.REFUSED
+        assert of_kind(verdict, "add-feature") is None
+
+
+class TestOrder:
+    def test_costs_are_named_the_cheapest_first(self) -> None:
+        assert list(Cost) == ["metadata", "client", "history", "rewrite"]
+
+    @pytest.mark.parametrize(
+        ("feature", "kinds"),
+        [
+            ("checkConstraints", ["drop-feature", "raise-client"]),
+            (VECTORS, ["raise-client", "drop-feature"]),
+        ],
+    )
+    def test_remedies_come_the_cheapest_first(self, feature: str, kinds: list[str]) -> None:
+        every = {"legacy": [1, 2], "features": [VECTORS]}
+        few = {"legacy": [1, 2], "features": ["appendOnly", "invariants"]}
+        many = few | {"features": [*ALL_WRITES, feature]}
+        made = client(
+            [
+                {"from": "1", "before": "2", "read": every, "write": few},
+                {"from": "2", "read": every, "write": many},
+            ]
+        )
+        needs = table(protocol(3, 7, {feature} & {VECTORS}, [feature, "appendOnly"]))
+        verdict = one(made, "@1", needs, APPEND)
+        assert [remedy.kind for remedy in verdict.remedies] == kinds
+        costs = [list(Cost).index(remedy.cost) for remedy in verdict.remedies]
+        assert costs == sorted(costs)
+
+
+class TestCommands:
+    REMEDY = Remedy("drop-feature", Cost.METADATA, "drop it", command="plan {table} --drop it")
+
+    @pytest.mark.parametrize(
+        "name",
+        ["t", "my table", "a'b", "$(rm -rf x)", "a;b", "`id`", "{table}", "a\nb", "s3://b/t"],
+    )
+    def test_a_table_is_one_word_of_a_shell(self, name: str) -> None:
+        command = self.REMEDY.command_for(name)
+        assert command is not None
+        assert shlex.split(command) == ["plan", name, "--drop", "it"]
+
+    @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+    def test_any_table_is_one_word(self, name: str) -> None:
+        assert shlex.split(self.REMEDY.command_for(name) or "")[1] == name
+
+    def test_a_remedy_without_a_command_has_none_for_a_table(self) -> None:
+        assert self.REMEDY._replace(command=None).command_for("t") is None
+
+    def test_a_hostile_feature_name_is_in_no_command(self) -> None:
+        name = "x; rm -rf ~"
+        verdict = one(writers(), "", table(protocol(1, 7, None, [name])), APPEND)
+        assert verdict.because == (name,)
+        assert [r.command for r in verdict.remedies if r.command] == []
+
+
+class TestVerdicts:
+    def test_a_client_without_a_path_stands_for_those_that_offer_the_access(self) -> None:
+        gate = {"legacy": [1]}
+        made = client(
+            [{"path": "a", "read": gate, "write": gate, "paths": [{"name": "b", "read": gate}]}],
+            "none",
+        )
+        found = list(client_verdicts(candidate(made, ""), [READ, APPEND], table(Protocol(1, 1))))
+        assert [(v.path, v.access, v.verdict) for v in found] == [
+            ("a", READ, "ok"),
+            ("b", READ, "ok"),
+            ("a", APPEND, "ok"),
+        ]
+        (refused,) = client_verdicts(candidate(made, "/b"), [APPEND], table(Protocol(1, 1)))
+        assert (refused.path, refused.verdict) == ("b", "refused")
+
+    def test_a_client_is_named_as_people_write_it(self) -> None:
+        unknown = one(releases([]), "/engine@9", table(Protocol(1, 1)))
+        assert unknown.named == "made/engine@9"
+        assert one(releases([]), "@1.5", table(Protocol(1, 1))).named == "made@1.5"
