@@ -67,6 +67,8 @@ class Gate(NamedTuple):
     `STRANGE` in it stands for every name that nobody knows"""
     modes: Mapping[str, frozenset[str]] = MappingProxyType({})
     """feature to the modes of it that are understood, where not all are"""
+    readers: frozenset[int] | None = None
+    """legacy reader versions that a writer takes; None: those that it reads"""
 
 
 class Where(StrEnum):

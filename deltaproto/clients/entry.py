@@ -33,7 +33,7 @@ _RANGE = _PATH | {
     "evidence",
     "note",
 }
-_GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes"}
+_GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes", "readers"}
 _EVIDENCE = {"kind", "reference", "date"}
 _KNOWN_BAD = {"features", "access", "what", "reference", "fails", "where"}
 KINDS = ("measured", "source", "documentation", "inference")
@@ -127,19 +127,14 @@ def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
 
 def _gate(plain: Any, side: str, where: str) -> Gate:
     members.known_keys(plain, _GATE, where)
-    legacy = members.items(plain, "legacy", where, [])
-    known = range(1, _LEGACY[side] + 1)
-    if not all(type(number) is int and number in known for number in legacy):
-        raise EntryError(
-            f"{where}: legacy takes version numbers from 1 to {known[-1]}",
-            "for example [1, 2]; higher ones list their features: name them under features",
-        )
+    if side == "read" and "readers" in plain:
+        raise EntryError(f"{where}: readers belongs to write", "it says what writers take")
     unchecked = plain.get("unchecked")
     modes = plain.get("modes") or {}
     if not isinstance(modes, Mapping):
         raise EntryError(f"{where}: modes takes a mapping", "for example {columnMapping: [name]}")
     return Gate(
-        legacy=frozenset(legacy),
+        legacy=_versions(plain, "legacy", side, where),
         features=frozenset(members.names(plain, "features", where))
         if "features" in plain
         else None,
@@ -152,7 +147,19 @@ def _gate(plain: Any, side: str, where: str) -> Gate:
             str(feature): frozenset(members.names(modes, feature, f"{where}: modes"))
             for feature in modes
         },
+        readers=_versions(plain, "readers", "read", where) if "readers" in plain else None,
     )
+
+
+def _versions(plain: Mapping[str, Any], key: str, side: str, where: str) -> frozenset[int]:
+    given = members.items(plain, key, where, [])
+    known = range(1, _LEGACY[side] + 1)
+    if not all(type(number) is int and number in known for number in given):
+        raise EntryError(
+            f"{where}: {key} takes version numbers from 1 to {known[-1]}",
+            "for example [1, 2]; higher ones list their features: name them under features",
+        )
+    return frozenset(given)
 
 
 def _known_bad(plain: Any, where: str) -> KnownBad:

@@ -67,6 +67,11 @@ def _judged(each: Range, path: Path, table: Needs, access: Access) -> Iterator[J
         version, listed = protocol.min_reader_version, protocol.reader_features
         yield from pass_gate(path.read, table, "reader", version, listed, confidence)
     if access not in READING and path.write is not None:
+        taken = path.write.readers
+        if taken is not None and protocol.min_reader_version not in (*taken, 3):
+            because = tuple(sorted({"columnMapping"} & protocol.supported))
+            reason = f"its writer does not take reader version {protocol.min_reader_version}"
+            yield Judgement(Verdict.REFUSED, because, reason)
         version, listed = protocol.min_writer_version, protocol.writer_features
         yield from pass_gate(path.write, table, "writer", version, listed, confidence)
     for bad in path.known_bad:

@@ -97,6 +97,8 @@ def gate_text(gate: Gate | None) -> str:
     if gate.unchecked:
         parts.append(f"not checked: {', '.join(sorted(gate.unchecked))}")
     parts += [f"{feature} by {' or '.join(sorted(modes))}" for feature, modes in gate.modes.items()]
+    if gate.readers is not None:
+        parts.append(f"reader versions {', '.join(str(n) for n in sorted(gate.readers))}")
     return "; ".join(parts) or "nothing"
 
 

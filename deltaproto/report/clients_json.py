@@ -83,4 +83,5 @@ def _gate_fields(gate: Gate | None) -> dict[str, Any] | None:
         "only_implied_and_unused": sorted(gate.legacy_unused),
         "unchecked": "all" if gate.unchecked is None else sorted(gate.unchecked),
         "modes": {feature: sorted(modes) for feature, modes in gate.modes.items()},
+        "reader_versions": None if gate.readers is None else sorted(gate.readers),
     }

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.clients import scheme
-from deltaproto.clients.capability import Client, Gate, Range
+from deltaproto.clients.capability import STRANGE, Client, Gate, Range
 from deltaproto.clients.catalogue import Catalogue, parse_reference, shipped, shipped_ids
 from deltaproto.errors import UsageError
 from deltaproto.protocol import catalogue as features

@@ -41,6 +41,10 @@ for _feature in catalogue.all_features():
         SETS[f"{_feature.name}-whole"] = sorted(catalogue.closure({_feature.name}))
 
 
+# A draft's feature: deltalake takes it beside timestampNtz, and refuses it alone. We refuse both.
+TOO_STRICT = ("timestampNanos",)
+
+
 class Client(NamedTuple):
     """One way through a client, and how to use it."""
 
@@ -119,7 +123,8 @@ def test_the_verdict_on_a_protocol_is_what_happens(
             said = verdict(client.name, table, access)
             failed = attempt(client, access, table, tmp_path / "copy")
             if said.verdict is Verdict.REFUSED:
-                assert failed is not None, (client.name, access, said)
+                known = said.because == TOO_STRICT and client.name.startswith("deltalake/engine")
+                assert failed is not None or known, (client.name, access, said)
             else:
                 # Let through unchecked, and harmless while nothing uses it: that is `wrong` too.
                 assert said.verdict in (Verdict.OK, Verdict.WRONG), (client.name, access, said)
