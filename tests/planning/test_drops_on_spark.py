@@ -17,7 +17,7 @@ from deltaproto.planning.table import Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.reader import LogReader
-from tests.support.tables import RECIPES, make_table
+from tests.support.tables import make_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,14 +77,32 @@ def agree(said: Outcome, happened: Happened) -> None:
     assert [c.protocol for c in expected] == happened.protocols
 
 
-@pytest.mark.parametrize("name", RECIPES)
+DROPPED_FROM = [
+    "constraint",
+    "mapping_by_name",
+    "vectors_used",
+    "vectors_off_again",
+    "row_tracking",
+    "iceberg",
+    "commit_timestamps",
+    "v2_checkpoint",
+    "widening_unused",
+    "widening_used",
+    "legacy_2_5",
+    "everything",
+]
+
+
+@pytest.mark.parametrize("name", DROPPED_FROM)
 def test_every_feature_of_a_real_table_is_dropped_as_predicted(
     name: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     path = make_table(spark, name, tmp_path / "t")
-    supported = sorted(LogReader().read(path).protocol.supported)
-    # What can go first goes first; what others require is tried before them too.
-    for feature in [*supported, *supported]:
+    supported = LogReader().read(path).protocol.supported
+    # Mapping last: Delta Spark 4.4 leaves physical names in the clustering domain when it goes, and
+    # every later REORG of a clustered table fails.
+    ordered = [*sorted(supported - {"columnMapping"}), *(supported & {"columnMapping"})]
+    for feature in [*ordered, *(supported & {"domainMetadata"})]:
         said = drop_feature(look(path), feature, Engine())
         happened = execute(spark, path, f"alter table delta.`{path}` drop feature `{feature}`")
         agree(said, happened)
