@@ -13,7 +13,9 @@ from deltaproto.clients.members import EntryError
 from deltaproto.policy.document import Policy, PolicyError
 from deltaproto.policy.document.clients import plain
 from deltaproto.policy.document.errors import Fault
-from deltaproto.policy.document.source import read
+from deltaproto.policy.document.source import EMPTY, read
+
+_FORM = "write one client (id, versions, ranges), or a list of them under `clients`"
 
 
 def site_catalogue(files: Iterable[str], policy: Policy | None = None) -> Catalogue:
@@ -44,13 +46,11 @@ def _clients(file: str) -> dict[str, Client]:
     try:
         content = plain(read(file))
     except Fault as fault:
-        raise PolicyError(file, fault.position, fault.problem, fault.hint) from None
+        hint = _FORM if fault.problem == EMPTY else fault.hint
+        raise PolicyError(file, fault.position, fault.problem, hint) from None
     entries = _entries(content)
     if entries is None:
-        raise EntryError(
-            f"{file}: it holds no clients",
-            "write one client (id, versions, ranges), or a list of them under `clients`",
-        )
+        raise EntryError(f"{file}: it holds no clients", _FORM)
     found = [parse_client(entry, f"{file}: {_label(entry)}") for entry in entries]
     return {client.id: client for client in found}
 

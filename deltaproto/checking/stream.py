@@ -30,7 +30,7 @@ class Document:
     def __init__(self, file: IO[bytes], name: str, array: str) -> None:
         self._file, self._name, self._array = file, name, array
         self._text, self._place, self._done = "", 0, False
-        self._decode = codecs.getincrementaldecoder("utf-8")()
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")()
         self._json = json.JSONDecoder()
         self.members: dict[str, Any] = {}
         """the other members of the object read so far"""

@@ -95,9 +95,11 @@ def report(error: DeltaprotoError, words: Sequence[str]) -> int:
         command = words[0] if words and words[0] in COMMANDS else ""
         document = envelope(command, {"error": error_fields(error)}, complete=False)
         print(dumps(document, indent=None))
-    print(f"error: {error.message}", file=sys.stderr)
+    from deltaproto.report.interface import visible
+
+    print(f"error: {visible(error.message)}", file=sys.stderr)
     if error.hint:
-        print(f"hint: {error.hint}", file=sys.stderr)
+        print(f"hint: {visible(error.hint)}", file=sys.stderr)
     return int(error.exit_code)
 
 

@@ -36,6 +36,8 @@ class Finding(NamedTuple):
     feature: str | None = None
     client: str | None = None
     evidence: str | None = None
+    detail: str | None = None
+    """what tells findings of one rule on one table apart, where feature and client do not"""
 
 
 class Suppressed(NamedTuple):

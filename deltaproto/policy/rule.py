@@ -27,6 +27,7 @@ class Rule(NamedTuple):
         *,
         feature: str | None = None,
         evidence: str | None = None,
+        detail: str | None = None,
         severity: Severity | None = None,
     ) -> Finding:
         return Finding(
@@ -37,6 +38,7 @@ class Rule(NamedTuple):
             table=table,
             feature=feature,
             evidence=evidence or None,
+            detail=detail,
         )
 
 

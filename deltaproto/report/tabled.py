@@ -56,7 +56,8 @@ def fingerprint(report: Report, finding: Finding) -> str:
     import json
 
     where = report.table if report.location is None else report.location
-    identity = json.dumps([finding.rule, where, finding.feature, finding.client])
+    about = [finding.rule, where, finding.feature, finding.client]
+    identity = json.dumps(about if finding.detail is None else [*about, finding.detail])
     return hashlib.sha256(identity.encode()).hexdigest()[:32]
 
 

@@ -24,6 +24,7 @@ _FORBIDDEN = re.compile(
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+EMPTY = "the file is empty"
 _BEGIN = 'begin it with "policy_version: 1"'
 
 
@@ -102,7 +103,7 @@ def tree(text: str) -> Node:
         ) from None
     root = building.root
     if root is None or (isinstance(root, Scalar) and root.plain and not root.text):
-        raise Fault("the file is empty", _BEGIN, Position(1, 1))
+        raise Fault(EMPTY, _BEGIN, Position(1, 1))
     return root
 
 

@@ -28,7 +28,7 @@ from deltaproto.policy.case import Case
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 
-RULE = Rule("DP204", "above-ceiling", Severity.ERROR, since="0.2.0")
+RULE = Rule("DP204", "above-ceiling", Severity.ERROR, since="0.1.0")
 
 
 def examine(case: Case) -> Iterator[Finding]:
@@ -43,4 +43,5 @@ def examine(case: Case) -> Iterator[Finding]:
                 f"{side} version {version} is above the policy's {most}",
                 "drop the features that need it; `deltaproto features NAME` tells how",
                 evidence=str(protocol),
+                detail=side,
             )

@@ -29,7 +29,7 @@ from deltaproto.policy.case import Case
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 
-RULE = Rule("DP207", "below-floor", Severity.ERROR, since="0.2.0")
+RULE = Rule("DP207", "below-floor", Severity.ERROR, since="0.1.0")
 
 
 def examine(case: Case) -> Iterator[Finding]:
@@ -45,4 +45,5 @@ def examine(case: Case) -> Iterator[Finding]:
                 "the policy fences out can use the table",
                 "enable the feature that the floor is for, or raise the versions",
                 evidence=str(protocol),
+                detail=side,
             )

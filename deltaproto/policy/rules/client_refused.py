@@ -35,7 +35,7 @@ from deltaproto.policy.client_findings import about
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 
-RULE = Rule("DP201", "client-refused", Severity.ERROR, since="0.2.0")
+RULE = Rule("DP201", "client-refused", Severity.ERROR, since="0.1.0")
 
 
 def examine(case: Case) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ from deltaproto.policy.client_findings import about
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 
-RULE = Rule("DP203", "client-unknown", Severity.ERROR, since="0.2.0")
+RULE = Rule("DP203", "client-unknown", Severity.ERROR, since="0.1.0")
 
 
 def examine(case: Case) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ from deltaproto.policy.case import Case
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 
-RULE = Rule("DP209", "default-missing", Severity.WARNING, since="0.2.0")
+RULE = Rule("DP209", "default-missing", Severity.WARNING, since="0.1.0")
 
 
 def examine(case: Case) -> Iterator[Finding]:
@@ -42,6 +42,12 @@ def examine(case: Case) -> Iterator[Finding]:
                 case.table,
                 f"the policy wants {key} = {wanted}; "
                 + ("it is not set" if value is None else f"it is {value}"),
-                f"ALTER TABLE … SET TBLPROPERTIES ('{key}' = '{wanted}')",
+                f"ALTER TABLE … SET TBLPROPERTIES ({_literal(key)} = {_literal(wanted)})",
                 evidence=key,
+                detail=key,
             )
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

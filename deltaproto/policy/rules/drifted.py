@@ -33,7 +33,7 @@ from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 from deltaproto.tables.interface import ProtocolChange
 
-RULE = Rule("DP220", "drifted", Severity.ERROR, since="0.2.0")
+RULE = Rule("DP220", "drifted", Severity.ERROR, since="0.1.0")
 
 
 def examine(case: Case) -> Iterator[Finding]:

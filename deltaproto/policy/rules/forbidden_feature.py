@@ -28,7 +28,7 @@ from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 from deltaproto.protocol import catalogue
 
-RULE = Rule("DP205", "forbidden-feature", Severity.ERROR, since="0.2.0")
+RULE = Rule("DP205", "forbidden-feature", Severity.ERROR, since="0.1.0")
 
 
 def examine(case: Case) -> Iterator[Finding]:

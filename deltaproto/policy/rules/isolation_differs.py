@@ -31,7 +31,7 @@ from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 from deltaproto.protocol.isolation import isolation
 
-RULE = Rule("DP208", "isolation-differs", Severity.ERROR, since="0.2.0")
+RULE = Rule("DP208", "isolation-differs", Severity.ERROR, since="0.1.0")
 
 
 def examine(case: Case) -> Iterator[Finding]:

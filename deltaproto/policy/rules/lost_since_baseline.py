@@ -28,7 +28,7 @@ from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 from deltaproto.policy.rules.drifted import span
 
-RULE = Rule("DP221", "lost-since-baseline", Severity.WARNING, since="0.2.0")
+RULE = Rule("DP221", "lost-since-baseline", Severity.WARNING, since="0.1.0")
 
 
 def examine(case: Case) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 
-RULE = Rule("DP222", "not-in-baseline", Severity.INFO, since="0.2.0")
+RULE = Rule("DP222", "not-in-baseline", Severity.INFO, since="0.1.0")
 
 
 def finding(table: str) -> Iterator[Finding]:

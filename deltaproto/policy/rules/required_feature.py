@@ -27,7 +27,7 @@ from deltaproto.policy.case import Case
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 
-RULE = Rule("DP206", "required-feature-missing", Severity.ERROR, since="0.2.0")
+RULE = Rule("DP206", "required-feature-missing", Severity.ERROR, since="0.1.0")
 
 
 def examine(case: Case) -> Iterator[Finding]:

@@ -29,7 +29,7 @@ from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 from deltaproto.protocol.feature import Kind
 
-RULE = Rule("DP211", "share-narrowed", Severity.WARNING, since="0.2.0")
+RULE = Rule("DP211", "share-narrowed", Severity.WARNING, since="0.1.0")
 
 
 def examine(case: Case) -> Iterator[Finding]:

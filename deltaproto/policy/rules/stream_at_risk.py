@@ -1,7 +1,7 @@
 """A declared stream reads a table whose schema changes end streams.
 
 ## What it does
-Finds clients that the policy declares as streams on tables with column mapping.
+Finds clients that read a table with column mapping as a stream.
 
 ## Why it breaks
 With column mapping columns can be renamed and dropped. A streaming read without
@@ -27,11 +27,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.clients.capability import Access
 from deltaproto.policy.case import Case
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 
-RULE = Rule("DP210", "stream-at-risk", Severity.WARNING, since="0.2.0")
+RULE = Rule("DP210", "stream-at-risk", Severity.WARNING, since="0.1.0")
 
 
 def examine(case: Case) -> Iterator[Finding]:
@@ -42,7 +43,7 @@ def examine(case: Case) -> Iterator[Finding]:
     streams = {
         judged.verdict.named: judged.declared.label
         for judged in case.verdicts
-        if judged.declared.consumer == "stream"
+        if judged.declared.consumer == "stream" or judged.verdict.access is Access.STREAM
     }
     for client, label in streams.items():
         finding = RULE.finding(
