@@ -33,7 +33,7 @@ class Refusal(NamedTuple):
     """Why the engine refuses. Commits made before it stay."""
 
     error: str
-    """the error class, as Delta names it"""
+    """the error class, as Delta names it; empty where it names none"""
     message: str
     remedy: str
     retry: bool = False

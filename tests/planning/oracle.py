@@ -1,0 +1,69 @@
+"""What Spark does to a table, commit by commit, and whether it is what was predicted."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from deltaproto.planning.observe import observe
+from deltaproto.planning.outcome import Outcome
+from deltaproto.planning.table import Table
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.log.reader import LogReader
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Happened(NamedTuple):
+    """What Spark did: operation and protocol of each commit, and its refusal's error class."""
+
+    operations: list[str]
+    protocols: list[Protocol]
+    error: str | None
+
+
+def look(path: str) -> Table:
+    return observe(LogReader(look_in_files=True).read(path))
+
+
+def execute(spark: SparkSession, path: str, statement: str) -> Happened:
+    before = newest(path)
+    protocol = LogReader().read(path).protocol
+    error = None
+    try:
+        spark.sql(statement).collect()
+    except Exception as raised:
+        java = getattr(raised, "java_exception", None)
+        text = str(raised) if java is None else str(java.toString())
+        found = re.search(r"\[([A-Z][A-Z0-9_.]+)\]", text)
+        error = found[1] if found else ""
+    operations, protocols = [], []
+    for version in range(before + 1, newest(path) + 1):
+        actions = [json.loads(line) for line in commit(path, version).read_text().splitlines()]
+        for action in actions:
+            if "protocol" in action:
+                protocol = Protocol.parse(action["protocol"])
+        (info,) = [action["commitInfo"] for action in actions if "commitInfo" in action]
+        operations.append(info["operation"])
+        protocols.append(protocol)
+    return Happened(operations, protocols, error)
+
+
+def commit(path: str, version: int) -> Path:
+    return Path(path) / "_delta_log" / f"{version:020d}.json"
+
+
+def newest(path: str) -> int:
+    names = (file.stem for file in (Path(path) / "_delta_log").glob("*.json"))
+    return max(int(name) for name in names if name.isdecimal())
+
+
+def agree(said: Outcome, happened: Happened) -> None:
+    assert happened.error == (said.refusal.error if said.refusal else None), (said, happened)
+    assert said.fewest <= len(happened.operations) <= said.most, (said.commits, happened)
+    expected = [c for c in said.commits if c.sure or c.operation in happened.operations]
+    assert [c.operation for c in expected] == happened.operations
+    assert [c.protocol for c in expected] == happened.protocols

@@ -1,0 +1,148 @@
+"""SET and UNSET TBLPROPERTIES as predicted, and as Spark does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deltaproto.planning.change import set_properties, unset_properties
+from tests.planning.oracle import agree, execute, look
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+VERSIONS = "delta.minReaderVersion={} delta.minWriterVersion={}"
+# What the table is made with, then one statement after the other; a minus unsets.
+SEQUENCES: dict[str, tuple[str, list[str]]] = {
+    "each-legacy-feature": (
+        "",
+        [
+            "delta.appendOnly=true",
+            "delta.enableChangeDataFeed=true",
+            "delta.columnMapping.mode=name",
+            "delta.columnMapping.mode=id",
+            "delta.columnMapping.mode=nosuch",
+            "-delta.enableChangeDataFeed",
+            "-delta.enableChangeDataFeed",
+            VERSIONS.format(2, 5),
+        ],
+    ),
+    "versions": (
+        "",
+        [
+            VERSIONS.format(1, 3),
+            VERSIONS.format(1, 2),
+            VERSIONS.format(2, 3),
+            VERSIONS.format(3, 7),
+            VERSIONS.format(3, 6),
+            VERSIONS.format(1, 9),
+            "delta.minReaderVersion=3",
+            "delta.minWriterVersion=7",
+            VERSIONS.format(2, 5),
+            VERSIONS.format(2, 6),
+            VERSIONS.format(1, 7),
+        ],
+    ),
+    "features-by-name": (
+        "",
+        [
+            "delta.feature.appendOnly=supported",
+            "delta.feature.CHECKCONSTRAINTS=supported",
+            "delta.feature.deletionVectors=enabled",
+            "delta.feature.nope=supported",
+            "delta.feature.rowTracking=disabled",
+            "delta.feature.clustering=supported",
+            "delta.feature.icebergCompatV2=supported",
+            "delta.feature.coordinatedCommits-preview=supported",
+            "-delta.feature.deletionVectors",
+            "delta.minWriterVersion=2",
+        ],
+    ),
+    "features-by-property": (
+        "",
+        [
+            "delta.enableDeletionVectors=true",
+            "delta.checkpointPolicy=v2",
+            "delta.enableTypeWidening=TRUE",
+            "delta.enableInCommitTimestamps=true",
+            "delta.enableMaterializePartitionColumnsFeature=true",
+            "delta.enableVariantShredding=true",
+            "delta.enableIcebergCompatV2=true",
+            "delta.enableDeletionVectors=false",
+            "team=a",
+            "-team",
+        ],
+    ),
+    "row-tracking": (
+        "",
+        ["delta.enableRowTracking=true", "delta.enableRowTracking=true", "delta.appendOnly=true"],
+    ),
+    "row-tracking-supported": (
+        "delta.feature.rowTracking=supported",
+        ["delta.enableRowTracking=true", "delta.enableRowTracking=false"],
+    ),
+    "mapping-and-iceberg": (
+        "delta.columnMapping.mode=name",
+        [
+            "delta.enableIcebergCompatV2=true",
+            "delta.enableIcebergCompatV2=false",
+            "delta.columnMapping.mode=none",
+            "team=a delta.columnMapping.mode=name",
+            "-delta.columnMapping.mode",
+        ],
+    ),
+    "gaps-are-filled": (
+        "delta.enableChangeDataFeed=true",
+        [VERSIONS.format(1, 4), "delta.enableDeletionVectors=true", VERSIONS.format(1, 6)],
+    ),
+    "isolation": (
+        "",
+        [
+            "delta.isolationLevel=serializable",
+            "delta.isolationLevel=WriteSerializable",
+            "delta.isolationLevel=bogus",
+        ],
+    ),
+    "preview-stays": (
+        "delta.feature.typeWidening-preview=supported",
+        ["delta.enableTypeWidening=true"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_each_statement_does_what_was_predicted(
+    name: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    made, statements = SEQUENCES[name]
+    path = str(tmp_path / "t")
+    table = f"delta.`{path}`"
+    properties = f"tblproperties ({assigned(made)})" if made else ""
+    spark.sql(f"create table {table} (id bigint, s string) using delta {properties}")
+    spark.sql(f"insert into {table} values (1, 'a'), (2, 'b')")
+    for statement in statements:
+        before = look(path)
+        if statement.startswith("-"):
+            said = unset_properties(before, [statement[1:]])
+            sql = f"unset tblproperties ('{statement[1:]}')"
+        else:
+            said = set_properties(before, pairs(statement))
+            sql = f"set tblproperties ({assigned(statement)})"
+        happened = execute(spark, path, f"alter table {table} {sql}")
+        agree(said, happened)
+        after = look(path)
+        assert after.protocol == said.table.protocol, statement
+        for key, value in said.table.configuration.items():
+            if key in pairs(made) or key in (() if statement[0] == "-" else pairs(statement)):
+                assert after.configuration.get(key) == value, statement
+
+
+def pairs(text: str) -> dict[str, str]:
+    return dict(word.split("=", 1) for word in text.split()) if text else {}
+
+
+def assigned(text: str) -> str:
+    return ", ".join(f"'{key}'='{value}'" for key, value in pairs(text).items())
