@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite, refused
+from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
 from deltaproto.planning.table import CONSTRAINT, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import PropertyIs, Status
@@ -53,16 +53,11 @@ def set_properties(table: Table, properties: Mapping[str, str]) -> Outcome:
 
 
 def unset_properties(table: Table, keys: Iterable[str]) -> Outcome:
-    """What unsetting these properties in one statement does; the protocol never shrinks by it."""
+    """What unsetting these properties in one statement does.
+
+    The protocol never shrinks by it, and a property that is not set costs a commit all the same.
+    """
     names = list(keys)
-    missing = [k for k in names if k not in table.configuration and not _about_protocol(k)]
-    if missing:
-        return refused(
-            table,
-            "DELTA_UNSET_NON_EXISTENT_PROPERTY",
-            f"{missing[0]} is not set",
-            "write UNSET TBLPROPERTIES IF EXISTS",
-        )
     commits: list[Commit] = []
     rewrites = Rewrite.NONE
     if MODE in names:

@@ -58,8 +58,3 @@ class Outcome(NamedTuple):
     def most(self) -> int:
         """The greatest number of commits."""
         return len(self.commits)
-
-
-def refused(table: Table, error: str, message: str, remedy: str) -> Outcome:
-    """A refusal before anything is committed."""
-    return Outcome(table, refusal=Refusal(error, message, remedy))
