@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deltaproto.clients.needs import needs, usage
 from deltaproto.inspection import Inspection
+from deltaproto.policy.doubts import doubts, literal_percent
 from deltaproto.policy.facts import Facts
 from deltaproto.tables.location import Kind, locate
 
@@ -21,6 +22,8 @@ def facts(inspection: Inspection) -> Facts:
             usage(inspection.subject.features),
             configuration,
             by_name=locate(state.table).kind is Kind.NAME,
+            doubts=doubts(inspection.findings, configuration),
+            literal_percent=literal_percent(state.location),
             absent=(each.name for each in inspection.subject.features if each.present is False),
         ),
         configuration=configuration,

@@ -8,6 +8,7 @@ from typing import IO, Any, TypeVar
 from deltaproto.checking.stream import Document
 from deltaproto.clients.needs import needs, used
 from deltaproto.errors import ErrorCode, TableError, UsageError
+from deltaproto.policy.doubts import doubts, literal_percent
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.protocol.protocol import Protocol
@@ -77,19 +78,29 @@ def _facts(entry: Any, path: str) -> Facts | SavedError:
             code, message, hint = ErrorCode(error["code"]), error["message"], error["hint"]
             return SavedError(_text(entry["table"]), code, _text(message), _text(hint))
         protocol = Protocol.stored({k: v for k, v in entry["protocol"].items() if v is not None})
-        usage = {f["name"]: used(f["enabled"], f["present"]) for f in entry["features"]}
+        usage = {f["name"]: used(f["name"], f["enabled"], f["present"]) for f in entry["features"]}
         absent = [f["name"] for f in entry["features"] if f["present"] is False]
         table = _text(entry["table"])
         configuration = {k: _perhaps(v) for k, v in entry["configuration"].items()}
         by_name = entry["reader"] == "spark" and locate(table).kind is Kind.NAME
+        location = _text(entry["location"])
+        findings = tuple(_finding(finding) for finding in entry["findings"])
         return Facts(
             table=table,
-            location=_text(entry["location"]),
+            location=location,
             version=_only(int, entry["version"]),
-            needs=needs(protocol, usage, configuration, by_name=by_name, absent=absent),
+            needs=needs(
+                protocol,
+                usage,
+                configuration,
+                by_name=by_name,
+                absent=absent,
+                doubts=doubts(findings, configuration),
+                literal_percent=literal_percent(location),
+            ),
             configuration=configuration,
             isolation={k: _perhaps(v) for k, v in entry["isolation"]["effective"].items()},
-            findings=tuple(_finding(finding) for finding in entry["findings"]),
+            findings=findings,
             complete=_only(bool, entry["complete"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, TableError) as error:

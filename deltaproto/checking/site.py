@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from deltaproto.clients.capability import Client
-from deltaproto.clients.catalogue import Catalogue
+from deltaproto.clients.catalogue import Catalogue, shipped_ids
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.members import EntryError
 from deltaproto.policy.document import Policy, PolicyError
@@ -39,6 +39,13 @@ def site_catalogue(files: Iterable[str], policy: Policy | None = None) -> Catalo
             raise PolicyError(
                 policy.source, definition.position, error.message, error.hint
             ) from None
+    for client in own.values():
+        taken = {alias.casefold() for alias in client.aliases} & set(shipped_ids())
+        if taken - {client.id.casefold()}:
+            raise EntryError(
+                f"{client.id}: the alias {min(taken)} is the id of another client",
+                f"to replace that one, declare it with the id {min(taken)}",
+            )
     return Catalogue(own.values())
 
 
@@ -52,6 +59,11 @@ def _clients(file: str) -> dict[str, Client]:
     if entries is None:
         raise EntryError(f"{file}: it holds no clients", _FORM)
     found = [parse_client(entry, f"{file}: {_label(entry)}") for entry in entries]
+    ids = [client.id.casefold() for client in found]
+    if twice := [name for name in ids if ids.count(name) > 1]:
+        raise EntryError(
+            f"{file}: {twice[0]} is declared twice", "give each client an id of its own"
+        )
     return {client.id: client for client in found}
 
 

@@ -50,7 +50,7 @@ def run(values: Mapping[str, Any]) -> int:
     )
     codes = {ExitCode.OK}
     names = list(given_tables(values["tables"]))
-    _spare(values["output"], (*names, values["policy"], values["baseline"], *values["catalogue"]))
+    _spare(values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"]))
     tables = _watched(_checked(names, values, checker), codes, style.fail_on)
     with options.opened(values["output"]) as file:
         write_check(tables, file, style, notes(checker.clients))
@@ -58,8 +58,13 @@ def run(values: Mapping[str, Any]) -> int:
 
 
 def _policy(values: Mapping[str, Any]) -> Policy:
-    if (path := values["policy"]) is None:
+    if not values["policy"]:
         return Policy(source="")
+    path, *more = values["policy"]
+    if more:
+        raise UsageError(
+            "--policy is given twice", "one policy holds; put everything into one file"
+        )
     import datetime
 
     rules = [rule.id for rule in all_rules()]
@@ -151,7 +156,13 @@ COMMAND = Command(
         many=True,
     ),
     (
-        Option(("--policy",), "YAML file with declared clients and rules.", str, metavar="FILE"),
+        Option(
+            ("--policy",),
+            "YAML file with declared clients and rules.",
+            str,
+            many=True,
+            metavar="FILE",
+        ),
         Option(
             ("--client",),
             "A client that uses the tables, as ID@VERSION; repeatable.",

@@ -123,6 +123,10 @@ def _compute(values: Mapping[str, Any]) -> Compute:
         raise UsageError(
             f"--runtime: {text} is no Databricks Runtime", "for example --runtime 14.3"
         )
+    if named.photon and photon is False:
+        raise UsageError(
+            f"--runtime {text} has Photon, and --photon off says no", "leave one of them out"
+        )
     return Compute(named.runtime, named.photon or photon, preview)
 
 

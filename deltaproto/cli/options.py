@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -109,6 +110,10 @@ def opened(output: str | None) -> Iterator[IO[str]]:
 
 
 def _created(path: str) -> IO[str]:
+    if "_delta_log" in os.path.abspath(path).split(os.sep):
+        raise UsageError(
+            f"cannot write {path}: it lies in a table's log", "choose another --output"
+        )
     try:
         return open(path, "w", encoding="utf-8", errors="backslashreplace")
     except OSError as error:

@@ -136,5 +136,5 @@ class Client(NamedTuple):
     versions: str
     """the scheme: see `scheme`"""
     ranges: tuple[Range, ...]
-    origin: str | None = None
-    """the site's file that declares it; None: this catalogue"""
+    decodes_paths: bool = False
+    """takes %20 in a path for a space, and so looks for another table"""

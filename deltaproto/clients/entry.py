@@ -8,6 +8,7 @@ from typing import Any
 
 from deltaproto.clients import members, scheme
 from deltaproto.clients.capability import (
+    READING,
     Access,
     Client,
     Confidence,
@@ -20,7 +21,7 @@ from deltaproto.clients.capability import (
 )
 from deltaproto.clients.members import EntryError
 
-_CLIENT = {"id", "name", "aliases", "versions", "ranges"}
+_CLIENT = {"id", "name", "aliases", "versions", "ranges", "decodes_paths"}
 _PATH = {"read", "write", "access", "known_bad"}
 _RANGE = _PATH | {
     "from",
@@ -69,6 +70,7 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
         ),
         versions=versions,
         ranges=tuple(ranges),
+        decodes_paths=members.flag(plain, "decodes_paths", where),
     )
 
 
@@ -113,6 +115,10 @@ def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
         members.member(Access, text, f"{where}: access")
         for text in members.names(plain, "access", where)
     ]
+    for access in given:
+        if (read if access in READING else write) is None:
+            side = "read" if access in READING else "write"
+            raise EntryError(f"{where}: access: {access} without {side}", f"say what {side} takes")
     return Path(
         name=name,
         read=read,
@@ -135,14 +141,14 @@ def _gate(plain: Any, side: str, where: str) -> Gate:
         raise EntryError(f"{where}: modes takes a mapping", "for example {columnMapping: [name]}")
     return Gate(
         legacy=_versions(plain, "legacy", side, where),
-        features=frozenset(members.names(plain, "features", where))
+        features=frozenset(members.features(plain, "features", where))
         if "features" in plain
         else None,
-        unused=frozenset(members.names(plain, "unused", where)),
-        legacy_unused=frozenset(members.names(plain, "legacy_unused", where)),
+        unused=frozenset(members.features(plain, "unused", where)),
+        legacy_unused=frozenset(members.features(plain, "legacy_unused", where)),
         unchecked=None
         if unchecked == "all"
-        else frozenset(members.names(plain, "unchecked", where)),
+        else frozenset(members.features(plain, "unchecked", where)),
         modes={
             str(feature): frozenset(members.names(modes, feature, f"{where}: modes"))
             for feature in modes
@@ -168,7 +174,7 @@ def _known_bad(plain: Any, where: str) -> KnownBad:
         members.member(Access, text, f"{where}: access")
         for text in members.names(plain, "access", where)
     ]
-    features = members.names(plain, "features", where)
+    features = members.features(plain, "features", where)
     if not features or not access:
         missing = "access" if features else "features"
         raise EntryError(f"{where}: no {missing}, so it never applies", f"name the {missing}")

@@ -58,6 +58,8 @@ def _judged(each: Range, path: Path, table: Needs, access: Access) -> Iterator[J
         yield from _requirements(each, path, table)
     if not table.by_name:
         yield from _catalog_only(each.catalog_only, table)
+    for doubt in table.doubts:
+        yield Judgement(Verdict.UNKNOWN, (), doubt)
     protocol, confidence = table.protocol, each.confidence
     if violations := protocol.violations():
         yield Judgement(

@@ -48,6 +48,21 @@ def items(plain: Mapping[str, Any], key: str, where: str, default: list[Any]) ->
     return value
 
 
+def features(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    """Names of features. One that nobody knows is taken, unless it looks like a mistake."""
+    import difflib
+
+    from deltaproto.protocol import catalogue
+
+    found = names(plain, key, where)
+    known = [feature.name for feature in catalogue.all_features()]
+    for name in found:
+        near = [] if name in known else difflib.get_close_matches(name, known, n=1, cutoff=0.85)
+        if near:
+            raise EntryError(f"{where}: {key}: no feature {name}", f"did you mean {near[0]}?")
+    return found
+
+
 def names(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
     value = items(plain, key, where, [])
     if not all(isinstance(item, str) for item in value):

@@ -25,6 +25,10 @@ class Needs(NamedTuple):
     """reached by catalog name, not by path"""
     absent: frozenset[str] = frozenset()
     """supported features of which no trace is left in files and log"""
+    doubts: tuple[str, ...] = ()
+    """why no client can be counted on, whatever it supports"""
+    literal_percent: bool = False
+    """its path holds a percent sign, which delta-rs takes for an escape"""
 
     def holds(self, feature: str) -> bool | None:
         """Whether files or log hold traces of the feature; None when that cannot be told."""
@@ -44,12 +48,15 @@ def needs(
     *,
     by_name: bool = False,
     absent: Iterable[str] = (),
+    doubts: Iterable[str] = (),
+    literal_percent: bool = False,
 ) -> Needs:
     """What a table with this protocol and usage asks.
 
     Args:
         usage: for each supported feature whether it is used; None when that cannot be told.
         absent: supported features that surely left no trace in files and log.
+        doubts: sentences on damage and contradictions that clients take differently.
     """
     modes: list[tuple[str, str]] = []
     if "columnMapping" in protocol.supported:
@@ -61,16 +68,23 @@ def needs(
         tuple(modes),
         by_name,
         frozenset(absent),
+        tuple(doubts),
+        literal_percent,
     )
 
 
 def usage(states: Iterable[FeatureState]) -> dict[str, bool | None]:
     """For each supported feature whether it is enabled or present; None when not to be told."""
-    return {state.name: used(state.enabled, state.present) for state in states}
+    return {state.name: used(state.name, state.enabled, state.present) for state in states}
 
 
-def used(enabled: bool | None, present: bool | None) -> bool | None:
-    """A feature is used when it is enabled or present, and unused when it is surely neither."""
+def used(name: str, enabled: bool | None, present: bool | None) -> bool | None:
+    """A feature is used when it is enabled or present, and unused when it is surely neither.
+
+    Files of a change feed that was switched off bind nobody: clients look at the property only.
+    """
+    if name == "changeDataFeed" and enabled is not None:
+        return enabled
     if enabled or present:
         return True
     return False if enabled is False and present is False else None

@@ -36,7 +36,7 @@ class Remedy(NamedTuple):
     """One way out."""
 
     kind: str
-    """raise-client, drop-feature or add-feature"""
+    """raise-client, use-catalog, normalise, add-feature or drop-feature"""
     cost: Cost
     text: str
     client: str | None = None
@@ -64,6 +64,8 @@ def remedies(
         for remedy in (
             _raised(candidate, path, table, access),
             _completed(candidate, path, table, access, judgement),
+            _normalised(candidate, path, table, access),
+            _by_name(candidate, judgement),
             _dropped(candidate, path, table, access, judgement),
         )
         if remedy is not None
@@ -115,14 +117,18 @@ def _dropped(
 ) -> Remedy | None:
     if not judgement.because or not path.offers(access) or candidate.range is None:
         return None
-    drops = [catalogue.record(name).drop for name in judgement.because]
-    if not all(drop.delta_spark or drop.databricks for drop in drops):
+    names = _droppable(table, judgement.because)
+    if not names or set(names) & candidate.range.catalog_only:
         return None
-    names = judgement.because
+    drops = [catalogue.record(name).drop for name in names]
     without = _without(table, names)
     if without is None or judge(candidate.range, path, without, access).verdict is not Verdict.OK:
         return None
     cost, text, flags = _cost(drops), f"drop {', '.join(names)}", ""
+    if "checkConstraints" in names and table.uses("checkConstraints") is not False:
+        text = f"drop the constraints, then {', '.join(names)}"
+    if not all(drop.delta_spark for drop in drops):
+        text += ", which only Databricks can"
     if cost is Cost.REWRITE:
         text += ", which rewrites data files"
     if any(drop.protects_history or drop.needs_truncate for drop in drops):
@@ -140,6 +146,53 @@ def _dropped(
         text,
         features=names,
         command=f"deltaproto plan-downgrade {TABLE} --drop {' '.join(names)}{flags}",
+    )
+
+
+def _droppable(table: Needs, because: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the features that can go, after whatever requires them."""
+    found: dict[str, None] = {}
+
+    def take(name: str) -> bool:
+        drop = catalogue.record(name).drop
+        if not (drop.delta_spark or drop.databricks):
+            return False
+        dependents = [
+            other
+            for other in sorted(table.protocol.supported)
+            if name in catalogue.record(other).required_features
+        ]
+        if all(take(other) for other in dependents):
+            found.setdefault(name)
+            return True
+        return False
+
+    for name in because:
+        take(name)
+    return tuple(found)
+
+
+def _normalised(candidate: Candidate, path: Path, table: Needs, access: Access) -> Remedy | None:
+    """The lowest form of the same features, where it lets the client in."""
+    protocol = table.protocol
+    if candidate.range is None or protocol.violations() or protocol.lowest() == protocol:
+        return None
+    lower = table._replace(protocol=protocol.lowest())
+    if judge(candidate.range, path, lower, access).verdict is not Verdict.OK:
+        return None
+    return Remedy(
+        "normalise",
+        Cost.METADATA,
+        f"store the same features as {protocol.lowest()}, as every protocol change by Delta Spark "
+        "3.3 or later does",
+    )
+
+
+def _by_name(candidate: Candidate, judgement: Judgement) -> Remedy | None:
+    if candidate.range is None or not set(judgement.because) & candidate.range.catalog_only:
+        return None
+    return Remedy(
+        "use-catalog", Cost.CLIENT, "reach the table by its catalog name, and check it by that"
     )
 
 
@@ -174,7 +227,9 @@ def _without(table: Needs, names: tuple[str, ...]) -> Needs | None:
         protocol = protocol.without_feature(name)
     left = protocol.supported
     modes = tuple((name, mode) for name, mode in table.modes if name in left)
-    return Needs(protocol, table.used & left, table.unused & left, modes, table.by_name)
+    return table._replace(
+        protocol=protocol, used=table.used & left, unused=table.unused & left, modes=modes
+    )
 
 
 def _protected(table: Needs) -> Needs:

@@ -53,9 +53,18 @@ def client_verdicts(
             continue
         for path in _offering(candidate.paths, access):
             judgement = judge(candidate.range, path, table, access)
+            if judgement.verdict is Verdict.OK and _misled(candidate, table):
+                judgement = Judgement(Verdict.UNKNOWN, (), _MISLED)
             found = remedies(candidate, path, table, access, judgement)
             confidence = candidate.range.confidence
             yield _verdict(candidate, path.name, access, judgement, found, confidence)
+
+
+_MISLED = "it takes a percent sign in a path for an escape, and looks for another table"
+
+
+def _misled(candidate: Candidate, table: Needs) -> bool:
+    return candidate.client.decodes_paths and table.literal_percent
 
 
 def _offering(paths: tuple[Path, ...], access: Access) -> tuple[Path, ...]:

@@ -78,4 +78,4 @@ def _shout(verdict: Verdict) -> str:
 
 
 def _flat(text: str) -> str:
-    return visible(" ".join(text.split("\n")))
+    return visible(text.replace("\n", "\\n"))

@@ -162,7 +162,9 @@ def _uri(report: Report) -> str:
     """
     scheme = _SCHEME.match(report.location or "")
     if report.location is None or scheme is None:
-        return _quoted(report.table if report.location is None else report.location, "")
+        if report.location is not None:
+            return _quoted(report.location, "")
+        return _quoted(report.table, "" if "`" in report.table else "/")
     rest = _LONE_PERCENT.sub("%25", report.location[scheme.end() :])
     authority = ""
     if rest.startswith("//"):

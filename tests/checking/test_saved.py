@@ -166,7 +166,7 @@ ENTRY: dict[str, Any] = {
     },
     "features": [{"name": "appendOnly", "enabled": False, "present": False}],
     "isolation": {"effective": {"databricks": "WriteSerializable", "delta-rs": None}},
-    "configuration": {"a": "b", "empty": None},
+    "configuration": {"a": "b"},
     "findings": [],
     "complete": True,
 }

@@ -58,7 +58,9 @@ MISTAKES = (
     Mistake("aliases-no-list", entry(aliases="a"), "file: aliases takes a list"),
     Mistake("name-no-text", entry(name=7), "file: name takes a text"),
     Mistake("key", entry(rangs=[]), "file: unknown key rangs", "did you mean ranges?"),
-    Mistake("key-unlike-any", entry(zzz=1), "file: unknown key zzz", "one of aliases, id"),
+    Mistake(
+        "key-unlike-any", entry(zzz=1), "file: unknown key zzz", "one of aliases, decodes_paths, id"
+    ),
     Mistake("key-no-text", entry() | {None: 1}, "file: unknown key None"),
     Mistake("scheme", entry(versions="semver"), "file: versions: semver", "dotted"),
     Mistake("no-ranges", entry(ranges=None), "file: it has no ranges"),

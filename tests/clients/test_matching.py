@@ -613,7 +613,7 @@ def test_the_matrix_agrees_with_the_verdict_on_a_table_that_lists_the_feature(
     path = path._replace(known_bad=())
     (row,) = [row for row in matrix(path) if row.feature == name]
     answer = row.write if writing else row.read
-    reader_feature = catalogue.record(name).kind is Kind.READER_WRITER
+    reader_feature = row.kind is Kind.READER_WRITER
     wanted = protocol(3, 7, [name], [name]) if reader_feature else protocol(1, 7, None, [name])
     takes_1 = path.read is not None and (path.read.unchecked is None or 1 in path.read.legacy)
     if not reader_feature and not takes_1:

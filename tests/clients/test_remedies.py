@@ -118,11 +118,39 @@ class TestDropping:
         assert (verdict.verdict, verdict.because) == (Verdict.REFUSED, (name,))
         assert verdict.remedies == ()
 
-    def test_not_while_another_feature_requires_it(self) -> None:
+    def test_what_requires_it_goes_first(self) -> None:
         needs = table(Protocol.carrying({"rowTracking"}))
         verdict = one(writers("rowTracking"), "", needs, APPEND)
         assert verdict.because == ("domainMetadata",)
+        remedy = of_kind(verdict, "drop-feature")
+        assert remedy is not None
+        assert remedy.features == ("rowTracking", "domainMetadata")
+
+    def test_not_while_another_feature_requires_it_for_ever(self) -> None:
+        needs = table(Protocol.carrying({"clustering"}))
+        verdict = one(writers("clustering"), "", needs, APPEND)
+        assert verdict.because == ("domainMetadata",)
         assert of_kind(verdict, "drop-feature") is None
+
+    def test_a_legacy_writer_gets_back_what_only_the_new_feature_took(self) -> None:
+        needs = table(Protocol.carrying({"deletionVectors", "appendOnly", "invariants"}))
+        made = client([{"read": {"legacy": [1]}, "write": {"legacy": [1, 2]}}], "none")
+        remedy = of_kind(one(made, "", needs, APPEND), "drop-feature")
+        assert remedy is not None
+        assert remedy.features == ("deletionVectors",)
+        assert (remedy.command or "").endswith("--drop deletionVectors --history truncate")
+
+    def test_constraints_go_before_their_feature(self) -> None:
+        needs = table(Protocol.carrying({"checkConstraints"}), used=["checkConstraints"])
+        remedy = of_kind(one(writers("appendOnly"), "", needs, APPEND), "drop-feature")
+        assert remedy is not None
+        assert "drop the constraints" in remedy.text
+
+    def test_a_managed_table_is_reached_by_name(self) -> None:
+        each = {"read": {"legacy": [1], "features": ["catalogManaged", "vacuumProtocolCheck"]}}
+        made = client([{**each, "catalog_only": ["catalogManaged"]}], "none")
+        verdict = one(made, "", table(Protocol.carrying({"catalogManaged"})))
+        assert [remedy.kind for remedy in verdict.remedies] == ["use-catalog"]
 
     def test_not_when_something_else_still_goes_wrong(self) -> None:
         wrong = [{"features": ["appendOnly"], "access": ["append"], "what": "It loses rows"}]
@@ -170,9 +198,11 @@ class TestDropping:
         assert remedy is not None
         assert remedy.features == ("columnMapping",)
 
-    def test_an_odd_pair_has_nothing_to_drop(self) -> None:
+    def test_an_odd_pair_has_nothing_to_drop_but_a_lower_form(self) -> None:
         made = client([{"read": {"legacy": [1]}}], "none")
-        assert one(made, "", table(Protocol(2, 4))).remedies == ()
+        (remedy,) = one(made, "", table(Protocol(2, 4))).remedies
+        assert (remedy.kind, remedy.command) == ("normalise", None)
+        assert "(1,4)" in remedy.text
 
 
 class TestCompleting:

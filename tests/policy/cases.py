@@ -397,7 +397,10 @@ CASES: tuple[Case, ...] = (
     case("no-schema", protocol(1, 2), without_schema(), finds={("DP115", None)}),
     case("schema-is-no-struct", protocol(1, 2), metadata(schema="[]"), finds={("DP115", None)}),
     case(
-        "schema-without-columns", protocol(1, 2), metadata(schema='{"type":"struct","fields":[]}')
+        "schema-without-columns",
+        protocol(1, 2),
+        metadata(schema='{"type":"struct","fields":[]}'),
+        finds={("DP115", None)},
     ),
     # DP130 checkpoint-unreadable
     Case("checkpoint-garbled", broken_checkpoint(b"PAR1garbage"), frozenset({("DP130", None)})),

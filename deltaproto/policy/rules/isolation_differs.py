@@ -12,8 +12,8 @@ other writers fail.
 Processes that were written for the other level.
 
 ## How to fix
-Set `delta.isolationLevel` on Databricks; Delta Spark refuses to set it, and is Serializable when it
-is not set.
+Set `delta.isolationLevel`: `Serializable` with any engine, `WriteSerializable` on Databricks only.
+Unset, Databricks is WriteSerializable and Delta Spark Serializable.
 
 ## How safe
 Setting it is a metadata change: every concurrent write fails.
@@ -48,5 +48,6 @@ def examine(case: Case) -> Iterator[Finding]:
         yield RULE.finding(
             case.table,
             f"the policy asks for {wanted}; in force is {', '.join(differing)}",
-            f"set delta.isolationLevel = {wanted} on Databricks; Delta Spark refuses to set it",
+            f"set delta.isolationLevel = {wanted}"
+            + ("" if wanted == "Serializable" else " on Databricks; Delta Spark refuses to set it"),
         )

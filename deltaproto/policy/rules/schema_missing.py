@@ -32,7 +32,16 @@ RULE = Rule("DP115", "schema-missing", Severity.WARNING, since="0.1.0")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    if subject.state.metadata.traits is None and subject.state.reader is not ReaderName.SPARK:
+    schema = subject.state.metadata.schema
+    if subject.state.reader is ReaderName.SPARK:
+        return
+    if schema is not None and not schema.get("fields"):
+        yield RULE.finding(
+            subject.table,
+            "the schema has no columns, and such a table can only be written",
+            "add columns; a first write by most engines does",
+        )
+    if subject.state.metadata.traits is None:
         yield RULE.finding(
             subject.table,
             "the metadata holds no usable schema, so what the schema uses cannot be told",

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.clients.capability import Access
+from deltaproto.clients.matching import Verdict
 from deltaproto.policy.case import Case
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
@@ -43,7 +44,7 @@ def examine(case: Case) -> Iterator[Finding]:
     streams = {
         judged.verdict.named: judged.declared.label
         for judged in case.verdicts
-        if judged.declared.consumer == "stream" or judged.verdict.access is Access.STREAM
+        if judged.verdict.access is Access.STREAM and judged.verdict.verdict is not Verdict.REFUSED
     }
     for client, label in streams.items():
         finding = RULE.finding(

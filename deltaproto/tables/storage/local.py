@@ -76,7 +76,7 @@ class LocalLogStore:
         if any(name.endswith(".parquet") or "=" in name for name in names):
             return "it looks like a Parquet folder; CONVERT TO DELTA makes it a Delta table"
         if any(os.path.isdir(os.path.join(self._root, name, LOG_FOLDER)) for name in names):
-            return "it holds Delta tables; give their paths, or use scan"
+            return "it holds Delta tables; give their paths"
         return f"give the folder that holds {LOG_FOLDER}"
 
 
