@@ -89,6 +89,15 @@ def process() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture(scope="session")
+def real_tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """One table of each recipe, made by Spark; nobody may change them."""
+    from tests.support.tables import RECIPES, make_table
+
+    root = tmp_path_factory.mktemp("real")
+    return {name: make_table(spark, name, root / name) for name in RECIPES}
+
+
+@pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session, made by deltaproto itself."""
     from deltaproto.tables.interface import SparkSettings

@@ -26,7 +26,7 @@ from deltaproto.inspection import Inspection, Request, inspect_table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Kind
 from tests.support.logs import Log, add, commit_info, metadata, protocol
-from tests.support.tables import RECIPES, make_table
+from tests.support.tables import RECIPES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -146,18 +146,12 @@ def attempt(client: Client, access: Access, table: str, copy: Path) -> Exception
     return None
 
 
-@pytest.fixture(scope="module")
-def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    root = tmp_path_factory.mktemp("made")
-    return {name: make_table(spark, name, root / name) for name in RECIPES if name != "identity"}
-
-
 @pytest.mark.parametrize("name", [name for name in RECIPES if name != "identity"])
 def test_the_verdict_on_a_table_in_use_is_what_happens(
-    name: str, made: dict[str, str], clients: list[Client]
+    name: str, real_tables: dict[str, str], clients: list[Client]
 ) -> None:
     with_spark, *others = clients
-    table = made[name]
+    table = real_tables[name]
     right = with_spark.read(table)
     assert verdict(with_spark.name, table, Access.READ).verdict is Verdict.OK
     for client in others:

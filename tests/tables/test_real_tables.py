@@ -18,7 +18,7 @@ from deltaproto.tables.delta_rs import DeltaRsReader
 from deltaproto.tables.interface import ReaderName, TableState
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.spark import SparkReader
-from tests.support.tables import RECIPES, make_table
+from tests.support.tables import RECIPES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,9 +27,8 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    root = tmp_path_factory.mktemp("tables")
-    return {name: make_table(spark, name, root / name) for name in RECIPES}
+def tables(real_tables: dict[str, str]) -> dict[str, str]:
+    return real_tables
 
 
 @pytest.fixture(scope="module")
