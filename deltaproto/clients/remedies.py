@@ -127,6 +127,8 @@ def _dropped(
     cost, text, flags = _cost(drops), f"drop {', '.join(names)}", ""
     if "checkConstraints" in names and table.uses("checkConstraints") is not False:
         text = f"drop the constraints, then {', '.join(names)}"
+    if "columnMapping" in names and _clustered(table):
+        text = f"ALTER TABLE … CLUSTER BY NONE (Delta 4.4 breaks the table else), then {text}"
     if not all(drop.delta_spark for drop in drops):
         text += ", which only Databricks can"
     if cost is Cost.REWRITE:
@@ -147,6 +149,10 @@ def _dropped(
         features=names,
         command=f"deltaproto plan-downgrade {TABLE} --drop {' '.join(names)}{flags}",
     )
+
+
+def _clustered(table: Needs) -> bool:
+    return "clustering" in table.protocol.supported and table.uses("clustering") is not False
 
 
 def _droppable(table: Needs, because: tuple[str, ...]) -> tuple[str, ...]:

@@ -42,6 +42,13 @@ _AT_DROP = {
 }
 
 
+# Measured with Delta Spark 4.4.0: NoSuchElementException in ClusteringColumnInfo.
+_CLUSTERED = (
+    "the clustering columns keep their physical names, so that OPTIMIZE, REORG, DESCRIBE DETAIL "
+    "and CLUSTER BY itself fail from then on: run ALTER TABLE … CLUSTER BY NONE first"
+)
+
+
 class _Prepared(NamedTuple):
     """What happened before the drop itself."""
 
@@ -52,6 +59,7 @@ class _Prepared(NamedTuple):
     changed: bool | None = False
     """traces were removed, so that history still holds some; None: not known"""
     refusal: Refusal | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def drop_feature(
@@ -137,6 +145,7 @@ def _dropped(
         table._replace(protocol=after),
         (*commits, Commit(_DROP, after)),
         prepared.rewrites,
+        warnings=prepared.warnings,
     )
 
 
@@ -155,7 +164,7 @@ def _truncating(prepared: _Prepared, name: str, protects: bool, aged: bool) -> O
             "run the same statement again once the retention has passed",
             retry=True,
         )
-        return Outcome(table, commits, prepared.rewrites, waiting)
+        return Outcome(table, commits, prepared.rewrites, waiting, prepared.warnings)
     traced = prepared.table.traced
     if protects and not aged and (traced is None or name in traced):
         waiting = Refusal(
@@ -220,7 +229,8 @@ def _mapping(table: Table) -> _Prepared:
         )
     after = table.without_properties("delta.columnMapping.mode", "delta.columnMapping.maxColumnId")
     operations = (("REMOVE COLUMN MAPPING", True),)
-    return _Prepared(after, operations, Rewrite.ALL, changed=True)
+    warnings = () if table.clustering == () else (_CLUSTERED,)
+    return _Prepared(after, operations, Rewrite.ALL, changed=True, warnings=warnings)
 
 
 def _vectors(table: Table) -> _Prepared:

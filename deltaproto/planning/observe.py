@@ -26,6 +26,7 @@ def observe(state: TableState) -> Table:
         geospatial=() if traits is None else tuple(traits.get(Trait.GEOSPATIAL, ())),
         v2_checkpoint=traces.get(Trace.V2_CHECKPOINT),
         row_ids=traces.get(Trace.ROW_IDS),
+        clustering=state.clustering_columns,
         domains=None if state.domains is None else tuple(sorted(state.domains)),
     )
 

@@ -48,6 +48,8 @@ class Outcome(NamedTuple):
     commits: tuple[Commit, ...] = ()
     rewrites: Rewrite = Rewrite.NONE
     refusal: Refusal | None = None
+    warnings: tuple[str, ...] = ()
+    """harm that comes later, and that no engine tells"""
 
     @property
     def fewest(self) -> int:

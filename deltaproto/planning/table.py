@@ -36,6 +36,8 @@ class Table(NamedTuple):
     """live files have row ids"""
     domains: tuple[str, ...] | None = ()
     """live metadata domains"""
+    clustering: tuple[str, ...] | None = ()
+    """columns that the table is clustered by"""
     traced: frozenset[str] | None = None
     """features whose traces are in the history that is left; None: not known"""
 

@@ -140,6 +140,14 @@ class TestDropping:
         assert remedy.features == ("deletionVectors",)
         assert (remedy.command or "").endswith("--drop deletionVectors --history truncate")
 
+    def test_clustering_is_taken_off_before_mapping(self) -> None:
+        features = {"columnMapping", "clustering"}
+        needs = table(Protocol.carrying(features), used=["columnMapping", "clustering"])
+        made = writers("clustering", "domainMetadata", "checkpointProtection")
+        remedy = of_kind(one(made, "", needs, APPEND), "drop-feature")
+        assert remedy is not None
+        assert "CLUSTER BY NONE" in remedy.text
+
     def test_constraints_go_before_their_feature(self) -> None:
         needs = table(Protocol.carrying({"checkConstraints"}), used=["checkConstraints"])
         remedy = of_kind(one(writers("appendOnly"), "", needs, APPEND), "drop-feature")

@@ -78,3 +78,27 @@ def test_a_feature_that_nothing_uses(feature: str, spark: SparkSession, tmp_path
             continue
         agree(said, happened)
     assert before.protocol.supported >= {feature}
+
+
+@pytest.mark.parametrize("first", ["", "alter table {t} cluster by none"])
+def test_dropping_mapping_breaks_a_table_that_is_still_clustered(
+    first: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    table = f"delta.`{path}`"
+    spark.sql(
+        f"create table {table} (id bigint) using delta cluster by (id) "
+        "tblproperties ('delta.columnMapping.mode'='name')"
+    )
+    spark.sql(f"insert into {table} values (1)")
+    if first:
+        spark.sql(first.format(t=table))
+    said = drop_feature(look(path), "columnMapping", Engine())
+    agree(said, execute(spark, path, f"alter table {table} drop feature columnMapping"))
+    assert bool(said.warnings) is not bool(first)
+    for later in (
+        f"optimize {table}",
+        f"describe detail {table}",
+        f"alter table {table} cluster by (id)",
+    ):
+        assert (execute(spark, path, later).error is None) is bool(first), later

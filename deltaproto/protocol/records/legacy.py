@@ -207,7 +207,9 @@ RECORDS: tuple[Feature, ...] = (
                 ),
             ),
             note="Without mapping mode and mapping ids no file is rewritten. Streaming readers of "
-            "the table fail for good and need a new checkpoint or a schema tracking location.",
+            "the table fail for good and need a new checkpoint or a schema tracking location. On a "
+            "clustered table run CLUSTER BY NONE first: Delta Spark 4.4 keeps the physical names "
+            "as clustering columns, and OPTIMIZE, DESCRIBE DETAIL and CLUSTER BY fail for good.",
         ),
         notes=(
             (
