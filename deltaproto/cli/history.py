@@ -55,12 +55,6 @@ COMMAND = Command(
         Option(("--since",), "Leave out what is older (UTC unless it says).", str, metavar="TIME"),
         options.FORMAT,
         options.OUTPUT,
-        options.STORAGE_OPTION,
-        options.SPARK_REMOTE,
-        options.SPARK_CONF,
-        options.NO_COLOR,
-        options.NO_PROGRESS,
-        options.QUIET,
-        options.DEBUG,
+        *options.READING,
     ),
 )

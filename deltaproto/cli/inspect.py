@@ -107,12 +107,6 @@ COMMAND = Command(
         options.FORMAT,
         options.OUTPUT,
         options.FAIL_ON,
-        options.STORAGE_OPTION,
-        options.SPARK_REMOTE,
-        options.SPARK_CONF,
-        options.NO_COLOR,
-        options.NO_PROGRESS,
-        options.QUIET,
-        options.DEBUG,
+        *options.READING,
     ),
 )

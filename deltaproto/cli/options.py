@@ -40,6 +40,8 @@ NO_COLOR = Option(("--no-color",), "No colour in text.", bool, False)
 NO_PROGRESS = Option(("--no-progress",), "No progress display.", bool, False)
 QUIET = Option(("--quiet", "-q"), "Only data and errors.", bool, False)
 DEBUG = Option(("--debug",), "Show Spark's own output, and tracebacks.", bool, False)
+READING = (STORAGE_OPTION, SPARK_REMOTE, SPARK_CONF, NO_COLOR, NO_PROGRESS, QUIET, DEBUG)
+"""What every command that reads tables ends with."""
 
 
 def pairs(values: Sequence[str], flag: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from deltaproto.clients import scheme
 from deltaproto.clients.capability import Client, Path, Range
-from deltaproto.clients.entry import parse_client
+from deltaproto.clients.entry import bounds, parse_client
 from deltaproto.errors import UsageError
 
 _DATA = File(__file__).parent / "data"
@@ -134,8 +134,7 @@ def _candidate(reference: Reference, client: Client, each: Range) -> Candidate:
 
 
 def _holds(each: Range, versions: str, version: scheme.Version) -> bool:
-    start = None if each.start is None else scheme.parse(versions, each.start)
-    end = None if each.end is None else scheme.parse(versions, each.end)
+    start, end = bounds(each, versions)
     # A pre-release of the next range's first version belongs to nothing that was looked at.
     early = end is not None and version.numbers == end.numbers
     return (start is None or start <= version) and (end is None or version < end) and not early

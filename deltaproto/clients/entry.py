@@ -209,7 +209,7 @@ def _name(text: str, where: str) -> str:
 
 
 def _ordered(ranges: list[Range], versions: str, where: str) -> None:
-    known = [_bounds(each, versions) for each in ranges]
+    known = [bounds(each, versions) for each in ranges]
     for number, (start, end) in enumerate(known):
         if start and end and start >= end:
             raise EntryError(f"{where}: ranges[{number}] is empty", "from is inclusive, before not")
@@ -223,7 +223,8 @@ def _ordered(ranges: list[Range], versions: str, where: str) -> None:
             )
 
 
-def _bounds(each: Range, versions: str) -> tuple[scheme.Version | None, scheme.Version | None]:
+def bounds(each: Range, versions: str) -> tuple[scheme.Version | None, scheme.Version | None]:
+    """The first version of a range, and the first after it; None where it is open."""
     start, end = (
         None if text is None else scheme.parse(versions, text) for text in (each.start, each.end)
     )

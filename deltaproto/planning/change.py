@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
-from deltaproto.planning.table import CONSTRAINT, Table
+from deltaproto.planning.outcome import REMOVE_MAPPING, Commit, Outcome, Refusal, Rewrite
+from deltaproto.planning.table import CONSTRAINT, MODE, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import PropertyIs, Status
 from deltaproto.protocol.protocol import Protocol
@@ -17,7 +17,6 @@ from deltaproto.protocol.protocol import Protocol
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
 FEATURE = "delta.feature."
 READER, WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
-MODE = "delta.columnMapping.mode"
 ISOLATION = "delta.isolationLevel"
 _ROW_TRACKING = "delta.enableRowTracking"
 _MATERIALIZE = "delta.enableMaterializePartitionColumnsFeature"
@@ -40,10 +39,9 @@ def set_properties(table: Table, properties: Mapping[str, str]) -> Outcome:
     if properties.get(_ROW_TRACKING, "").lower() == "true":
         table, commits = _backfilled(table)
     if properties.get(MODE, "").lower() == "none" and MODE in table.configuration:
-        commits.append(Commit("REMOVE COLUMN MAPPING", table.protocol))
+        commits.append(Commit(REMOVE_MAPPING, table.protocol))
         rewrites = Rewrite.ALL
-        table = table.without_properties("delta.columnMapping.maxColumnId")
-        table = table.with_properties({MODE: "none"})
+        table = table.without_mapping().with_properties({MODE: "none"})
         if len(properties) == 1:
             return Outcome(table, tuple(commits), rewrites)
     after = _protocol(table, properties)
@@ -61,9 +59,9 @@ def unset_properties(table: Table, keys: Iterable[str]) -> Outcome:
     commits: list[Commit] = []
     rewrites = Rewrite.NONE
     if MODE in names:
-        commits.append(Commit("REMOVE COLUMN MAPPING", table.protocol))
+        commits.append(Commit(REMOVE_MAPPING, table.protocol))
         rewrites = Rewrite.ALL
-        table = table.without_properties(MODE, "delta.columnMapping.maxColumnId")
+        table = table.without_mapping()
         if len(names) == 1:
             return Outcome(table, tuple(commits), rewrites)
     table = table.without_properties(*names)

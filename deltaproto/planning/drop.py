@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
-from deltaproto.planning.table import Table
+from deltaproto.planning.outcome import REMOVE_MAPPING, Commit, Outcome, Refusal, Rewrite
+from deltaproto.planning.table import MODE, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 
@@ -216,7 +216,7 @@ def _constraints(table: Table) -> _Prepared:
 
 
 def _mapping(table: Table) -> _Prepared:
-    if table.configuration.get("delta.columnMapping.mode", "none").lower() == "none":
+    if table.configuration.get(MODE, "none").lower() == "none":
         return _Prepared(table)
     if table.unmappable:
         return _Prepared(
@@ -227,10 +227,11 @@ def _mapping(table: Table) -> _Prepared:
                 "rename these columns first",
             ),
         )
-    after = table.without_properties("delta.columnMapping.mode", "delta.columnMapping.maxColumnId")
-    operations = (("REMOVE COLUMN MAPPING", True),)
+    operations = ((REMOVE_MAPPING, True),)
     warnings = () if table.clustering == () else (_CLUSTERED,)
-    return _Prepared(after, operations, Rewrite.ALL, changed=True, warnings=warnings)
+    return _Prepared(
+        table.without_mapping(), operations, Rewrite.ALL, changed=True, warnings=warnings
+    )
 
 
 def _vectors(table: Table) -> _Prepared:

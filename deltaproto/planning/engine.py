@@ -38,11 +38,6 @@ class Engine(NamedTuple):
         """DROP FEATURE leaves checkpointProtection instead of waiting: Delta 4.0, runtime 16.3."""
         return self.at_least("4.0" if self.name is EngineName.DELTA_SPARK else "16.3")
 
-    @property
-    def normalises(self) -> bool:
-        """Whether protocol changes store the lowest form: since Delta 3.3 and runtime 16.3."""
-        return self.at_least("3.3" if self.name is EngineName.DELTA_SPARK else "16.3")
-
     def drops(self, feature: Feature) -> bool:
         """Whether this version can drop the feature."""
         drop = feature.drop
@@ -58,21 +53,3 @@ class Engine(NamedTuple):
                 f"for example {self.name}@{NEWEST if kind == 'dotted' else '16.4'}",
             )
         return found
-
-
-def parse_engine(text: str) -> Engine:
-    """The engine that `text` names.
-
-    Raises:
-        UsageError: for an unknown engine, or a version that is none.
-    """
-    name, at, version = text.partition("@")
-    named = {each.value: each for each in EngineName}
-    if name not in named or not at:
-        raise UsageError(
-            f"no engine is called {text}",
-            f"write {EngineName.DELTA_SPARK}@{NEWEST} or databricks@16.4",
-        )
-    engine = Engine(named[name], version.strip())
-    engine.at_least(version.strip())
-    return engine

@@ -8,6 +8,9 @@ from typing import NamedTuple
 from deltaproto.planning.table import Table
 from deltaproto.protocol.protocol import Protocol
 
+REMOVE_MAPPING = "REMOVE COLUMN MAPPING"
+"""the operation that rewrites every file to its logical column names"""
+
 
 class Rewrite(StrEnum):
     """Which data files a statement rewrites."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from deltaproto.protocol.protocol import Protocol
 
 CONSTRAINT = "delta.constraints."
+MODE = "delta.columnMapping.mode"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -60,6 +61,10 @@ class Table(NamedTuple):
         """With these properties unset, if they were set."""
         kept = {key: value for key, value in self.configuration.items() if key not in keys}
         return self._replace(configuration=kept)
+
+    def without_mapping(self) -> Table:
+        """With the properties of column mapping unset."""
+        return self.without_properties(MODE, "delta.columnMapping.maxColumnId")
 
 
 def _constrains(key: str) -> bool:

@@ -32,14 +32,14 @@ def about(rule: Rule, case: Case, verdict: Verdict, words: str) -> Iterator[Find
         labels = ", ".join(dict.fromkeys(m.declared.label for m in members if m.declared.label))
         label = f" ({labels})" if labels else ""
         because = first.verdict.because
-        finding = rule.finding(
+        yield rule.finding(
             case.table,
             f"{client}{label} {words} {accesses}: {reason}",
             _hint(first, case.table),
+            client=client,
             feature=because[0] if len(because) == 1 else None,
             evidence=", ".join(because) if len(because) > 1 else None,
         )
-        yield finding._replace(client=client)
 
 
 def _hint(judged: Judged, table: str) -> str:

@@ -40,11 +40,11 @@ def examine(case: Case) -> Iterator[Finding]:
         return
     for client, declared in shares.items():
         label = f" ({declared.label})" if declared.label else ""
-        finding = RULE.finding(
+        yield RULE.finding(
             case.table,
             f"shared with {client}{label}: only recipients that know {', '.join(names)} and the "
             "delta response format can read it",
             "check every recipient's connector version, or drop the features before sharing",
+            client=client,
             evidence=", ".join(names),
         )
-        yield finding._replace(client=client)

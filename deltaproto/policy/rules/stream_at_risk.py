@@ -47,11 +47,11 @@ def examine(case: Case) -> Iterator[Finding]:
         if judged.verdict.access is Access.STREAM and judged.verdict.verdict is not Verdict.REFUSED
     }
     for client, label in streams.items():
-        finding = RULE.finding(
+        yield RULE.finding(
             case.table,
             f"{client}{f' ({label})' if label else ''} reads it as a stream, and a renamed or "
             "dropped column ends streams for good",
             "give the stream a schemaTrackingLocation",
+            client=client,
             feature="columnMapping",
         )
-        yield finding._replace(client=client)
