@@ -33,13 +33,19 @@ def read_saved(path: str) -> Iterator[Facts | SavedError]:
     Raises:
         UsageError: when the file cannot be read, or is no saved inspection.
     """
+    for entry in saved_entries(path):
+        yield read_entry(entry, path)
+
+
+def saved_entries(path: str) -> Iterator[Any]:
+    """The entries of a saved inspection as they stand there; else as `read_saved`."""
     with _opened(path) as file:
         document, found = Document(file, path, "tables"), False
         for entries in document.objects():
             for entry in entries:
                 if "schema_version" in document.members:
                     _check_shape(document.members, path)
-                yield _facts(entry, path)
+                yield entry
             _check(document, path)
             found = True
         if not found:
@@ -71,7 +77,12 @@ def _check_shape(members: Mapping[str, Any], path: str) -> None:
         )
 
 
-def _facts(entry: Any, path: str) -> Facts | SavedError:
+def read_entry(entry: Any, path: str) -> Facts | SavedError:
+    """One entry of a saved inspection.
+
+    Raises:
+        UsageError: when it is not what `inspect` writes.
+    """
     try:
         if "error" in entry:
             error = entry["error"]

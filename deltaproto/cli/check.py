@@ -50,7 +50,7 @@ def run(values: Mapping[str, Any]) -> int:
     )
     codes = {ExitCode.OK}
     names = list(given_tables(values["tables"]))
-    _spare(values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"]))
+    spare(values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"]))
     tables = _watched(_checked(names, values, checker), codes, style.fail_on)
     with options.opened(values["output"]) as file:
         write_check(tables, file, style, notes(checker.clients))
@@ -65,6 +65,11 @@ def _policy(values: Mapping[str, Any]) -> Policy:
         raise UsageError(
             "--policy is given twice", "one policy holds; put everything into one file"
         )
+    return load_one_policy(path)
+
+
+def load_one_policy(path: str) -> Policy:
+    """The policy in a file, waivers judged by today's date."""
     import datetime
 
     rules = [rule.id for rule in all_rules()]
@@ -93,7 +98,7 @@ def _baseline(path: str | None) -> dict[str, Facts] | None:
     return {found.location: found for found in read_saved(path) if isinstance(found, Facts)}
 
 
-def _spare(output: str | None, read: Iterable[str | None]) -> None:
+def spare(output: str | None, read: Iterable[str | None]) -> None:
     """Refuse to write over a file that is read."""
     if output is None or not os.path.isfile(output):
         return

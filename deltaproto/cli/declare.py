@@ -7,7 +7,7 @@ option has an environment twin by construction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ class Option(NamedTuple):
     many: bool = False
     """may be repeated; the value is then a tuple"""
     metavar: str | None = None
+    follows: Callable[[str], bool] | None = None
+    """whether a word after the first value is one more value; None: each takes a flag"""
 
     @property
     def name(self) -> str:
@@ -63,6 +65,25 @@ class Command(NamedTuple):
     run: Callable[[Mapping[str, Any]], int]
     argument: Argument | None = None
     options: tuple[Option, ...] = ()
+
+
+def spread(command: Command, words: Sequence[str]) -> list[str]:
+    """`--drop A B` as `--drop A --drop B`, for options that take several values."""
+    greedy = {flag: o.follows for o in command.options for flag in o.flags if o.follows}
+    found: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        found.append(word)
+        flag, equals, _ = word.partition("=")
+        follows = greedy.get(flag)
+        if follows is None:
+            continue
+        if not equals and rest:
+            found.append(rest.pop(0))
+        while rest and not rest[0].startswith("-") and follows(rest[0]):
+            found += [flag, rest.pop(0)]
+    return found
 
 
 def choices(option: Option) -> tuple[str, ...]:

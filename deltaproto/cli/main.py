@@ -9,12 +9,21 @@ import sys
 from collections.abc import Sequence
 
 from deltaproto.cli import short
-from deltaproto.cli.declare import Command
+from deltaproto.cli.declare import Command, spread
 from deltaproto.errors import DeltaprotoError, ExitCode
 
 # A command's module is imported when the command is called, so that each start pays only for
 # what it uses.
-COMMANDS = ("inspect", "history", "check", "conflicts", "features", "clients", "explain")
+COMMANDS = (
+    "inspect",
+    "history",
+    "check",
+    "plan-downgrade",
+    "conflicts",
+    "features",
+    "clients",
+    "explain",
+)
 INTERRUPTED = 130
 
 
@@ -47,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def command_named(name: str) -> Command:
     """The declaration of one command."""
-    declared: Command = importlib.import_module(f"deltaproto.cli.{name}").COMMAND
+    declared: Command = importlib.import_module(f"deltaproto.cli.{name.replace('-', '_')}").COMMAND
     return declared
 
 
@@ -62,6 +71,7 @@ def _accept_any_text() -> None:
 def _run(words: list[str]) -> int:
     if words and words[0] in COMMANDS:
         command = command_named(words[0])
+        words = [words[0], *spread(command, words[1:])]
         values = short.parse(command, words[1:])
         if values is not None:
             return command.run(values)

@@ -46,18 +46,28 @@ def client_verdicts(
     A client that was named without a path stands for all of its paths that offer the access.
     """
     for access in accesses:
-        if candidate.range is None:
-            judgement = Judgement(Verdict.UNKNOWN, (), candidate.unknown)
-            named = candidate.reference.path
-            yield _verdict(candidate, named, access, judgement, (), None)
-            continue
-        for path in _offering(candidate.paths, access):
-            judgement = judge(candidate.range, path, table, access)
-            if judgement.verdict is Verdict.OK and _misled(candidate, table):
-                judgement = Judgement(Verdict.UNKNOWN, (), _MISLED)
+        for path, judgement in judgements(candidate, access, table):
+            if candidate.range is None or path is None:
+                named = candidate.reference.path
+                yield _verdict(candidate, named, access, judgement, (), None)
+                continue
             found = remedies(candidate, path, table, access, judgement)
             confidence = candidate.range.confidence
             yield _verdict(candidate, path.name, access, judgement, found, confidence)
+
+
+def judgements(
+    candidate: Candidate, access: Access, table: Needs
+) -> Iterator[tuple[Path | None, Judgement]]:
+    """The judgement for each path, without remedies; None for a version of which none is known."""
+    if candidate.range is None:
+        yield None, Judgement(Verdict.UNKNOWN, (), candidate.unknown)
+        return
+    for path in _offering(candidate.paths, access):
+        judgement = judge(candidate.range, path, table, access)
+        if judgement.verdict is Verdict.OK and _misled(candidate, table):
+            judgement = Judgement(Verdict.UNKNOWN, (), _MISLED)
+        yield path, judgement
 
 
 _MISLED = "it takes a percent sign in a path for an escape, and looks for another table"

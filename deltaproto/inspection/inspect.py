@@ -34,7 +34,7 @@ def inspect_table(table: str, request: Request) -> Inspection | Unreadable:
             result = _with_all(table, request)
         else:
             reader = _reader(_chosen(table, request.reader), request)
-            result = _judged(reader.read(table, request.version))
+            result = judged(reader.read(table, request.version))
     except TableError as error:
         return Unreadable(table, error)
     if request.activity and isinstance(result, Inspection):
@@ -86,11 +86,12 @@ def _with_all(table: str, request: Request) -> Inspection | Unreadable:
     )
     from deltaproto.inspection.compare import compare
 
-    judged = _judged(trusted._replace(table=table), tuple(compare(table, answers)))
-    return judged._replace(complete=judged.complete and not unavailable, readers=readers)
+    result = judged(trusted._replace(table=table), tuple(compare(table, answers)))
+    return result._replace(complete=result.complete and not unavailable, readers=readers)
 
 
-def _judged(state: TableState, more: tuple[Finding, ...] = ()) -> Inspection:
+def judged(state: TableState, more: tuple[Finding, ...] = ()) -> Inspection:
+    """What the rules say of a table that a reader saw."""
     subject = Subject(state)
     return Inspection(
         subject=subject,

@@ -10,6 +10,7 @@ from deltaproto.errors import UsageError
 from deltaproto.protocol.feature import Feature
 
 NEWEST = "4.4.0"
+NEWEST_RUNTIME = "17.3"
 
 
 class EngineName(StrEnum):
@@ -17,6 +18,10 @@ class EngineName(StrEnum):
 
     DELTA_SPARK = "delta-spark"
     DATABRICKS = "databricks"
+
+
+# DROP FEATURE came with them.
+OLDEST = {EngineName.DELTA_SPARK: "3.0", EngineName.DATABRICKS: "14.1"}
 
 
 class Engine(NamedTuple):
@@ -53,3 +58,27 @@ class Engine(NamedTuple):
                 f"for example {self.name}@{NEWEST if kind == 'dotted' else '16.4'}",
             )
         return found
+
+
+def parse_engine(text: str) -> Engine:
+    """An engine as people write it: `delta-spark@4.4`, `databricks@16.4`, `delta-spark`.
+
+    Raises:
+        UsageError: when there is no such engine, or no such version.
+    """
+    name, at, version = text.strip().partition("@")
+    known = {each.value: each for each in EngineName}
+    if name not in known or (at and not version):
+        raise UsageError(
+            f"no engine {text}",
+            f"{EngineName.DELTA_SPARK}@{NEWEST} or {EngineName.DATABRICKS}@16.4",
+        )
+    if not version:
+        version = NEWEST if known[name] is EngineName.DELTA_SPARK else NEWEST_RUNTIME
+    engine = Engine(known[name], version)
+    if not engine.at_least(OLDEST[engine.name]):
+        raise UsageError(
+            f"{engine} is older than DROP FEATURE",
+            f"{name}@{OLDEST[engine.name]} or later executes plans",
+        )
+    return engine

@@ -27,6 +27,7 @@ def observe(state: TableState) -> Table:
         v2_checkpoint=traces.get(Trace.V2_CHECKPOINT),
         row_ids=traces.get(Trace.ROW_IDS),
         clustering=state.clustering_columns,
+        partition_columns=metadata.partition_columns,
         domains=None if state.domains is None else tuple(sorted(state.domains)),
     )
 

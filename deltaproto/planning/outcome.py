@@ -41,6 +41,8 @@ class Refusal(NamedTuple):
     remedy: str
     retry: bool = False
     """the same statement succeeds later, once history has gone"""
+    sure: bool = True
+    """False: it depends on what is not known, and the statement may succeed at once"""
 
 
 class Outcome(NamedTuple):

@@ -39,8 +39,13 @@ class Table(NamedTuple):
     """live metadata domains"""
     clustering: tuple[str, ...] | None = ()
     """columns that the table is clustered by"""
+    partition_columns: tuple[str, ...] = ()
+    rewritten: bool = False
+    """every data file was written by the plan itself"""
     traced: frozenset[str] | None = None
-    """features whose traces are in the history that is left; None: not known"""
+    """features that history shows which no truncation may remove yet; None: not known"""
+    aged: frozenset[str] | None = None
+    """features that only such history shows as a truncation removes; None: not known"""
 
     @property
     def constraints(self) -> tuple[str, ...]:
@@ -62,9 +67,23 @@ class Table(NamedTuple):
         kept = {key: value for key, value in self.configuration.items() if key not in keys}
         return self._replace(configuration=kept)
 
+    def old_history(self) -> Table:
+        """With all history old enough for a truncation to remove it."""
+        shown = frozenset() if self.traced is None else self.traced
+        return self._replace(traced=frozenset(), aged=None if self.traced is None else shown)
+
+    def shows(self, feature: str) -> bool | None:
+        """Whether history shows the feature, so that a truncating drop has to wait."""
+        return None if self.traced is None else feature in self.traced
+
+    def tracing(self, *features: str) -> Table:
+        """With history that shows these features too."""
+        return self if self.traced is None else self._replace(traced=self.traced | {*features})
+
     def without_mapping(self) -> Table:
-        """With the properties of column mapping unset."""
-        return self.without_properties(MODE, "delta.columnMapping.maxColumnId")
+        """With the properties of column mapping unset, which rewrites every file."""
+        plain = self.without_properties(MODE, "delta.columnMapping.maxColumnId")
+        return plain._replace(vectors=False, rewritten=True)
 
 
 def _constrains(key: str) -> bool:

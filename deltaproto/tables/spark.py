@@ -19,6 +19,7 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import ReaderName, SparkSettings, TableState
 from deltaproto.tables.location import Kind, Location, locate
 from deltaproto.tables.session import first_line, spark_session
+from deltaproto.tables.sql import table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,16 +60,8 @@ class SparkReader:
             raise _refusal(error) from None
 
 
-def quoted(location: Location) -> str:
-    """The table as SQL names it: every part back-quoted, back quotes doubled."""
-    if location.kind is Kind.NAME:
-        return location.text
-    address = location.path if location.path is not None else location.uri
-    return f"delta.`{address.replace('`', '``')}`"
-
-
 def _read(session: SparkSession, location: Location) -> TableState:
-    name = quoted(location)
+    name = table_name(location)
     for _ in range(_ATTEMPTS):
         # Three statements, each on a snapshot of its own: only together when none came between.
         version = _version(session, name)

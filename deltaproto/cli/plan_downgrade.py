@@ -1,0 +1,147 @@
+"""`deltaproto plan-downgrade`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from deltaproto.cli import plans
+from deltaproto.cli.declare import Command, Option
+from deltaproto.drafting.users import DEFAULT_ACCESS, Users
+from deltaproto.errors import UsageError
+from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.given import Given
+from deltaproto.planning.goal import Use
+from deltaproto.planning.plan import Plan
+from deltaproto.planning.search import History
+from deltaproto.protocol import catalogue
+
+_GOALS = ("--lowest", "--drop", "--for-client", "--policy", "--to")
+_HINT = f"one of {', '.join(_GOALS)}"
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Plan the downgrade of every table."""
+    goals = [flag for flag in _GOALS if values[flag.lstrip("-").replace("-", "_")]]
+    # A policy and clients of the command line are one goal: everybody who is named.
+    kinds = {"--for-client" if flag == "--policy" else flag for flag in goals}
+    if len(kinds) != 1:
+        said = "no goal" if not goals else f"{' and '.join(goals)} are different goals"
+        raise UsageError(said, _HINT)
+    if values["include_enabled"] and not values["lowest"]:
+        raise UsageError("--include-enabled goes with --lowest", _HINT)
+    policy = plans.policy_of(values)
+    named = [word for text in values["for_client"] for word in text.split(",") if word]
+    users = Users(policy, values["catalogue"], (*named, *values["client"]))
+    asked = Downgrade(
+        lowest=values["lowest"],
+        include_enabled=values["include_enabled"],
+        drop=feature_names(values["drop"], "--drop"),
+        to=versions(values["to"]),
+        history=values["history"],
+    )
+
+    def planner(given: Given) -> Plan:
+        if not kinds & {"--for-client"}:
+            return plan_downgrade(given, asked)
+        wanted = [c for c in given.clients if str(c.candidate.reference) not in values["client"]]
+        uses = tuple(Use(each.candidate, each.access or DEFAULT_ACCESS) for each in wanted)
+        return plan_downgrade(given, asked._replace(clients=uses))
+
+    return plans.plan_tables(values, "plan-downgrade", users, planner)
+
+
+def feature_names(given: Iterable[str], flag: str) -> tuple[str, ...]:
+    """The features that are meant, in any case, with or without commas.
+
+    A name that nobody knows is taken as it is: a log can hold it.
+
+    Raises:
+        UsageError: for a name that looks like a mistake.
+    """
+    found: dict[str, None] = {}
+    for text in given:
+        for word in filter(None, (part.strip() for part in text.split(","))):
+            record, near = catalogue.search(word)
+            if record is None and near:
+                raise UsageError(f"{flag}: no feature {word}", f"did you mean {near[0]}?")
+            found.setdefault(word if record is None else record.name)
+    return tuple(found)
+
+
+def versions(text: str | None) -> tuple[int, int] | None:
+    """Reader and writer version as `R,W`.
+
+    Raises:
+        UsageError: when they are no versions that Delta has.
+    """
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*\(?\s*(\d+)\s*,\s*(\d+)\s*\)?\s*", text)
+    if match is None:
+        raise UsageError(f"--to {text} is no pair of versions", "for example --to 1,2")
+    reader, writer = int(match[1]), int(match[2])
+    if not (1 <= reader <= 3 and 1 <= writer <= 7):
+        raise UsageError(
+            f"no protocol has reader version {reader} and writer version {writer}",
+            "reader versions are 1 to 3, writer versions 1 to 7",
+        )
+    return reader, writer
+
+
+def is_feature(word: str) -> bool:
+    """Whether a word after `--drop A` is one more feature, and no table."""
+    return all(catalogue.search(part)[0] is not None for part in word.split(",") if part)
+
+
+def is_client(word: str) -> bool:
+    """Whether a word after `--for-client A` is one more client, and no table."""
+    return re.fullmatch(r"[\w.-]+(/[\w.-]+)?@[\w.+ -]+", word) is not None
+
+
+COMMAND = Command(
+    "plan-downgrade",
+    "Plan the cheapest way to a lower protocol: every statement, commit, cost and consequence.",
+    run,
+    plans.TABLES,
+    (
+        Option(("--lowest",), "Goal: drop whatever nothing uses.", bool, False),
+        Option(
+            ("--include-enabled",),
+            "With --lowest: drop what is in use, too, where that is possible.",
+            bool,
+            False,
+        ),
+        Option(
+            ("--drop",),
+            "Goal: these features are gone; several may follow.",
+            str,
+            many=True,
+            metavar="FEATURE...",
+            follows=is_feature,
+        ),
+        Option(
+            ("--for-client",),
+            "Goal: these clients can read and write again; several may follow.",
+            str,
+            many=True,
+            metavar="ID@VERSION...",
+            follows=is_client,
+        ),
+        Option(
+            ("--policy",),
+            "Goal: every client that this policy declares can do what it declares.",
+            str,
+            metavar="FILE",
+        ),
+        Option(("--to",), "Goal: versions no higher than these.", str, metavar="R,W"),
+        Option(
+            ("--history",),
+            "keep: nothing is truncated, checkpointProtection may stay; truncate: it does not.",
+            History,
+        ),
+        plans.CLIENT,
+        *plans.ENDING,
+    ),
+)

@@ -1,0 +1,155 @@
+"""What plan-upgrade and plan-downgrade share: options, tables, output, exit codes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from deltaproto.checking.saved import saved_entries
+from deltaproto.cli import options
+from deltaproto.cli.check import load_one_policy, spare
+from deltaproto.cli.declare import Argument, Option
+from deltaproto.cli.inspect import given_tables
+from deltaproto.cli.progress import counting, waiting
+from deltaproto.drafting.live import look
+from deltaproto.drafting.saved import given_entry
+from deltaproto.drafting.users import Users
+from deltaproto.errors import ExitCode, TableError, UsageError
+from deltaproto.planning.engine import Engine, parse_engine
+from deltaproto.planning.given import Given
+from deltaproto.planning.plan import Plan
+from deltaproto.policy.document import Policy
+from deltaproto.report.plan import PlanFormat, PlanReport, Script
+from deltaproto.tables.location import Kind, locate
+
+Planner = Callable[[Given], Plan]
+
+TABLES = Argument(
+    "tables",
+    "TABLE...",
+    "Path, URI, catalog name, or a file saved by `inspect --format json`; - reads names.",
+    many=True,
+)
+ENGINE = Option(
+    ("--engine",),
+    "The engine that will execute the plan, as delta-spark@4.4 or databricks@16.4.",
+    str,
+    metavar="NAME@VERSION",
+)
+CLIENT = Option(
+    ("--client",),
+    "A client to tell the effect on, as ID@VERSION; repeatable.",
+    str,
+    many=True,
+    metavar="ID@VERSION",
+)
+POLICY = Option(("--policy",), "YAML file with declared clients.", str, metavar="FILE")
+DETAILED = Option(
+    ("--detailed-exitcode",), "Exit with 10 when there is something to do.", bool, False
+)
+SCRIPT = Option(("--script",), "Print only the statements, with comments.", Script)
+FORMAT = Option(("--format",), "Output format.", PlanFormat, PlanFormat.TEXT)
+ENDING = (
+    ENGINE,
+    options.CATALOGUE,
+    DETAILED,
+    SCRIPT,
+    FORMAT,
+    options.OUTPUT,
+    *options.READING,
+)
+
+
+def plan_tables(values: Mapping[str, Any], command: str, users: Users, planner: Planner) -> int:
+    """Plan every table, render each, and return the worst exit code."""
+    names = list(given_tables(values["tables"]))
+    if not names:
+        raise UsageError("no table", "give a path, a URI or a catalog name")
+    engine = parse_engine(values["engine"]) if values["engine"] else Engine()
+    spare(values["output"], (*names, values.get("policy"), *values["catalogue"]))
+    codes = {ExitCode.OK}
+    with options.opened(values["output"]) as file:
+        report = PlanReport(
+            command,
+            values["format"],
+            file,
+            time.time(),
+            color=not values["no_color"],
+            script=values["script"],
+            many=len(names) > 1 or any(os.path.isfile(name) for name in names),
+        )
+        for name, found in _tables(names, values):
+            try:
+                if isinstance(found, TableError):
+                    raise found
+                plan = planner(_for(found, engine, users))
+            except TableError as error:
+                if not report.many:
+                    raise
+                codes.add(ExitCode.UNREADABLE)
+                report.add_error(name, error)
+                continue
+            codes.add(_code(plan, values["detailed_exitcode"]))
+            report.add(plan)
+        report.close()
+    return int(ExitCode.worst(codes))
+
+
+def _for(found: Given, engine: Engine, users: Users) -> Given:
+    clients = users.of(found.name, found.location)
+    everybody = not users.any
+    return found._replace(
+        engine=engine,
+        clients=users.everybody() if everybody else clients,
+        everybody=everybody,
+    )
+
+
+def _code(plan: Plan, detailed: bool) -> ExitCode:
+    if not plan.complete:
+        # An incomplete answer is never a compliant one.
+        return ExitCode.UNREADABLE
+    if plan.blocked:
+        return ExitCode.FINDINGS
+    return ExitCode.CHANGES if detailed and plan.changes else ExitCode.OK
+
+
+def _tables(
+    names: Iterable[str], values: Mapping[str, Any]
+) -> Iterator[tuple[str, Given | TableError]]:
+    show = not (values["no_progress"] or values["quiet"])
+    with counting("tables planned", show=show) as seen:
+        number = 0
+        for name in names:
+            for table, found in _read(name, values, show):
+                number += 1
+                seen(number)
+                yield table, found
+
+
+def _read(
+    name: str, values: Mapping[str, Any], show: bool
+) -> Iterator[tuple[str, Given | TableError]]:
+    if os.path.isfile(name):
+        for entry in saved_entries(name):
+            try:
+                found: Given | TableError = given_entry(entry, name)
+            except TableError as error:
+                found = error
+            yield str(entry.get("table", name)), found
+        return
+    storage = options.pairs(values["storage_option"], "--storage-option")
+    spark = options.spark_settings(values)
+    try:
+        by_name = locate(name).kind is Kind.NAME
+        with waiting(f"asking Spark about {name}", show=show and by_name):
+            yield name, look(name, storage, spark)
+    except TableError as error:
+        yield name, error
+
+
+def policy_of(values: Mapping[str, Any]) -> Policy | None:
+    """The policy, or None without one."""
+    return load_one_policy(values["policy"]) if values["policy"] else None

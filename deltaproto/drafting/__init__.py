@@ -1,0 +1,1 @@
+"""Tables read for the planner, and plans made of them."""

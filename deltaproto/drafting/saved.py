@@ -1,0 +1,91 @@
+"""A table of a saved inspection, as the planner takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deltaproto.checking.saved import SavedError, read_entry
+from deltaproto.drafting.live import refuse_broken
+from deltaproto.errors import UsageError
+from deltaproto.planning.given import Given
+from deltaproto.planning.plan import Fingerprint
+from deltaproto.planning.table import Table
+from deltaproto.policy.facts import Facts
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import Kind
+from deltaproto.protocol.layers import FeatureState
+from deltaproto.tables.location import locate
+from deltaproto.tables.sql import table_name
+
+_FROM_SAVED = (
+    "Planned from a saved inspection, which holds no schema and no files: plan again from the "
+    "table itself before you carry it out."
+)
+
+
+def given_entry(entry: Any, path: str) -> Given:
+    """What one entry of a saved inspection gives the planner.
+
+    Raises:
+        TableError: when the table could not be read then, or its protocol breaks the spec.
+        UsageError: when the entry is not what `inspect` writes.
+    """
+    facts = read_entry(entry, path)
+    if isinstance(facts, SavedError):
+        raise facts
+    refuse_broken(facts.protocol)
+    try:
+        states = tuple(_state(feature, facts) for feature in entry["features"])
+        clustering = entry.get("clustering_columns")
+        table = Table(
+            protocol=facts.protocol,
+            configuration={k: v for k, v in facts.configuration.items() if v is not None},
+            vectors=_present(states, "deletionVectors"),
+            widened=_present(states, "typeWidening", "typeWidening-preview"),
+            v2_checkpoint=_present(states, "v2Checkpoint"),
+            row_ids=_present(states, "rowTracking"),
+            domains=() if _present(states, "domainMetadata") is False else None,
+            clustering=None if clustering is None else tuple(map(str, clustering)),
+            partition_columns=tuple(map(str, entry["partition_columns"])),
+        )
+        table_id = entry.get("id")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UsageError(
+            f"{path} is not what `inspect --format json` writes: a table lacks or breaks {error}"
+        ) from None
+    return Given(
+        name=facts.table,
+        location=facts.location,
+        sql=table_name(locate(facts.table)),
+        table=table,
+        needs=facts.needs,
+        states=states,
+        fingerprint=Fingerprint(table_id, facts.version, facts.protocol, None),
+        complete=facts.complete,
+        warnings=(_FROM_SAVED,),
+    )
+
+
+def _state(feature: Mapping[str, Any], facts: Facts) -> FeatureState:
+    name = str(feature["name"])
+    kind = Kind(feature["kind"])
+    record = catalogue.record(name, in_reader_list=kind is Kind.READER_WRITER)
+    return FeatureState(
+        feature=record,
+        kind=kind,
+        listed=name in facts.protocol.listed,
+        implied=name in facts.protocol.implied,
+        enabled=feature["enabled"],
+        present=feature["present"],
+        required_by=tuple(feature.get("required_by") or ()),
+        evidence="",
+    )
+
+
+def _present(states: tuple[FeatureState, ...], *names: str) -> bool | None:
+    """Whether traces of one of the features are there; False when none is supported."""
+    found = [state.present for state in states if state.name in names]
+    if not found or all(present is False for present in found):
+        return False
+    return True if any(found) else None

@@ -1,0 +1,78 @@
+"""Who uses the tables that are planned for: clients of the command line and of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from deltaproto.checking.site import site_catalogue
+from deltaproto.clients.capability import Access
+from deltaproto.clients.catalogue import Candidate, Catalogue, Reference
+from deltaproto.errors import UsageError
+from deltaproto.planning.given import Client
+from deltaproto.policy.document import Policy, PolicyError, settings_for
+
+DEFAULT_ACCESS = (Access.READ, Access.APPEND)
+
+
+class Users:
+    """The clients of each table.
+
+    Args:
+        named: clients of the command line, which hold for every table.
+        access: what they do.
+
+    Raises:
+        UsageError: for a client that is not known; with its place in a policy.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None,
+        files: Iterable[str],
+        named: Iterable[str],
+        access: tuple[Access, ...] = DEFAULT_ACCESS,
+    ) -> None:
+        self._policy = policy
+        self._catalogue = site_catalogue(files, policy)
+        self._named = [
+            Client(self._catalogue.resolve(text), access) for text in dict.fromkeys(named)
+        ]
+        self._declared: dict[str, Candidate] = {}
+        for declared in policy.declared() if policy is not None else ():
+            try:
+                self._declared[declared.text] = self._catalogue.resolve(declared.text)
+            except UsageError as error:
+                assert policy is not None
+                raise PolicyError(
+                    policy.source, declared.position, error.message, error.hint
+                ) from None
+        self._everybody: tuple[Client, ...] | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether somebody was named at all."""
+        return bool(self._named or self._policy is not None)
+
+    def of(self, table: str, location: str) -> tuple[Client, ...]:
+        """The clients of one table."""
+        declared: list[Client] = []
+        if self._policy is not None:
+            for each in settings_for(self._policy, table, location).clients or ():
+                declared.append(Client(self._declared[each.text], each.access, each.label))
+        return (*self._named, *declared)
+
+    def everybody(self) -> tuple[Client, ...]:
+        """Every client of the catalogue at its newest version, where nobody was named."""
+        if self._everybody is None:
+            self._everybody = tuple(newest(self._catalogue))
+        return self._everybody
+
+
+def newest(catalogue: Catalogue) -> Iterator[Client]:
+    """Every client as its newest versions are known to behave."""
+    for client in catalogue.clients():
+        latest = client.ranges[-1]
+        reference = Reference(client.id, None, latest.start)
+        offers = tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in latest.paths))
+        if offers:
+            yield Client(Candidate(reference, client, latest, latest.paths), offers)

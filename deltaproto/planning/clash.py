@@ -1,0 +1,140 @@
+"""Who is hit when a step is committed: concurrent writers, the step itself, and streams.
+
+Sources: Delta Spark's `ConflictChecker` (allow-list of metadata changes, `protocol.resolution`),
+measured with delta-spark 4.4.0; the Databricks page "Isolation levels and write conflicts", by
+which every metadata change fails every concurrent write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.outcome import REMOVE_MAPPING, Outcome
+from deltaproto.planning.plan import Clash, Effect, Stream
+from deltaproto.planning.statement import ClusterBy, DropFeature, SetProperties, Statement, Wait
+from deltaproto.planning.table import Table
+from deltaproto.protocol.conflicts.exception import ExceptionName
+
+_METADATA, _PROTOCOL = str(ExceptionName.METADATA), str(ExceptionName.PROTOCOL)
+_REWRITING = ("REORG", REMOVE_MAPPING)
+# Key and value whose change Delta Spark rebases other writers over (`resolution`).
+_SURVIVED = {
+    "delta.enabledeletionvectors": "true",
+    "delta.enablerowtracking": "true",
+    "delta.columnmapping.mode": "name",
+    "delta.checkpointpolicy": "v2",
+    "delta.enableincommittimestamps": "true",
+    "delta.minreaderversion": "",
+    "delta.minwriterversion": "",
+}
+_EVERY = "every write in flight, blind appends too"
+
+
+def clashes(
+    statement: Statement, before: Table, outcome: Outcome, engine: Engine
+) -> Iterator[Clash]:
+    """The transactions that a step cannot run beside."""
+    if isinstance(statement, Wait) or not outcome.commits:
+        return
+    on_spark, databricks = EngineName.DELTA_SPARK.value, EngineName.DATABRICKS.value
+    dropped = before.protocol.supported - outcome.table.protocol.supported
+    raised = outcome.table.protocol.supported - before.protocol.supported
+    exceptions = list(_aborting(statement, before, outcome))
+    for exception, why in exceptions:
+        yield Clash(on_spark, _EVERY, exception, why, "writer")
+    if not exceptions:
+        others = "other changes of metadata or protocol"
+        yield Clash(
+            on_spark,
+            others,
+            _PROTOCOL if raised else _METADATA,
+            "two such transactions are never reconciled; other writers are rebased",
+            "writer",
+        )
+    yield Clash(
+        databricks,
+        "every concurrent write",
+        _PROTOCOL if dropped or raised else _METADATA,
+        "as documented, every change of metadata or protocol fails concurrent writes",
+        "writer",
+    )
+    if any(commit.operation in _REWRITING for commit in outcome.commits):
+        why = "the step rewrites data files, and both remove the same ones"
+        for exception in (ExceptionName.DELETE_READ, ExceptionName.DELETE_DELETE):
+            yield Clash(
+                on_spark, "UPDATE, DELETE, MERGE and OPTIMIZE", str(exception), why, "writer"
+            )
+        yield Clash(
+            on_spark,
+            "UPDATE, DELETE, MERGE and OPTIMIZE that commit while files are rewritten",
+            str(ExceptionName.DELETE_READ),
+            "the files that the step rewrites are gone; it can be run again",
+            "step",
+        )
+    yield Clash(
+        on_spark,
+        "any other change of metadata or protocol",
+        _METADATA,
+        "it is never reconciled with the step; it can be run again",
+        "step",
+    )
+
+
+def _aborting(statement: Statement, before: Table, outcome: Outcome) -> Iterator[tuple[str, str]]:
+    """The exceptions of Delta Spark's writers that span one of the step's commits."""
+    if isinstance(statement, DropFeature):
+        metadata = [c for c in outcome.commits[:-1] if c.operation not in ("Empty Commit", "REORG")]
+        if metadata:
+            names = ", ".join(dict.fromkeys(commit.operation for commit in metadata))
+            yield _METADATA, f"{names} changes the metadata before the drop itself"
+        if outcome.refusal is None:
+            yield _PROTOCOL, f"{statement.feature} leaves the protocol"
+        return
+    if isinstance(statement, SetProperties) and _tolerated(statement):
+        return
+    first = isinstance(statement, ClusterBy) and "clustering" not in before.protocol.supported
+    if not first:
+        yield _METADATA, "the metadata changes, which no writer is rebased over"
+
+
+def _tolerated(statement: SetProperties) -> bool:
+    for key, value in statement.properties.items():
+        lower = key.lower()
+        if lower.startswith("delta.feature."):
+            continue
+        wanted = _SURVIVED.get(lower)
+        if wanted is None or (wanted and value.lower() != wanted):
+            return False
+    return True
+
+
+def streams(statement: Statement, before: Table, outcome: Outcome) -> Iterator[Stream]:
+    """What becomes of streams that read the table."""
+    if isinstance(statement, Wait) or not outcome.commits:
+        return
+    unmapped = any(commit.operation == REMOVE_MAPPING for commit in outcome.commits)
+    if unmapped:
+        yield Stream(
+            "Delta Spark, every stream",
+            Effect.ENDS,
+            "column mapping goes: DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG, also "
+            "after a restart; with schemaTrackingLocation it goes on only when spark.databricks."
+            "delta.streaming.allowSourceColumnRenameAndDrop is set",
+        )
+    else:
+        yield Stream("Delta Spark, plain", Effect.CONTINUES, "the schema stays as it is")
+        stops = sum(commit.operation not in ("Empty Commit", "REORG") for commit in outcome.commits)
+        times = "once" if stops == 1 else f"up to {stops} times"
+        yield Stream(
+            "Delta Spark, with schemaTrackingLocation",
+            Effect.RESTART,
+            f"it stops {times} with DELTA_STREAMING_METADATA_EVOLUTION",
+        )
+    yield Stream("Databricks, as documented", Effect.RESTART, "the metadata changes")
+    if isinstance(statement, DropFeature) and statement.truncate:
+        yield Stream(
+            "every stream that lags behind",
+            Effect.LOSES,
+            "commits that it has not read yet may be deleted",
+        )

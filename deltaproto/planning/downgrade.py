@@ -1,0 +1,197 @@
+"""Plans that take features out of a table's protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from deltaproto.clients.judgement import Verdict
+from deltaproto.planning.advice import advice
+from deltaproto.planning.candidates import candidates
+from deltaproto.planning.cost import Cost
+from deltaproto.planning.given import Given
+from deltaproto.planning.goal import Absent, AtMost, Ending, Goal, Usable, Use, needs_after
+from deltaproto.planning.impact import impact, told
+from deltaproto.planning.lowest import lowest
+from deltaproto.planning.plan import Alternative, Blocked, Plan
+from deltaproto.planning.route import Drops
+from deltaproto.planning.search import Found, History, Task, nearest, search
+from deltaproto.planning.steps import steps
+from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.protocol.protocol import Protocol
+
+
+class Downgrade(NamedTuple):
+    """What is asked for: exactly one of the four kinds of goal."""
+
+    lowest: bool = False
+    include_enabled: bool = False
+    drop: tuple[str, ...] = ()
+    to: tuple[int, int] | None = None
+    clients: tuple[Use, ...] = ()
+    """that must be able to do what they are named with"""
+    history: History | None = None
+
+
+def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
+    """The cheapest plan, its alternatives, or what keeps the goal from being reached."""
+    goal, kept = _goal(given, asked)
+    task = Task(given.table, goal, given.engine, given.files, given.needs, asked.history)
+    found = search(task)
+    blocked: tuple[Blocked, ...] = ()
+    alternatives: list[Alternative] = []
+    if found:
+        best, *others = found
+        if best.moves:
+            alternatives += _alternatives(given, best, others)
+    else:
+        reached, weaker = nearest(task)
+        best = Found(weaker[0].choice, Drops.FAST, [], Cost())
+        ends = weaker[0].moves[-1].outcome.table.protocol if weaker[0].moves else None
+        ending = Ending(ends or given.table.protocol, weaker[0].choice.off)
+        blocked = tuple(_blocked(given, asked, goal, ending))
+        if weaker[0].moves:
+            alternatives.append(_alternative(given, weaker[0], "nearest", reached.text, False))
+    return _plan(given, asked, goal, best, tuple(alternatives), blocked, kept)
+
+
+def _goal(given: Given, asked: Downgrade) -> tuple[Goal, tuple[Blocked, ...]]:
+    if asked.lowest:
+        return lowest(
+            given.states,
+            candidates(given.table, given.engine),
+            include_enabled=asked.include_enabled,
+            history=asked.history,
+        )
+    if asked.drop:
+        return Absent(frozenset(asked.drop) & given.table.protocol.supported), ()
+    if asked.to is not None:
+        return AtMost(*asked.to), ()
+    return Usable(asked.clients, given.needs), ()
+
+
+def _plan(
+    given: Given,
+    asked: Downgrade,
+    goal: Goal,
+    best: Found,
+    alternatives: tuple[Alternative, ...],
+    blocked: tuple[Blocked, ...],
+    kept: tuple[Blocked, ...],
+) -> Plan:
+    made = steps(best.moves, given.engine, given.files, given.sql)
+    after = made[-1].protocol_after if made else given.table.protocol
+    ending = Ending(after, best.choice.off if made else frozenset())
+    return Plan(
+        command="plan-downgrade",
+        table=given.name,
+        location=given.location,
+        goal=_as_asked(asked),
+        goal_text=goal.text,
+        engine=given.engine,
+        fingerprint=given.fingerprint,
+        protocol_before=given.table.protocol,
+        protocol_after=after,
+        steps=made,
+        cost=best.cost,
+        blocked=blocked,
+        alternatives=alternatives,
+        kept=kept,
+        warnings=(*given.warnings, *advice(given, made, after)),
+        clients=told(given, needs_after(given.needs, ending)),
+        complete=given.complete,
+    )
+
+
+def _as_asked(asked: Downgrade) -> Mapping[str, Any]:
+    if asked.lowest:
+        goal: dict[str, Any] = {"kind": "lowest", "include_enabled": asked.include_enabled}
+    elif asked.drop:
+        goal = {"kind": "drop", "features": list(asked.drop)}
+    elif asked.to is not None:
+        goal = {"kind": "to", "reader": asked.to[0], "writer": asked.to[1]}
+    else:
+        named = [
+            {"client": str(use.candidate.reference), "access": [str(a) for a in use.access]}
+            for use in asked.clients
+        ]
+        goal = {"kind": "for-client", "clients": named}
+    return {**goal, "history": None if asked.history is None else str(asked.history)}
+
+
+def _alternatives(given: Given, best: Found, others: Iterable[Found]) -> Iterator[Alternative]:
+    """The cheapest of each other kind, where it is better in any way."""
+    seen = {_kind(best)}
+    lowest = _end(best).min_writer_version
+    for other in others:
+        kind = _kind(other)
+        idle = kind == "fill-gaps" and _end(other).min_writer_version >= lowest
+        if kind not in seen and not idle:
+            seen.add(kind)
+            yield _alternative(given, other, kind, _TEXTS[kind], True)
+
+
+_TEXTS = {
+    "fast": "fast drops: nothing waits, no history goes, and checkpointProtection stays",
+    "fast-then-truncate": "fast drops, and one removal of checkpointProtection for all of them "
+    "after the wait: clients are let in before it",
+    "truncating": "drops with TRUNCATE HISTORY: nothing stays behind",
+    "fill-gaps": "features are added until they fit a legacy pair, so that the lists vanish",
+    "no-drops": "nothing is dropped",
+}
+
+
+def _end(found: Found) -> Protocol:
+    return found.moves[-1].outcome.table.protocol
+
+
+def _kind(found: Found) -> str:
+    if any(move.statement.action == "raise-versions" for move in found.moves):
+        return "fill-gaps"
+    if not any(move.statement.action == "drop-feature" for move in found.moves):
+        return "no-drops"
+    if found.drops is Drops.TRUNCATING:
+        return "truncating"
+    return "fast-then-truncate" if CHECKPOINT_PROTECTION in found.choice.gone else "fast"
+
+
+def _alternative(
+    given: Given, found: Found, name: str, text: str, reaches_goal: bool
+) -> Alternative:
+    made = steps(found.moves, given.engine, given.files, given.sql)
+    return Alternative(name, text, reaches_goal, made[-1].protocol_after, found.cost, made)
+
+
+def _blocked(given: Given, asked: Downgrade, goal: Goal, ending: Ending) -> Iterator[Blocked]:
+    """What keeps the goal from being reached, feature by feature."""
+    stuck = candidates(given.table, given.engine).stuck
+    objections = sorted(goal.objections(ending))
+    for name in objections:
+        if name in stuck:
+            yield Blocked(*stuck[name])
+        elif name == CHECKPOINT_PROTECTION:
+            yield Blocked(
+                name,
+                "fast drops leave it, and its removal truncates the history, which is to be kept",
+                "--history truncate",
+            )
+    if isinstance(goal, Usable):
+        after = needs_after(given.needs, ending)
+        for change in impact(given.clients, given.needs, after):
+            if change.after is not Verdict.OK and not set(change.because) & set(objections) & {
+                *stuck
+            }:
+                yield Blocked(
+                    None,
+                    f"{change.client}, {change.access}: {change.reason}",
+                    "raise the client, or leave it out",
+                )
+    elif not objections:
+        yield Blocked(
+            None,
+            f"the features {', '.join(sorted(ending.protocol.supported))} fit no legacy pair "
+            f"as low as ({asked.to[0]},{asked.to[1]})"
+            if asked.to is not None
+            else "it cannot be reached",
+            "see the nearest protocol that can be reached",
+        )

@@ -1,0 +1,46 @@
+"""What a plan is made from: one table as it was seen, and who uses it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deltaproto.clients.capability import Access
+from deltaproto.clients.catalogue import Candidate
+from deltaproto.clients.needs import Needs
+from deltaproto.planning.cost import Files
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.plan import Fingerprint
+from deltaproto.planning.table import Table
+from deltaproto.protocol.layers import FeatureState
+
+
+class Client(NamedTuple):
+    """A client that uses the table."""
+
+    candidate: Candidate
+    access: tuple[Access, ...]
+    label: str | None = None
+    """as the policy calls it"""
+
+
+class Given(NamedTuple):
+    """One table before a plan."""
+
+    name: str
+    """as the user named it"""
+    location: str
+    sql: str
+    """as statements name it"""
+    table: Table
+    needs: Needs
+    states: tuple[FeatureState, ...]
+    fingerprint: Fingerprint
+    files: Files = Files()
+    engine: Engine = Engine()
+    clients: tuple[Client, ...] = ()
+    everybody: bool = False
+    """the clients are all that are known, so that only those are told of that change"""
+    complete: bool = True
+    """False: the reader could not see everything"""
+    warnings: tuple[str, ...] = ()
+    """what the reader noticed that bears on any plan"""

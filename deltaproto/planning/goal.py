@@ -1,0 +1,169 @@
+"""Goals of a downgrade: what must be so in the end, and what stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+from typing import Protocol as Interface
+
+from deltaproto.clients.capability import Access
+from deltaproto.clients.catalogue import Candidate
+from deltaproto.clients.judgement import Judgement, Verdict
+from deltaproto.clients.needs import Needs
+from deltaproto.clients.verdicts import judgements
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.protocol.protocol import Protocol
+
+
+class Ending(NamedTuple):
+    """How a table may end: its protocol, and what is no longer used of it."""
+
+    protocol: Protocol
+    off: frozenset[str] = frozenset()
+    """features that were switched off and stay in the protocol"""
+
+
+Reachable = Callable[["Goal"], bool]
+
+
+class Goal(Interface):
+    """What a plan is to reach."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def text(self) -> str:
+        """The goal as a sentence's part, features first."""
+        ...
+
+    def reached(self, ending: Ending) -> bool: ...
+
+    def objections(self, ending: Ending) -> frozenset[str]:
+        """The features for which this ending does not do."""
+        ...
+
+    def weaker(self, reachable: Reachable) -> Iterator[Goal]:
+        """Ever weaker goals, the nearest first; the last one asks for nothing.
+
+        Raises nothing; `reachable` tells whether a goal of the same kind can be reached.
+        """
+        ...
+
+
+class Absent(NamedTuple):
+    """These features are not in the protocol."""
+
+    features: frozenset[str]
+    kind: str = "drop"
+
+    @property
+    def text(self) -> str:
+        return f"without {', '.join(sorted(self.features))}" if self.features else "nothing to drop"
+
+    def reached(self, ending: Ending) -> bool:
+        return not self.features & ending.protocol.supported
+
+    def objections(self, ending: Ending) -> frozenset[str]:
+        return self.features & ending.protocol.supported
+
+    def weaker(self, reachable: Reachable) -> Iterator[Goal]:
+        alone = (name for name in self.features if reachable(Absent(frozenset({name}))))
+        yield self._replace(features=frozenset(alone))
+        yield self._replace(features=frozenset())
+
+
+class AtMost(NamedTuple):
+    """Versions no higher than these."""
+
+    reader: int
+    writer: int
+    kind: str = "to"
+
+    @property
+    def text(self) -> str:
+        return f"reader version {self.reader} and writer version {self.writer} at most"
+
+    def reached(self, ending: Ending) -> bool:
+        protocol = ending.protocol
+        return (
+            protocol.min_reader_version <= self.reader
+            and protocol.min_writer_version <= self.writer
+        )
+
+    def objections(self, ending: Ending) -> frozenset[str]:
+        found = set()
+        for name in ending.protocol.supported:
+            record = catalogue.record(name, in_reader_list=name in _listed_for_readers(ending))
+            if record.min_reader > self.reader or record.min_writer > self.writer:
+                found.add(name)
+        return frozenset(found)
+
+    def weaker(self, reachable: Reachable) -> Iterator[Goal]:
+        for writer in range(self.writer, 8):
+            for reader in range(self.reader, 4):
+                yield AtMost(reader, writer)
+
+
+class Use(NamedTuple):
+    """A client that must be able to do these things."""
+
+    candidate: Candidate
+    access: tuple[Access, ...]
+
+
+class Usable(NamedTuple):
+    """Every client can do what it must with the table."""
+
+    uses: tuple[Use, ...]
+    needs: Needs
+    """what the table asks before the plan"""
+    kind: str = "for-client"
+
+    @property
+    def text(self) -> str:
+        named = (f"{use.candidate.reference} can {' and '.join(use.access)}" for use in self.uses)
+        return "; ".join(named)
+
+    def reached(self, ending: Ending) -> bool:
+        return all(found.verdict is Verdict.OK for found in self._judged(ending))
+
+    def objections(self, ending: Ending) -> frozenset[str]:
+        return frozenset(name for found in self._judged(ending) for name in found.because)
+
+    def weaker(self, reachable: Reachable) -> Iterator[Goal]:
+        single = [Use(use.candidate, (access,)) for use in self.uses for access in use.access]
+        kept: tuple[Use, ...] = ()
+        for use in single:
+            if reachable(self._replace(uses=(*kept, use))):
+                kept = (*kept, use)
+        yield self._replace(uses=kept)
+
+    def _judged(self, ending: Ending) -> Iterator[Judgement]:
+        table = needs_after(self.needs, ending)
+        for use in self.uses:
+            for access in use.access:
+                for _, found in judgements(use.candidate, access, table):
+                    yield found
+
+
+def needs_after(before: Needs, ending: Ending) -> Needs:
+    """What the table asks of its clients once it has ended so."""
+    left = ending.protocol.supported
+    new = left - before.protocol.supported
+    used = (before.used & left) - ending.off | (new & {CHECKPOINT_PROTECTION})
+    unused = (before.unused & left) | (ending.off & left) | (new - {CHECKPOINT_PROTECTION})
+    modes = tuple(
+        (name, "none" if name in ending.off else mode)
+        for name, mode in before.modes
+        if name in left
+    )
+    absent = (before.absent & left) | (ending.off & left) | (new - {CHECKPOINT_PROTECTION})
+    return before._replace(
+        protocol=ending.protocol, used=used, unused=unused, modes=modes, absent=absent
+    )
+
+
+def _listed_for_readers(ending: Ending) -> frozenset[str]:
+    return ending.protocol.reader_features or frozenset()

@@ -1,0 +1,67 @@
+"""Which clients a plan lets in, and which it shuts out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from deltaproto.clients.judgement import Verdict
+from deltaproto.clients.needs import Needs
+from deltaproto.clients.verdicts import judgements
+from deltaproto.planning.given import Client, Given
+from deltaproto.planning.plan import ClientChange
+
+_RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
+
+
+def told(given: Given, after: Needs) -> tuple[ClientChange, ...]:
+    """The changes that a plan tells of."""
+    found = impact(given.clients, given.needs, after)
+    if not given.everybody:
+        return found
+    return tuple(change for change in found if worse(change) or better(change))
+
+
+def impact(clients: Iterable[Client], before: Needs, after: Needs) -> tuple[ClientChange, ...]:
+    """One entry for each client, path and access, those that change first."""
+    found: list[ClientChange] = []
+    for client in clients:
+        for access in client.access:
+            pairs = zip(
+                judgements(client.candidate, access, before),
+                judgements(client.candidate, access, after),
+                strict=True,
+            )
+            for (path, was), (_, will) in pairs:
+                deciding = will if will.verdict is not Verdict.OK else was
+                found.append(
+                    ClientChange(
+                        client=_named(client, None if path is None else path.name),
+                        label=client.label,
+                        access=access,
+                        before=was.verdict,
+                        after=will.verdict,
+                        because=deciding.because,
+                        reason=deciding.reason,
+                    )
+                )
+    return tuple(sorted(found, key=_changes_first))
+
+
+def worse(change: ClientChange) -> bool:
+    """Whether the client can do less afterwards."""
+    return _RANK[change.after] < _RANK[change.before]
+
+
+def better(change: ClientChange) -> bool:
+    """Whether the client can do more afterwards."""
+    return _RANK[change.after] > _RANK[change.before]
+
+
+def _changes_first(change: ClientChange) -> tuple[int, str, str]:
+    order = 0 if worse(change) else 1 if better(change) else 2
+    return order, change.client, change.access
+
+
+def _named(client: Client, path: str | None) -> str:
+    reference = client.candidate.reference
+    return str(reference if path is None else reference._replace(path=path))

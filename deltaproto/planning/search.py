@@ -1,0 +1,172 @@
+"""The cheapest way to a goal.
+
+A table can end in few ways: on explicit lists or on one of the legacy pairs, with
+checkpointProtection left or without. Within each, what has to go is found by trying to keep
+every feature; the routes of all of them are then compared by their cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from deltaproto.clients.needs import Needs
+from deltaproto.planning.candidates import Candidates, candidates
+from deltaproto.planning.cost import Cost, Files, cost
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.goal import Ending, Goal
+from deltaproto.planning.route import Choice, Drops, Move, route
+from deltaproto.planning.switches import SWITCHES
+from deltaproto.planning.table import Table
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.protocol.protocol import Protocol
+
+LEGACY_PAIRS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (2, 5), (2, 6))
+
+
+class History(StrEnum):
+    """What may become of the history that shows dropped features: `--history`."""
+
+    KEEP = "keep"
+    """it stays, and checkpointProtection with it"""
+    TRUNCATE = "truncate"
+    """it is deleted, and checkpointProtection does not stay"""
+
+
+class Found(NamedTuple):
+    """One way to the goal."""
+
+    choice: Choice
+    drops: Drops
+    moves: list[Move]
+    cost: Cost
+
+
+class Task(NamedTuple):
+    """What is searched."""
+
+    table: Table
+    goal: Goal
+    engine: Engine = Engine()
+    files: Files = Files()
+    needs: Needs | None = None
+    """what is used of the table; without it features are dropped, but not switched off"""
+    history: History | None = None
+    """None: whichever the goal asks for"""
+
+
+def search(task: Task) -> list[Found]:
+    """Every way worth comparing, the cheapest first; empty when none reaches the goal."""
+    if task.goal.reached(Ending(task.table.protocol)):
+        return [Found(Choice(), Drops.FAST, [], Cost())]
+    can = candidates(task.table, task.engine)
+    found: dict[tuple[str, ...], Found] = {}
+    least = (_least(task, can, end) for end in _ends(task, can))
+    for choice in dict.fromkeys(each for each in least if each is not None):
+        for drops in _drops(task, choice):
+            moves = route(task.table, choice, task.engine, drops)
+            each = Found(choice, drops, moves, cost(moves, task.engine, task.files))
+            found.setdefault(tuple(repr(move.statement) for move in moves), each)
+    return sorted(found.values(), key=lambda each: each.cost)
+
+
+def nearest(task: Task) -> tuple[Goal, list[Found]]:
+    """The next weaker goal that can be reached, and the ways to it."""
+    for goal in task.goal.weaker(lambda each: bool(search(task._replace(goal=each)))):
+        found = search(task._replace(goal=goal))
+        if found:
+            return goal, found
+    raise AssertionError("every goal has a weaker one that asks for nothing")
+
+
+class _End(NamedTuple):
+    left: bool
+    """checkpointProtection may be left"""
+    pair: tuple[int, int] | None
+
+
+def _ends(task: Task, can: Candidates) -> Iterator[_End]:
+    supported = task.table.protocol.supported
+    if task.history is not History.TRUNCATE:
+        yield _End(True, None)
+    yield _End(False, None)
+    for pair in LEGACY_PAIRS:
+        surplus = supported - catalogue.implied_by(*pair) - {CHECKPOINT_PROTECTION}
+        if surplus <= {*can.goes}:
+            yield _End(False, pair)
+
+
+def _drops(task: Task, choice: Choice) -> list[Drops]:
+    """The ways of dropping that lead to the choice's end, and that the task allows."""
+    protected = any(catalogue.record(name).drop.protects_history for name in choice.gone)
+    residue = CHECKPOINT_PROTECTION in choice.gone
+    every = [Drops.TRUNCATING, Drops.FAST]
+    if not protected and not residue:
+        return [Drops.FAST]
+    if not task.engine.fast_drop:
+        keep = task.history is History.KEEP and not residue
+        return [Drops.FAST] if keep else every
+    if not residue:
+        return [Drops.FAST]
+    return [] if task.history is History.KEEP else every
+
+
+def _least(task: Task, can: Candidates, end: _End) -> Choice | None:
+    """The fewest changes that reach the goal and end so; None when nothing does."""
+    supported = task.table.protocol.supported
+    must = frozenset[str]()
+    if not end.left:
+        must = frozenset({CHECKPOINT_PROTECTION})
+    if end.pair is not None:
+        must |= supported - catalogue.implied_by(*end.pair)
+    used = frozenset() if task.needs is None else task.needs.used & supported
+    gone = frozenset(can.goes) | must
+    off = frozenset(SWITCHES & used) - gone
+
+    def reaches(gone: frozenset[str], off: frozenset[str]) -> bool:
+        choice = Choice(gone, off, end.pair)
+        return task.goal.reached(ending(task, choice, left=end.left))
+
+    if not reaches(gone, off):
+        return None
+    for name in sorted(off):
+        if reaches(gone, off - {name}):
+            off -= {name}
+    for name in can.goes:
+        kept = gone - catalogue.closure({name})
+        if name not in gone or not must <= kept | (must - supported):
+            continue
+        if reaches(kept, off):
+            gone = kept
+        elif name in SWITCHES & used and reaches(kept, off | {name}):
+            gone, off = kept, off | {name}
+    return Choice(_with_residue(task, gone, end), off, end.pair)
+
+
+def _with_residue(task: Task, gone: frozenset[str], end: _End) -> frozenset[str]:
+    """`gone`, with checkpointProtection where it is there or would be left behind."""
+    rest = gone - {CHECKPOINT_PROTECTION}
+    there = CHECKPOINT_PROTECTION in task.table.protocol.supported
+    comes = task.engine.fast_drop and any(
+        catalogue.record(name).drop.protects_history for name in rest
+    )
+    return rest | {CHECKPOINT_PROTECTION} if not end.left and (there or comes) else rest
+
+
+def ending(task: Task, choice: Choice, *, left: bool) -> Ending:
+    """How the table ends with a choice; `left`: a fast drop leaves checkpointProtection."""
+    before = task.table.protocol
+    features = before.supported - choice.gone
+    protected = any(catalogue.record(name).drop.protects_history for name in choice.gone)
+    if left and protected and task.engine.fast_drop:
+        features |= {CHECKPOINT_PROTECTION}
+    if choice.pair is not None:
+        features |= catalogue.implied_by(*choice.pair)
+    if features == before.supported:
+        return Ending(before, choice.off)
+    by_list = frozenset(
+        name for name in before.reader_features or () if not catalogue.registered(name)
+    )
+    return Ending(Protocol.carrying(features, reader_features=by_list & features), choice.off)

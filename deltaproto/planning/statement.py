@@ -1,0 +1,228 @@
+"""What a plan can do to a table: each statement knows its SQL and its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+from typing import Protocol as Interface
+
+from deltaproto.planning.change import FEATURE, set_properties, unset_properties
+from deltaproto.planning.drop import drop_feature
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
+from deltaproto.planning.table import CONSTRAINT, Table
+from deltaproto.tables.sql import identifier, literal
+
+
+class Action(StrEnum):
+    """The kinds of steps."""
+
+    SET = "set-properties"
+    UNSET = "unset-properties"
+    ADD = "add-feature"
+    RAISE = "raise-versions"
+    DROP = "drop-feature"
+    DROP_CONSTRAINT = "drop-constraint"
+    CLUSTER_BY = "cluster-by"
+    REORG = "reorg"
+    WAIT = "wait"
+    SQL = "sql"
+    """a statement of the user's own"""
+
+
+class Statement(Interface):
+    """One statement, or the wait between two."""
+
+    @property
+    def action(self) -> Action: ...
+
+    @property
+    def feature(self) -> str | None:
+        """The feature it is about, where it is about one."""
+        ...
+
+    def sql(self, table: str) -> str | None:
+        """The statement for `table`, which is written as SQL already; None for a wait."""
+        ...
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        """What it does to the table."""
+        ...
+
+
+class SetProperties(NamedTuple):
+    """ALTER TABLE … SET TBLPROPERTIES."""
+
+    properties: Mapping[str, str]
+    feature: str | None = None
+
+    @property
+    def action(self) -> Action:
+        keys = {key.lower() for key in self.properties}
+        if all(key.startswith(FEATURE) for key in keys):
+            return Action.ADD
+        if keys <= {"delta.minreaderversion", "delta.minwriterversion"}:
+            return Action.RAISE
+        return Action.SET
+
+    def sql(self, table: str) -> str:
+        return f"ALTER TABLE {table} SET TBLPROPERTIES ({assignments(self.properties)})"
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        return set_properties(table, self.properties)
+
+
+class UnsetProperties(NamedTuple):
+    """ALTER TABLE … UNSET TBLPROPERTIES."""
+
+    keys: tuple[str, ...]
+    feature: str | None = None
+
+    @property
+    def action(self) -> Action:
+        return Action.UNSET
+
+    def sql(self, table: str) -> str:
+        keys = ", ".join(literal(key) for key in self.keys)
+        return f"ALTER TABLE {table} UNSET TBLPROPERTIES ({keys})"
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        return unset_properties(table, self.keys)
+
+
+class DropFeature(NamedTuple):
+    """ALTER TABLE … DROP FEATURE, fast or with TRUNCATE HISTORY."""
+
+    feature: str
+    truncate: bool = False
+
+    @property
+    def action(self) -> Action:
+        return Action.DROP
+
+    def sql(self, table: str) -> str:
+        history = " TRUNCATE HISTORY" if self.truncate else ""
+        return f"ALTER TABLE {table} DROP FEATURE {identifier(self.feature)}{history}"
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        return drop_feature(table, self.feature, engine, truncate=self.truncate)
+
+
+class DropConstraint(NamedTuple):
+    """ALTER TABLE … DROP CONSTRAINT."""
+
+    name: str
+    feature: str | None = "checkConstraints"
+
+    @property
+    def action(self) -> Action:
+        return Action.DROP_CONSTRAINT
+
+    def sql(self, table: str) -> str:
+        return f"ALTER TABLE {table} DROP CONSTRAINT {identifier(self.name)}"
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        key = next(
+            (key for key in table.configuration if key.lower() == CONSTRAINT + self.name.lower()),
+            None,
+        )
+        if key is None:
+            refusal = Refusal(
+                "DELTA_CONSTRAINT_DOES_NOT_EXIST",
+                f"no constraint is called {self.name}",
+                "DROP CONSTRAINT IF EXISTS passes over it",
+            )
+            return Outcome(table, refusal=refusal)
+        commit = Commit("DROP CONSTRAINT", table.protocol)
+        return Outcome(table.without_properties(key), (commit,))
+
+
+class ClusterBy(NamedTuple):
+    """ALTER TABLE … CLUSTER BY; without columns, CLUSTER BY NONE."""
+
+    columns: tuple[str, ...]
+    feature: str | None = "clustering"
+
+    @property
+    def action(self) -> Action:
+        return Action.CLUSTER_BY
+
+    def sql(self, table: str) -> str:
+        if not self.columns:
+            return f"ALTER TABLE {table} CLUSTER BY NONE"
+        # A nested field is named by its path.
+        columns = (".".join(map(identifier, column.split("."))) for column in self.columns)
+        return f"ALTER TABLE {table} CLUSTER BY ({', '.join(columns)})"
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        if table.partition_columns:
+            refusal = Refusal(
+                "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
+                f"the table is partitioned by {', '.join(table.partition_columns)}",
+                "only a new table without partitions can be clustered",
+            )
+            return Outcome(table, refusal=refusal)
+        protocol = table.protocol.with_feature("clustering") if self.columns else table.protocol
+        after = table._replace(protocol=protocol, clustering=self.columns)
+        return Outcome(after, (Commit("CLUSTER BY", protocol),))
+
+
+class Purge(NamedTuple):
+    """REORG TABLE … APPLY (PURGE): rewrites the files that carry deletion vectors."""
+
+    feature: str | None = "deletionVectors"
+
+    @property
+    def action(self) -> Action:
+        return Action.REORG
+
+    def sql(self, table: str) -> str:
+        return f"REORG TABLE {table} APPLY (PURGE)"
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        if table.vectors is False:
+            return Outcome(table)
+        commit = Commit("REORG", table.protocol, sure=bool(table.vectors))
+        return Outcome(table._replace(vectors=False), (commit,), Rewrite.VECTORS)
+
+
+class Wait(NamedTuple):
+    """Until the history that shows dropped features may be deleted."""
+
+    hours: float
+    setting: str
+    """the table property that the time comes from, with its value"""
+    feature: str | None = None
+
+    @property
+    def action(self) -> Action:
+        return Action.WAIT
+
+    def sql(self, table: str) -> None:
+        return None
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        return Outcome(table.old_history())
+
+
+def follow(
+    table: Table, statements: Iterable[Statement], engine: Engine
+) -> list[tuple[Statement, Outcome]]:
+    """The outcomes of statements one after the other, up to the first refusal.
+
+    A truncating drop that has to wait is no end: its commits stay, and the plan goes on.
+    """
+    outcomes: list[tuple[Statement, Outcome]] = []
+    for statement in statements:
+        outcome = statement.outcome(table, engine)
+        outcomes.append((statement, outcome))
+        if outcome.refusal is not None and not outcome.refusal.retry:
+            break
+        table = outcome.table
+    return outcomes
+
+
+def assignments(properties: Mapping[str, str]) -> str:
+    """Properties as TBLPROPERTIES takes them."""
+    return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())

@@ -1,0 +1,60 @@
+"""Plain text with a little colour, without rich: for outputs of thousands of tables."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterable
+from typing import IO
+
+from deltaproto.report.interface import visible
+
+BOLD, DIM, RED, GREEN, YELLOW, CYAN, LOUD = "1", "2", "31", "32", "33", "36", "1;31"
+_WIDTH = 100
+
+
+class Painter:
+    """Writes lines to one file, in colour only where a terminal shows it."""
+
+    def __init__(self, file: IO[str], *, color: bool) -> None:
+        self._file = file
+        self._paints = color and file.isatty() and not os.environ.get("NO_COLOR")
+        columns = os.environ.get("COLUMNS", "")
+        self._width = int(columns) if columns.isdecimal() and int(columns) > 20 else _WIDTH
+
+    def paint(self, text: str, *codes: str) -> str:
+        """`text` in colour; the text is made inert first."""
+        safe = flat(text)
+        return f"\033[{';'.join(codes)}m{safe}\033[0m" if self._paints and codes else safe
+
+    def line(self, text: str = "") -> None:
+        """A line that is painted already."""
+        self._file.write(text + "\n")
+
+    def folded(self, text: str, *codes: str, first: str = "", rest: str | None = None) -> None:
+        """A text that folds at the width, after `first`, its other lines after `rest`."""
+        indent = " " * len(first) if rest is None else rest
+        lines = textwrap.wrap(
+            flat(text),
+            width=max(self._width - len(indent), 20),
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [""]
+        for number, each in enumerate(lines):
+            self.line(f"{indent if number else first}{self.paint(each, *codes)}")
+
+
+def flat(text: str) -> str:
+    """One line that a terminal shows and does not obey."""
+    return visible(text.replace("\n", "\\n"))
+
+
+def runs(items: Iterable[str]) -> str:
+    """Equal neighbours counted: `A, 3 x B, C`."""
+    found: list[tuple[str, int]] = []
+    for item in items:
+        if found and found[-1][0] == item:
+            found[-1] = item, found[-1][1] + 1
+        else:
+            found.append((item, 1))
+    return ", ".join(f"{count} x {item}" if count > 1 else item for item, count in found)

@@ -1,0 +1,48 @@
+"""Plans as SQL to copy, with comments."""
+
+from __future__ import annotations
+
+from typing import IO
+
+from deltaproto.planning.plan import Plan
+from deltaproto.report.paint import flat, runs
+from deltaproto.report.plan_json import moments, plan_id, stamp
+from deltaproto.report.plan_text import named
+
+
+def write_script(plan: Plan, file: IO[str], now: float) -> None:
+    """The statements of one plan; everything else is a comment."""
+
+    def comment(text: str) -> None:
+        # A line feed in a name must not end the comment.
+        file.write(f"-- {flat(text)}\n")
+
+    comment(f"plan {plan_id(plan)} for {plan.table}")
+    comment(f"goal: {plan.goal_text}")
+    comment(f"before: {named(plan.protocol_before)}")
+    comment(f"after:  {named(plan.protocol_after)}")
+    for warning in plan.warnings:
+        comment(f"warning: {warning}")
+    for blocked in plan.blocked:
+        comment(f"blocked: {blocked.feature or ''} {blocked.reason}; {blocked.remedy}")
+    if not plan.steps and not plan.blocked:
+        comment("nothing to do")
+    times = moments(plan.steps, now)
+    for step, (earliest, _) in zip(plan.steps, times, strict=True):
+        file.write("\n")
+        if step.id == plan.point_of_no_return:
+            comment("point of no return")
+        comment(f"{step.id}: {step.why}")
+        if step.sql is None:
+            comment(f"{step.wait_hours:g} hours, by {step.setting}: until {stamp(earliest)}")
+            continue
+        comment(f"commits: {runs(step.operations)}")
+        comment(f"then: {named(step.protocol_after)}")
+        if step.expects is not None:
+            comment(f"answers {step.expects}, as it should")
+        if step.optional:
+            comment("only if the earlier call did not succeed")
+        file.write(f"{step.sql};\n")
+        if step.undo is not None:
+            comment(f"undo: {step.undo}")
+    file.write("\n")

@@ -1,0 +1,284 @@
+"""Plans as text for people: feature diff, steps, impact, warnings last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import IO
+
+from deltaproto.clients.judgement import Verdict
+from deltaproto.errors import TableError
+from deltaproto.planning.impact import better, worse
+from deltaproto.planning.outcome import Rewrite
+from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Effect, Plan, Step
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.report.paint import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    LOUD,
+    RED,
+    YELLOW,
+    Painter,
+    runs,
+)
+from deltaproto.report.plan_json import moments, stamp
+
+_SHOWN_SAME = 8
+_VERDICTS = {Verdict.OK: GREEN, Verdict.REFUSED: RED, Verdict.UNKNOWN: YELLOW, Verdict.WRONG: LOUD}
+
+
+class PlanText:
+    """Prints one plan after the other, and a summary of many."""
+
+    def __init__(self, file: IO[str], now: float, *, color: bool) -> None:
+        self._out = Painter(file, color=color)
+        self._now = now
+        self._plans = self._empty = self._blocked = self._unreadable = 0
+
+    def add(self, plan: Plan) -> None:
+        """One plan."""
+        out = self._out
+        self._plans += 1
+        self._blocked += bool(plan.blocked)
+        self._empty += not plan.changes and not plan.blocked
+        out.line(out.paint(plan.table, BOLD))
+        out.folded(plan.goal_text, first="  goal      ")
+        out.line(f"  engine    {plan.engine}")
+        if not plan.complete:
+            out.line("  " + out.paint("NOT COMPLETE: the answer may miss something", YELLOW))
+        self._features(plan)
+        if plan.blocked:
+            self._blocks("blocked", plan.blocked, LOUD)
+        elif not plan.steps:
+            out.line()
+            out.line("  " + out.paint("Nothing to do: the table is as asked for.", GREEN))
+        if plan.steps:
+            self._steps(plan)
+        self._clients(plan.clients)
+        self._alternatives(plan)
+        if plan.kept:
+            self._blocks("stays", plan.kept, DIM)
+        if plan.warnings:
+            out.line()
+            out.line("  " + out.paint("warnings", BOLD))
+            for warning in plan.warnings:
+                out.folded(warning, YELLOW, first="    ! ")
+        out.line()
+
+    def add_error(self, table: str, error: TableError) -> None:
+        """A table that could not be planned."""
+        self._unreadable += 1
+        out = self._out
+        out.line(out.paint(table, BOLD))
+        out.folded(f"{error.code}: {error.message}", LOUD, first="  ")
+        if error.hint:
+            out.folded(error.hint, first="  hint: ")
+        out.line()
+
+    def close(self) -> None:
+        """The summary, when there were several tables."""
+        if self._plans + self._unreadable > 1:
+            ready = self._plans - self._blocked - self._empty
+            self._out.line(
+                f"{self._plans + self._unreadable} tables: {ready} with steps, {self._empty} with "
+                f"nothing to do, {self._blocked} blocked, {self._unreadable} unreadable"
+            )
+
+    def _features(self, plan: Plan) -> None:
+        out = self._out
+        before, after = plan.protocol_before, plan.protocol_after
+        gone = sorted(before.supported - after.supported)
+        new = sorted(after.supported - before.supported)
+        same = sorted(before.supported & after.supported)
+        out.line()
+        out.line("  " + out.paint("features", BOLD))
+        for sign, names, code in (("-", gone, RED), ("+", new, GREEN)):
+            for name in names:
+                out.line("    " + out.paint(f"{sign} {name}", code) + f"  {_kind(name)}")
+        if same:
+            more = f" and {len(same) - _SHOWN_SAME} more" if len(same) > _SHOWN_SAME else ""
+            out.folded(", ".join(same[:_SHOWN_SAME]) + more, DIM, first="      ")
+        arrow = f"{before} -> {after}" if before != after else f"{before}, unchanged"
+        out.line(f"    versions {arrow}")
+
+    def _steps(self, plan: Plan) -> None:
+        out = self._out
+        out.line()
+        out.line("  " + out.paint("steps", BOLD))
+        for step, (earliest, lost) in zip(plan.steps, moments(plan.steps, self._now), strict=True):
+            if step.id == plan.point_of_no_return:
+                out.line("    " + out.paint("--- point of no return ---", LOUD))
+            self._step(step, earliest, lost)
+        out.line()
+        out.line("  " + out.paint("impact", BOLD))
+        for whom, what in _hits(plan):
+            out.folded(f"{whom} {what}", first="    ", rest="      ")
+
+    def _step(self, step: Step, earliest: float | None, lost: float | None) -> None:
+        out = self._out
+        maybe = " (if the earlier call did not succeed)" if step.optional else ""
+        out.folded(step.why + maybe, first=f"    {out.paint(step.id, CYAN)} ", rest=" " * 8)
+        if step.sql is not None:
+            out.line("        " + out.paint(step.sql + ";", BOLD))
+        for label, text in _details(step, earliest, lost):
+            out.folded(text, first=f"        {label:<10}")
+        for loss in step.losses:
+            out.folded(f"for good: {loss}", RED, first="        ")
+
+    def _clients(self, changes: tuple[ClientChange, ...]) -> None:
+        shown = [c for c in changes if worse(c) or better(c) or c.after is not Verdict.OK]
+        if not changes:
+            return
+        out = self._out
+        out.line()
+        out.line("  " + out.paint("clients", BOLD))
+        width = max((len(change.client) for change in shown), default=0)
+        for change in shown:
+            arrow = out.paint(str(change.after), _VERDICTS[change.after])
+            if change.before is not change.after:
+                arrow = f"{change.before} -> {arrow}"
+            because = f"  {', '.join(change.because)}" if change.because else ""
+            label = f" ({change.label})" if change.label else ""
+            out.line(
+                f"    {out.paint(change.client.ljust(width))}{out.paint(label)}  "
+                f"{change.access:<8} {arrow}{out.paint(because)}"
+            )
+        fine = len(changes) - len(shown)
+        if fine:
+            out.line(f"    {fine} unchanged and ok")
+
+    def _alternatives(self, plan: Plan) -> None:
+        if not plan.alternatives:
+            return
+        out = self._out
+        out.line()
+        out.line("  " + out.paint("alternatives", BOLD))
+        for each in plan.alternatives:
+            out.folded(f"{each.name}: {each.text}", first="    ")
+            out.folded(_summary(each), DIM, first="      ")
+            if not each.reaches_goal:
+                for step in each.steps:
+                    out.line("      " + out.paint(f"{step.sql or 'wait'}", DIM))
+
+    def _blocks(self, title: str, entries: Iterable[Blocked], code: str) -> None:
+        out = self._out
+        out.line()
+        out.line("  " + out.paint(title, BOLD))
+        alike: dict[tuple[str, str], list[str]] = {}
+        for each in entries:
+            alike.setdefault((each.reason, each.remedy), []).append(each.feature or "")
+        for (reason, remedy), features in alike.items():
+            names = ", ".join(filter(None, features))
+            out.folded(f"{names}: {reason}" if names else reason, code, first="    ")
+            if remedy:
+                out.folded(remedy, first="      remedy: ")
+
+
+def _details(step: Step, earliest: float | None, lost: float | None) -> Iterable[tuple[str, str]]:
+    if step.wait_hours:
+        yield "wait", f"{step.wait_hours:g} hours, by {step.setting}; over at {stamp(earliest)}"
+        return
+    least, most = step.commits
+    count = f"{most}" if least == most else f"{least} to {most}"
+    yield "commits", f"{count}: {runs(step.operations)}"
+    if step.protocol_after != step.protocol_before:
+        yield "protocol", _difference(step.protocol_before, step.protocol_after)
+    if step.rewrites.which is not Rewrite.NONE:
+        yield "rewrites", _rewrites(step)
+    if earliest is not None:
+        yield "earliest", str(stamp(earliest))
+    if lost is not None:
+        yield "history", f"older than {stamp(lost)} is deleted"
+    if step.expects is not None:
+        yield "answers", f"{step.expects}, as it should"
+    if step.undo is not None:
+        yield "undo", step.undo
+
+
+def _difference(before: Protocol, after: Protocol) -> str:
+    signs = [f"-{name}" for name in sorted(before.supported - after.supported)]
+    signs += [f"+{name}" for name in sorted(after.supported - before.supported)]
+    versions = f"{before} -> {after}" if str(before) != str(after) else f"still {after}"
+    return f"{' '.join(signs) or 'the same features'}  {versions}"
+
+
+def _hits(plan: Plan) -> Iterable[tuple[str, str]]:
+    """Who is hit by which steps: writers by exception, then streams."""
+    writers: dict[tuple[str, str, str], list[str]] = {}
+    streams: dict[tuple[str, Effect], list[str]] = {}
+    for step in plan.steps:
+        for clash in step.clashes:
+            whom = clash.engine, clash.who, clash.loser
+            writers.setdefault(whom, []).append(f"{clash.exception} in {step.id}")
+        for stream in step.streams:
+            streams.setdefault((stream.reads, stream.effect), []).append(step.id)
+    for (engine, who, loser), where in writers.items():
+        if loser == "writer":
+            yield f"{who} ({engine})", f"fails: {_gathered(where)}"
+    for (engine, who, loser), where in writers.items():
+        if loser == "step":
+            yield f"{who} ({engine})", f"makes the step fail: {_gathered(where)}"
+    for (reads, effect), steps in streams.items():
+        if effect is not Effect.CONTINUES:
+            yield f"streams: {reads}", f"{_EFFECTS[effect]}: {', '.join(steps)}"
+
+
+_EFFECTS = {
+    Effect.RESTART: "stop and go on after a restart",
+    Effect.ENDS: "END FOR GOOD, only a new checkpoint helps",
+    Effect.LOSES: "fail when they are behind what is left of the history",
+    Effect.CONTINUES: "go on",
+}
+
+
+def _gathered(where: Iterable[str]) -> str:
+    """`A in s1`, `A in s2`, `B in s1` as `A in s1, s2; B in s1`."""
+    found: dict[str, list[str]] = {}
+    for each in where:
+        name, _, step = each.rpartition(" in ")
+        found.setdefault(name, []).append(step)
+    return "; ".join(f"{name} in {', '.join(steps)}" for name, steps in found.items())
+
+
+def _rewrites(step: Step) -> str:
+    which = {
+        Rewrite.VECTORS: "the files with deletion vectors",
+        Rewrite.WIDENED: "the files from before a type change",
+        Rewrite.ALL: "every file",
+    }[step.rewrites.which]
+    if step.rewrites.files is None or step.rewrites.bytes is None:
+        return f"{which}; their number was not looked at"
+    return f"{which}: at most {step.rewrites.files:,}, {size(step.rewrites.bytes)}"
+
+
+def size(number: int) -> str:
+    """Bytes as people read them."""
+    value = float(number)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    raise AssertionError(number)
+
+
+def named(protocol: Protocol) -> str:
+    """A protocol by its features first and its versions second."""
+    return f"{', '.join(sorted(protocol.supported)) or 'no features'} {protocol}"
+
+
+def _summary(each: Alternative) -> str:
+    cost = each.cost
+    parts = [
+        f"{cost.commits} commits at most",
+        f"{cost.waits} wait" + ("s" if cost.waits != 1 else ""),
+        "history truncated" if cost.history else "history kept",
+    ]
+    if cost.irreversible:
+        parts.append(f"{cost.irreversible} irreversible")
+    return f"{'; '.join(parts)}; ends with {named(each.protocol_after)}"
+
+
+def _kind(name: str) -> str:
+    return str(catalogue.record(name).kind)

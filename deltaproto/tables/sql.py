@@ -1,0 +1,40 @@
+"""How names and texts are written in Spark SQL.
+
+Source: Spark's `SqlBaseParser` (back-quoted identifiers, string literals with backslash escapes,
+its default `spark.sql.parser.escapedStringLiterals=false`) and `VariableSubstitution`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from deltaproto.tables.location import Kind, Location
+
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
+
+
+def identifier(name: str) -> str:
+    """One identifier, back-quoted."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def literal(text: str) -> str:
+    """A string literal that stands for exactly `text`."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    # Spark replaces ${…} before it parses; the escape is read only afterwards.
+    return "'" + escaped.replace("${", "\\u0024{") + "'"
+
+
+def table_name(location: Location) -> str:
+    """A table as statements name it: by catalog name, or as delta.`path`."""
+    if location.kind is Kind.NAME:
+        return ".".join(identifier(part) for part in name_parts(location.text))
+    return f"delta.{identifier(location.path if location.path is not None else location.uri)}"
+
+
+def name_parts(name: str) -> list[str]:
+    """The parts of a catalog name, with or without back quotes."""
+    return [
+        match[1].replace("``", "`") if match[1] is not None else match[2]
+        for match in _PART.finditer(name)
+    ]
