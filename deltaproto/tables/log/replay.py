@@ -49,6 +49,17 @@ def check_reach(listing: Listing, version: int) -> None:
     )
 
 
+def oldest_version(listing: Listing, version: int) -> int:
+    """The oldest version from which on the log can rebuild every one up to `version`.
+
+    `version` itself where there is none.
+    """
+    missing = listing.missing(-1, version)
+    if missing is None:
+        return 0
+    return min((v for v in listing.checkpoints if missing <= v <= version), default=version)
+
+
 def replay(store: LogStore, listing: Listing, version: int) -> Snapshot:
     """The snapshot of `version`, which `check_reach` has accepted.
 
