@@ -21,6 +21,7 @@ from deltaproto.report.paint import (
     RED,
     YELLOW,
     Painter,
+    duration,
     runs,
 )
 from deltaproto.report.plan_json import moments, stamp
@@ -178,7 +179,7 @@ class PlanText:
 
 def _details(step: Step, earliest: float | None, lost: float | None) -> Iterable[tuple[str, str]]:
     if step.wait_hours:
-        yield "wait", f"{step.wait_hours:g} hours, by {step.setting}; over at {stamp(earliest)}"
+        yield "wait", f"{duration(step.wait_hours)}, by {step.setting}; over at {stamp(earliest)}"
         return
     least, most = step.commits
     count = f"{most}" if least == most else f"{least} to {most}"
