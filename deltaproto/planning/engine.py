@@ -45,7 +45,7 @@ class Engine(NamedTuple):
 
     @property
     def leaves_checkpoint(self) -> bool:
-        """A truncating drop makes an empty commit and a checkpoint of it: Delta 3.2."""
+        """A truncating drop always leaves an empty commit and its checkpoint: Delta 3.2."""
         return self.name is not EngineName.DELTA_SPARK or self.at_least("3.2")
 
     @property
