@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 
 from deltaproto.planning.outcome import REMOVE_MAPPING, Commit, Outcome, Refusal, Rewrite
 from deltaproto.planning.table import CONSTRAINT, MODE, Table
+from deltaproto.planning.upgrade import upgraded
 from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import PropertyIs, Status
+from deltaproto.protocol.feature import Status
 from deltaproto.protocol.protocol import Protocol
 
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
@@ -19,14 +20,11 @@ FEATURE = "delta.feature."
 READER, WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
 ISOLATION = "delta.isolationLevel"
 _ROW_TRACKING = "delta.enableRowTracking"
-_MATERIALIZE = "delta.enableMaterializePartitionColumnsFeature"
 _COMPATIBLE = {
     "delta.enableIcebergCompatV1": "icebergCompatV1",
     "delta.enableIcebergCompatV2": "icebergCompatV2",
     "delta.enableIcebergCompatV3": "icebergCompatV3",
 }
-# What the property adds where a preview name and a final one share it (Delta Spark's defaults).
-_CHOSEN = {"delta.enableVariantShredding": "variantShredding-preview"}
 
 
 def set_properties(table: Table, properties: Mapping[str, str]) -> Outcome:
@@ -84,33 +82,9 @@ def _protocol(table: Table, properties: Mapping[str, str]) -> Protocol:
     for key in properties:
         if key.lower().startswith(FEATURE):
             after = after.with_feature(_named(key) or "")
-    for name in sorted(_enabled({**table.configuration, **properties}, after)):
-        if name not in after.supported:
-            after = after.with_feature(name)
-    return after
-
-
-def _enabled(configuration: Mapping[str, str], protocol: Protocol) -> set[str]:
-    """The features that the properties switch on, and so pull into the protocol."""
-    found: set[str] = set()
-    for feature in catalogue.all_features():
-        rule = feature.enablement
-        if not catalogue.registered(feature.name) or not isinstance(rule, PropertyIs):
-            continue
-        if configuration.get(rule.key, "").strip().lower() in {v.lower() for v in rule.values}:
-            found.add(_chosen(rule.key, feature.name, protocol))
-    if configuration.get(_MATERIALIZE, "").lower() == "true":
-        found.add("materializePartitionColumns")
-    return found
-
-
-def _chosen(key: str, name: str, protocol: Protocol) -> str:
-    """Of a preview name and a final one: what is there already, else what Delta Spark adds."""
-    final = name.removesuffix("-preview")
-    for each in (final, f"{final}-preview"):
-        if each in protocol.supported:
-            return each
-    return _CHOSEN.get(key, final)
+    known = upgraded(after, {**table.configuration, **properties})
+    assert isinstance(known, Protocol)
+    return known
 
 
 def _backfilled(table: Table) -> tuple[Table, list[Commit]]:

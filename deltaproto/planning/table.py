@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from deltaproto.planning.schema import Struct, of_type, unmappable, walk
 from deltaproto.protocol.protocol import Protocol
 
 CONSTRAINT = "delta.constraints."
@@ -46,6 +47,8 @@ class Table(NamedTuple):
     """features that history shows which no truncation may remove yet; None: not known"""
     aged: frozenset[str] | None = None
     """features that only such history shows as a truncation removes; None: not known"""
+    schema: Struct | None = None
+    """None: not known"""
 
     @property
     def constraints(self) -> tuple[str, ...]:
@@ -66,6 +69,22 @@ class Table(NamedTuple):
         """With these properties unset, if they were set."""
         kept = {key: value for key, value in self.configuration.items() if key not in keys}
         return self._replace(configuration=kept)
+
+    def with_schema(self, schema: Struct | None) -> Table:
+        """With these columns; what is told from a schema follows."""
+        if schema is None:
+            return self._replace(schema=None, widened=None)
+        return self._replace(
+            schema=schema,
+            widened=any(column.widened for _, column in walk(schema)),
+            unmappable=unmappable(schema),
+            geospatial=of_type(schema, "geometry", "geography"),
+        )
+
+    @property
+    def mapped(self) -> bool:
+        """Whether column mapping is on."""
+        return self.configuration.get(MODE, "none").strip().lower() in ("name", "id")
 
     def old_history(self) -> Table:
         """With all history old enough for a truncation to remove it."""
