@@ -29,7 +29,8 @@ _COMPATIBLE = {
 
 def set_properties(table: Table, properties: Mapping[str, str]) -> Outcome:
     """What setting these properties in one statement does."""
-    refusal = _refused(table, properties)
+    refusal = asked_wrongly(properties)
+    refusal = refusal or _bad_versions(table, properties) or _bad_mapping(table, properties)
     if refusal is not None:
         return Outcome(table, refusal=refusal)
     commits: list[Commit] = []
@@ -42,8 +43,10 @@ def set_properties(table: Table, properties: Mapping[str, str]) -> Outcome:
         table = table.without_mapping().with_properties({MODE: "none"})
         if len(properties) == 1:
             return Outcome(table, tuple(commits), rewrites)
-    after = _protocol(table, properties)
-    stored = {key: value for key, value in properties.items() if not _about_protocol(key)}
+    after = upgraded(requested(table, properties), {**table.configuration, **properties})
+    if isinstance(after, Refusal):
+        return Outcome(table, refusal=after)
+    stored = {key: value for key, value in properties.items() if not about_protocol(key)}
     table = table.with_properties(stored)._replace(protocol=after)
     return Outcome(table, (*commits, Commit(SET, after)), rewrites)
 
@@ -66,7 +69,8 @@ def unset_properties(table: Table, keys: Iterable[str]) -> Outcome:
     return Outcome(table, (*commits, Commit(UNSET, table.protocol)), rewrites)
 
 
-def _protocol(table: Table, properties: Mapping[str, str]) -> Protocol:
+def requested(table: Table, properties: Mapping[str, str]) -> Protocol:
+    """The protocol with the versions and features that properties ask for by name."""
     after = table.protocol
     versions = _versions(table, properties)
     if versions is not None:
@@ -82,9 +86,7 @@ def _protocol(table: Table, properties: Mapping[str, str]) -> Protocol:
     for key in properties:
         if key.lower().startswith(FEATURE):
             after = after.with_feature(_named(key) or "")
-    known = upgraded(after, {**table.configuration, **properties})
-    assert isinstance(known, Protocol)
-    return known
+    return after
 
 
 def _backfilled(table: Table) -> tuple[Table, list[Commit]]:
@@ -100,7 +102,8 @@ def _backfilled(table: Table) -> tuple[Table, list[Commit]]:
     return table._replace(row_ids=True), commits
 
 
-def _refused(table: Table, properties: Mapping[str, str]) -> Refusal | None:
+def asked_wrongly(properties: Mapping[str, str]) -> Refusal | None:
+    """The refusal of properties that no table takes."""
     for key, value in properties.items():
         lower = key.lower()
         if lower.startswith(CONSTRAINT):
@@ -118,7 +121,7 @@ def _refused(table: Table, properties: Mapping[str, str]) -> Refusal | None:
                 f"Delta Spark takes no {value} for {ISOLATION}",
                 "set it on Databricks, or leave it at Serializable",
             )
-    return _bad_versions(table, properties) or _bad_mapping(table, properties)
+    return None
 
 
 def _bad_feature(key: str, value: str) -> Refusal | None:
@@ -204,5 +207,6 @@ def _named(key: str) -> str | None:
     return None
 
 
-def _about_protocol(key: str) -> bool:
+def about_protocol(key: str) -> bool:
+    """Whether a property is about the protocol, and so never stored."""
     return key in (READER, WRITER) or key.lower().startswith(FEATURE)

@@ -141,6 +141,25 @@ def find(schema: Struct, path: Path) -> Column | None:
     return at if path else None
 
 
+def resolved(schema: Struct, path: Path) -> Path:
+    """A path as the schema writes its names; what the schema does not know stays as it is."""
+    names = []
+    for at in range(len(path)):
+        found = find(schema, path[: at + 1])
+        names.append(path[at] if found is None else found.name)
+    return tuple(names)
+
+
+def enclosing(schema: Struct, path: Path) -> Path:
+    """The path of the nearest field of a struct: a part of a collection is none."""
+    while len(path) > 1:
+        parent = find(schema, path[:-1])
+        if parent is None or isinstance(parent.type, Struct):
+            break
+        path = path[:-1]
+    return path
+
+
 def walk(schema: Struct) -> Iterator[tuple[Path, Column]]:
     """Every column, field and part of a collection, with its path."""
     yield from _below(Column("", schema), ())
@@ -207,3 +226,10 @@ def of_type(schema: Struct, *prefixes: str) -> tuple[str, ...]:
         for path, column in walk(schema)
         if isinstance(column.type, Atomic) and column.type.name.startswith(prefixes)
     )
+
+
+def settled(schema: Struct) -> Struct:
+    """The schema without a record of changed types."""
+    for path in [path for path, column in walk(schema) if column.widened]:
+        schema = changed(schema, path, lambda column: column._replace(widened=False))
+    return schema
