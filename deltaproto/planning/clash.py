@@ -13,7 +13,7 @@ from deltaproto.planning.ddl.own import Own
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import REMOVE_MAPPING, Outcome
 from deltaproto.planning.plan import Clash, Effect, Stream
-from deltaproto.planning.schema import Atomic, Column, walk
+from deltaproto.planning.schema import walk
 from deltaproto.planning.statement import ClusterBy, DropFeature, SetProperties, Statement, Wait
 from deltaproto.planning.table import Table
 from deltaproto.protocol.conflicts.exception import ExceptionName
@@ -164,17 +164,11 @@ def _plain(statement: Statement, before: Table, after: Table) -> Stream:
         if not isinstance(statement, Own):
             return Stream(reads, Effect.CONTINUES, "the schema stays as it is")
         return Stream(reads, Effect.RESTART, "the schema may change; what it is, is not known")
-    if after.schema == before.schema:
-        return Stream(reads, Effect.CONTINUES, "the schema stays as it is")
     old, new = dict(walk(before.schema)), dict(walk(after.schema))
-    if all(path in new and _alike(column, new[path]) for path, column in old.items()):
-        return Stream(reads, Effect.RESTART, "the columns change: DELTA_SCHEMA_CHANGED")
-    why = "columns go or change type: DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
-    return Stream(reads, Effect.ENDS, why)
-
-
-def _alike(old: Column, new: Column) -> bool:
-    """Whether a column is read as before; the parts of a compound one are compared themselves."""
-    return old.type == new.type or not (
-        isinstance(old.type, Atomic) or type(old.type) is not type(new.type)
-    )
+    if not old.keys() <= new.keys():
+        why = "columns go: DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
+        return Stream(reads, Effect.ENDS, f"{why}, also after a restart")
+    changed = any(old.get(path, column)[:3] != column[:3] for path, column in new.items())
+    if changed or len(new) > len(old):
+        return Stream(reads, Effect.RESTART, "it stops once: DELTA_SCHEMA_CHANGED_WITH_VERSION")
+    return Stream(reads, Effect.CONTINUES, "it is read as before")

@@ -213,6 +213,20 @@ def added(schema: Struct, parent: Path, column: Column) -> Struct:
     return changed(schema, parent, append)
 
 
+def placed(schema: Struct, path: Path, after: str | None) -> Struct:
+    """The schema with a column moved behind one beside it, or before all others (None)."""
+    moved = find(schema, path)
+
+    def move(to: Column) -> Column:
+        assert isinstance(to.type, Struct)
+        others = [c for c in to.type.columns if c != moved]
+        at = next((n for n, c in enumerate(others, 1) if after and same(c.name, after)), 0)
+        columns = (*others[:at], *(() if moved is None else (moved,)), *others[at:])
+        return to._replace(type=Struct(columns))
+
+    return changed(schema, path[:-1], move)
+
+
 def unmappable(schema: Struct) -> tuple[str, ...]:
     """The columns whose names only column mapping allows."""
     paths = (dotted(path) for path, _ in walk(schema))

@@ -45,6 +45,8 @@ CASES: dict[str, tuple[str, str]] = {
         alter table {t} add column nope.b int;
         alter table {t} add column id.b int;
         alter table {t} add column z int after nope;
+        alter table {t} add column z int first;
+        alter table {t} add column st.z int after A;
         alter table {t} add columns (c char(5), vc varchar(7), v variant)
         """,
     ),
@@ -105,6 +107,9 @@ CASES: dict[str, tuple[str, str]] = {
         alter table {t} change column s s2 string;
         alter table {t} change s s string comment 'y';
         alter table {t} alter column s comment 'y';
+        alter table {t} alter column s after nope;
+        alter table {t} alter column s first;
+        alter table {t} change column s s string after id;
         alter table {t} alter column s type string;
         alter table {t} change column s s int;
         alter table {t} replace columns (id bigint);

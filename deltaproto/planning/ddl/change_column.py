@@ -24,6 +24,7 @@ from deltaproto.planning.schema import (
     dotted,
     enclosing,
     find,
+    placed,
 )
 from deltaproto.planning.table import Table
 from deltaproto.planning.widening import (
@@ -51,6 +52,8 @@ class ChangeColumn(NamedTuple):
     """there is a new comment"""
     moved: bool = False
     """there is a new place"""
+    after: str | None = None
+    """the column before it; None: it comes first"""
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         if table.schema is None:
@@ -68,6 +71,8 @@ class ChangeColumn(NamedTuple):
             # Of a part of a collection, the field that holds the collection has the record.
             holder = enclosing(table.schema, self.path)
             schema = changed(schema, holder, lambda field: field._replace(widened=True))
+        if self.moved:
+            schema = placed(schema, self.path, self.after)
         if column.generated is not None and self.type not in (None, column.type):
             return refused(
                 table,
@@ -119,6 +124,9 @@ class ChangeColumn(NamedTuple):
                 f"{dotted(self.path)} is a part of a collection, and takes no comment",
                 "comment on the column",
             )
+        beside = (*self.path[:-1], self.after or self.path[-1])
+        if find(table.schema or Struct(()), beside) is None:
+            return unresolved(beside)
         by_type = self._mistyped(column.type)
         if by_type is not None:
             return by_type

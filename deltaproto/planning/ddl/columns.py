@@ -21,6 +21,7 @@ from deltaproto.planning.schema import (
     changed,
     dotted,
     find,
+    placed,
     same,
     walk,
 )
@@ -49,6 +50,8 @@ class AddColumns(NamedTuple):
         schema = table.schema
         for definition in self.columns:
             schema = added(schema, definition.path[:-1], definition.column)
+            if definition.position:
+                schema = placed(schema, definition.path, definition.after)
         return altered(table, Change("ADD COLUMNS", schema))
 
     def _refused(self, table: Table) -> Refusal | None:

@@ -225,8 +225,7 @@ def _change(cursor: Cursor, change: bool) -> Effect:
             case "FIRST":
                 found = found._replace(moved=True)
             case "AFTER":
-                cursor.name()
-                found = found._replace(moved=True)
+                found = found._replace(moved=True, after=cursor.name())
             case "SYNC":
                 cursor.expect("IDENTITY")
                 found = found._replace(sync_identity=True)
