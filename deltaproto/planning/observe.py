@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
+from deltaproto.planning.schema import from_log
 from deltaproto.planning.table import Table
-from deltaproto.protocol.feature import Trace, Trait
+from deltaproto.protocol.feature import Trace
 from deltaproto.tables.interface import TableState
 
-# What a Parquet column without mapping may not have in its name (Delta's SchemaUtils).
 _HOUR_MS = 3_600_000
-_FORBIDDEN = frozenset(" ,;{}()\n\t=")
 
 
 def observe(state: TableState) -> Table:
     """The planner's view of a table; what the reader did not look at stays unknown."""
     metadata, traces = state.metadata, state.traces
-    traits = metadata.traits
-    return Table(
+    table = Table(
         protocol=state.protocol,
         configuration={k: v for k, v in metadata.configuration.items() if v is not None},
         vectors=traces.get(Trace.DELETION_VECTORS),
-        widened=None if traits is None else bool(traits.get(Trait.TYPE_CHANGE)),
-        unmappable=tuple(name for name in _names(metadata.schema or {}) if _FORBIDDEN & set(name)),
-        geospatial=() if traits is None else tuple(traits.get(Trait.GEOSPATIAL, ())),
         v2_checkpoint=traces.get(Trace.V2_CHECKPOINT),
         row_ids=traces.get(Trace.ROW_IDS),
         clustering=state.clustering_columns,
         partition_columns=metadata.partition_columns,
         domains=None if state.domains is None else tuple(sorted(state.domains)),
     )
+    return table.with_schema(None if metadata.schema is None else from_log(metadata.schema))
 
 
 def with_history(
@@ -48,15 +43,3 @@ def with_history(
     return table._replace(
         traced=young, unsure=frozenset(unsure), left=left, aged=frozenset(seen.keys() - young)
     )
-
-
-def _names(type_: Any, path: str = "") -> Iterator[str]:
-    """Every column and nested field of a schema."""
-    if not isinstance(type_, Mapping):
-        return
-    for field in type_.get("fields") or ():
-        name = f"{path}{field.get('name', '')}"
-        yield name
-        yield from _names(field.get("type"), f"{name}.")
-    for key in ("elementType", "keyType", "valueType"):
-        yield from _names(type_.get(key), f"{path}{key}.")

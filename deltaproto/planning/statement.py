@@ -166,6 +166,8 @@ class ClusterBy(NamedTuple):
                 "only a new table without partitions can be clustered",
             )
             return Outcome(table, refusal=refusal)
+        if not self.columns and "clustering" not in table.protocol.supported:
+            return Outcome(table)
         protocol = table.protocol.with_feature("clustering") if self.columns else table.protocol
         after = table._replace(protocol=protocol, clustering=self.columns)
         return Outcome(after, (Commit("CLUSTER BY", protocol),))
@@ -184,7 +186,8 @@ class Purge(NamedTuple):
         return f"REORG TABLE {table} APPLY (PURGE)"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        if table.vectors is False:
+        # Columns that were dropped are still in the files, and are purged as well.
+        if table.vectors is False and not table.mapped:
             return Outcome(table)
         commit = Commit("REORG", table.protocol, sure=bool(table.vectors))
         return Outcome(table._replace(vectors=False), (commit,), Rewrite.VECTORS)

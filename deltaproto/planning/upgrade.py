@@ -10,19 +10,22 @@ from deltaproto.clients.judgement import Verdict
 from deltaproto.planning.advice import advice
 from deltaproto.planning.capable import incapable
 from deltaproto.planning.cost import cost
+from deltaproto.planning.ddl.own import Parsed
 from deltaproto.planning.enable import Impossible, Wanted, enabling
 from deltaproto.planning.given import Client, Given
 from deltaproto.planning.goal import Ending, needs_after
 from deltaproto.planning.impact import impact, told
 from deltaproto.planning.outcome import Outcome
-from deltaproto.planning.plan import Blocked, Plan
+from deltaproto.planning.plan import Blocked, Plan, Step
 from deltaproto.planning.refused import ISOLATION
 from deltaproto.planning.route import Move, versions
 from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.steps import steps
 from deltaproto.planning.table import Table
 from deltaproto.planning.usage import ending_of
+from deltaproto.tables.sql import name_parts
 
+_SHOWN = 80
 _ROW_TRACKING = "delta.enableRowTracking"
 
 
@@ -33,7 +36,7 @@ class Upgrade(NamedTuple):
     set: Mapping[str, str] = MappingProxyType({})
     to: tuple[int, int] | None = None
     isolation: str | None = None
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[Parsed, ...] = ()
     """of the user's own SQL"""
     keep: tuple[Client, ...] = ()
     """clients that must be able to do the same afterwards"""
@@ -55,14 +58,20 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
         walk.raised(asked.to)
     if asked.isolation is not None:
         walk.isolated(asked.isolation)
-    for statement in asked.statements:
-        walk.go(statement, always=True)
+    for parsed in asked.statements:
+        walk.own(parsed, given.sql)
     ending = ending_of(walk.table)
     walk.blocked += _shut_out(given, asked, ending)
     if walk.moves:
         walk.blocked += incapable(given)
     moves = [] if walk.blocked else walk.moves
     made = steps(moves, given.engine, given.files, given.sql)
+    made = tuple(
+        step._replace(why=_why(walk.told[id(move.statement)], step))
+        if id(move.statement) in walk.told
+        else step
+        for step, move in zip(made, moves, strict=True)
+    )
     after = made[-1].protocol_after if made else given.table.protocol
     return Plan(
         command="plan-upgrade",
@@ -94,6 +103,8 @@ class _Walk:
         self.moves: list[Move] = []
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []
+        self.told: dict[int, Parsed] = {}
+        """what the statements of the user's own were parsed from, by identity"""
 
     def go(self, statement: Statement, *, always: bool = False, together: bool = False) -> None:
         """One statement; it is left out when it would change nothing, unless `always`.
@@ -110,7 +121,7 @@ class _Walk:
                 Blocked(statement.feature, refusal.message, refusal.remedy, refusal.error)
             )
             return
-        if not always and _idle(self.table, outcome):
+        if _idle(self.table, outcome):
             return
         self.moves.append(Move(statement, self.table, outcome))
         self.table = outcome.table
@@ -157,6 +168,31 @@ class _Walk:
             self.go(SetProperties({ISOLATION: level}))
 
 
+def _names(target: tuple[str, ...], table: str) -> bool:
+    """Whether a statement's table can be the one that is planned for, which is written as SQL."""
+    planned = name_parts(table)
+    if target[0].lower() == "delta" or planned[0].lower() == "delta":
+        return [part.rstrip("/") for part in target] == [part.rstrip("/") for part in planned]
+    folded = [part.casefold() for part in target]
+    return folded == [part.casefold() for part in planned][-len(folded) :]
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…"
+
+
+def _why(parsed: Parsed, step: Step) -> str:
+    """What a statement of the user's own does."""
+    before, after = step.protocol_before.supported, step.protocol_after.supported
+    gained, lost = sorted(after - before), sorted(before - after)
+    said = [f"{', '.join(gained)} joins the protocol"] if gained else []
+    said += [f"{', '.join(lost)} leaves the protocol"] if lost else []
+    if parsed.operation is not None and not gained and not lost:
+        said.append(f"the protocol stays; for other writers it is {parsed.operation}")
+    return f"line {parsed.line}: {' and '.join(said) or 'the protocol stays'}"
+
+
 def _idle(table: Table, outcome: Outcome) -> bool:
     after = outcome.table
     return (
@@ -189,7 +225,7 @@ def _as_asked(asked: Upgrade) -> Mapping[str, Any]:
     if asked.isolation is not None:
         goal["isolation"] = asked.isolation
     if asked.statements:
-        goal["sql"] = [statement.sql("TABLE") for statement in asked.statements]
+        goal["sql"] = [parsed.text for parsed in asked.statements]
     if asked.keep:
         goal["keep"] = [str(client.candidate.reference) for client in asked.keep]
     return goal
