@@ -42,7 +42,9 @@ def run(values: Mapping[str, Any]) -> int:
         keep = [c for c in given.clients if str(c.candidate.reference) in named]
         return plan_upgrade(given, asked._replace(keep=tuple(keep)))
 
-    return plans.plan_tables(values, "plan-upgrade", users, planner)
+    # Statements name tables.
+    alike = not asked.statements
+    return plans.plan_tables(values, "plan-upgrade", users, planner, alike_saved=alike)
 
 
 def _wanted(given: Iterable[str], columns: tuple[str, ...]) -> tuple[Wanted, ...]:

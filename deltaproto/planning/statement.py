@@ -28,6 +28,10 @@ class Action(StrEnum):
     CLUSTER_BY = "cluster-by"
     REORG = "reorg"
     WAIT = "wait"
+    REWRITE = "rewrite-table"
+    """a copy as a new table"""
+    SWAP = "swap"
+    """the copy takes the place of the table"""
     SQL = "sql"
     """a statement of the user's own"""
 

@@ -16,16 +16,15 @@ from deltaproto.planning.given import Client, Given
 from deltaproto.planning.goal import Ending, needs_after
 from deltaproto.planning.impact import impact, told
 from deltaproto.planning.outcome import Outcome
-from deltaproto.planning.plan import Blocked, Plan, Step
+from deltaproto.planning.own_sql import names_it, short, what_it_does
+from deltaproto.planning.plan import Blocked, Plan
 from deltaproto.planning.refused import ISOLATION
 from deltaproto.planning.route import Move, versions
 from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.steps import steps
 from deltaproto.planning.table import Table
 from deltaproto.planning.usage import ending_of
-from deltaproto.tables.sql import name_parts
 
-_SHOWN = 80
 _ROW_TRACKING = "delta.enableRowTracking"
 
 
@@ -67,7 +66,7 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
     moves = [] if walk.blocked else walk.moves
     made = steps(moves, given.engine, given.files, given.sql)
     made = tuple(
-        step._replace(why=_why(walk.told[id(move.statement)], step))
+        step._replace(why=what_it_does(walk.told[id(move.statement)], step))
         if id(move.statement) in walk.told
         else step
         for step, move in zip(made, moves, strict=True)
@@ -106,8 +105,31 @@ class _Walk:
         self.told: dict[int, Parsed] = {}
         """what the statements of the user's own were parsed from, by identity"""
 
-    def go(self, statement: Statement, *, always: bool = False, together: bool = False) -> None:
-        """One statement; it is left out when it would change nothing, unless `always`.
+    def own(self, parsed: Parsed, table: str) -> None:
+        """A statement of the user's own; it is left out only when it commits nothing."""
+        if self.blocked:
+            return
+        outcome = parsed.statement.outcome(self.table, self._engine)
+        refusal = outcome.refusal
+        if refusal is not None and not refusal.retry:
+            where = f"line {parsed.line}: {short(parsed.text)}: {refusal.message}"
+            self.blocked.append(
+                Blocked(parsed.statement.feature, where, refusal.remedy, refusal.error)
+            )
+            return
+        if parsed.target is not None and not names_it(parsed.target, table):
+            note = (
+                f"The SQL names the table {'.'.join(parsed.target)}; it is predicted for this one."
+            )
+            if note not in self.notes:
+                self.notes.append(note)
+        if outcome.commits:
+            self.told[id(parsed.statement)] = parsed
+            self.moves.append(Move(parsed.statement, self.table, outcome))
+        self.table = outcome.table
+
+    def go(self, statement: Statement, *, together: bool = False) -> None:
+        """One statement; it is left out when it would change nothing.
 
         With `together`, properties are set in one statement where that comes to the same: each
         commit of metadata is one more that other writers run into.
@@ -166,31 +188,6 @@ class _Walk:
         """`--isolation LEVEL`."""
         if self.table.configuration.get(ISOLATION, "").lower() != level.lower():
             self.go(SetProperties({ISOLATION: level}))
-
-
-def _names(target: tuple[str, ...], table: str) -> bool:
-    """Whether a statement's table can be the one that is planned for, which is written as SQL."""
-    planned = name_parts(table)
-    if target[0].lower() == "delta" or planned[0].lower() == "delta":
-        return [part.rstrip("/") for part in target] == [part.rstrip("/") for part in planned]
-    folded = [part.casefold() for part in target]
-    return folded == [part.casefold() for part in planned][-len(folded) :]
-
-
-def _short(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…"
-
-
-def _why(parsed: Parsed, step: Step) -> str:
-    """What a statement of the user's own does."""
-    before, after = step.protocol_before.supported, step.protocol_after.supported
-    gained, lost = sorted(after - before), sorted(before - after)
-    said = [f"{', '.join(gained)} joins the protocol"] if gained else []
-    said += [f"{', '.join(lost)} leaves the protocol"] if lost else []
-    if parsed.operation is not None and not gained and not lost:
-        said.append(f"the protocol stays; for other writers it is {parsed.operation}")
-    return f"line {parsed.line}: {' and '.join(said) or 'the protocol stays'}"
 
 
 def _idle(table: Table, outcome: Outcome) -> bool:

@@ -27,6 +27,7 @@ from deltaproto.report.paint import (
 from deltaproto.report.plan_json import moments, stamp
 
 _SHOWN_SAME = 8
+_SHOWN_BECAUSE = 4
 _VERDICTS = {Verdict.OK: GREEN, Verdict.REFUSED: RED, Verdict.UNKNOWN: YELLOW, Verdict.WRONG: LOUD}
 
 
@@ -140,7 +141,7 @@ class PlanText:
             arrow = out.paint(str(change.after), _VERDICTS[change.after])
             if change.before is not change.after:
                 arrow = f"{change.before} -> {arrow}"
-            because = f"  {', '.join(change.because)}" if change.because else ""
+            because = f"  {_some(change.because)}" if change.because else ""
             label = f" ({change.label})" if change.label else ""
             out.line(
                 f"    {out.paint(change.client.ljust(width))}{out.paint(label)}  "
@@ -177,13 +178,19 @@ class PlanText:
                 out.folded(remedy, first="      remedy: ")
 
 
+def _some(names: tuple[str, ...]) -> str:
+    more = len(names) - _SHOWN_BECAUSE
+    return ", ".join(names[:_SHOWN_BECAUSE]) + (f" and {more} more" if more > 0 else "")
+
+
 def _details(step: Step, earliest: float | None, lost: float | None) -> Iterable[tuple[str, str]]:
     if step.wait_hours:
         yield "wait", f"{duration(step.wait_hours)}, by {step.setting}; over at {stamp(earliest)}"
         return
     least, most = step.commits
     count = f"{most}" if least == most else f"{least} to {most}"
-    yield "commits", f"{count}: {runs(step.operations)}"
+    if step.operations:
+        yield "commits", f"{count}: {runs(step.operations)}"
     if step.protocol_after != step.protocol_before:
         yield "protocol", _difference(step.protocol_before, step.protocol_after)
     if step.rewrites.which is not Rewrite.NONE:
