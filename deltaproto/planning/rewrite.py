@@ -116,6 +116,9 @@ def _columns(
     for column in schema.columns:
         plain = Column(column.name, column.type)
         expression = identifier(column.name)
+        if column.default is not None:
+            # A bare column keeps its default in the new table, which then needs the feature.
+            expression = f"COALESCE({expression}) AS {expression}"
         kind = column.type.name if isinstance(column.type, Atomic) else ""
         feature, cast = _CASTS.get(kind, ("", ""))
         if feature in without:
