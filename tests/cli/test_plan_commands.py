@@ -165,10 +165,8 @@ class TestSql:
 
 class TestRewrite:
     def test_a_copy_is_an_alternative_and_the_plan_when_asked(self, cli: Cli, log: Log) -> None:
-        columns = [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]
-        schema = json.dumps({"type": "struct", "fields": columns})
         names = ["appendOnly", "changeDataFeed", "invariants"]
-        stored = metadata({"delta.enableChangeDataFeed": "true"}, schemaString=schema)
+        stored = metadata({"delta.enableChangeDataFeed": "true"})
         log.commit(0, protocol(1, 7, None, names), stored, add(size=5))
         words = ("plan-downgrade", log.table, "--drop", "changeDataFeed", "--format", "json")
         blocked = cli(*words)
