@@ -166,8 +166,10 @@ def _as_asked(asked: Downgrade) -> Mapping[str, Any]:
 def _alternatives(given: Given, best: Found, others: Iterable[Found]) -> Iterator[Alternative]:
     """The cheapest of each other kind, where it is better in any way."""
     seen = {_kind(best)}
-    lowest = _end(best).min_writer_version
-    for other in others:
+    every = list(others)
+    ends = [_end(e).min_writer_version for e in (best, *every) if _kind(e) != "fill-gaps"]
+    lowest = min(ends, default=8)
+    for other in every:
         kind = _kind(other)
         idle = kind == "fill-gaps" and _end(other).min_writer_version >= lowest
         if kind not in seen and not idle:

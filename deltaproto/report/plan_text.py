@@ -9,7 +9,7 @@ from deltaproto.clients.judgement import Verdict
 from deltaproto.errors import TableError
 from deltaproto.planning.impact import better, worse
 from deltaproto.planning.outcome import Rewrite
-from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Effect, Plan, Step
+from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan, Step
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.report.paint import (
@@ -24,6 +24,7 @@ from deltaproto.report.paint import (
     duration,
     runs,
 )
+from deltaproto.report.plan_impact import hits
 from deltaproto.report.plan_json import moments, stamp
 
 _SHOWN_SAME = 8
@@ -115,8 +116,11 @@ class PlanText:
             self._step(step, earliest, lost)
         out.line()
         out.line("  " + out.paint("impact", BOLD))
-        for whom, what in _hits(plan):
-            out.folded(f"{whom} {what}", first="    ", rest="      ")
+        for title, rows in hits(plan):
+            out.line(f"    {title}")
+            width = max(len(label) for label, _ in rows)
+            for label, text in rows:
+                out.folded(text, first=f"      {label.ljust(width)}  ")
 
     def _step(self, step: Step, earliest: float | None, lost: float | None) -> None:
         out = self._out
@@ -126,6 +130,9 @@ class PlanText:
             out.line("        " + out.paint(step.sql + ";", BOLD))
         for label, text in _details(step, earliest, lost):
             out.folded(text, first=f"        {label:<10}")
+        if step.undo is not None:
+            # To be copied, and so on one line.
+            out.line("        undo      " + out.paint(step.undo, DIM))
         for loss in step.losses:
             out.folded(f"for good: {loss}", RED, first="        ")
 
@@ -201,8 +208,6 @@ def _details(step: Step, earliest: float | None, lost: float | None) -> Iterable
         yield "history", f"older than {stamp(lost)} is deleted"
     if step.expects is not None:
         yield "answers", f"{step.expects}, as it should"
-    if step.undo is not None:
-        yield "undo", step.undo
 
 
 def _difference(before: Protocol, after: Protocol) -> str:
@@ -210,44 +215,6 @@ def _difference(before: Protocol, after: Protocol) -> str:
     signs += [f"+{name}" for name in sorted(after.supported - before.supported)]
     versions = f"{before} -> {after}" if str(before) != str(after) else f"still {after}"
     return f"{' '.join(signs) or 'the same features'}  {versions}"
-
-
-def _hits(plan: Plan) -> Iterable[tuple[str, str]]:
-    """Who is hit by which steps: writers by exception, then streams."""
-    writers: dict[tuple[str, str, str], list[str]] = {}
-    streams: dict[tuple[str, Effect], list[str]] = {}
-    for step in plan.steps:
-        for clash in step.clashes:
-            whom = clash.engine, clash.who, clash.loser
-            writers.setdefault(whom, []).append(f"{clash.exception} in {step.id}")
-        for stream in step.streams:
-            streams.setdefault((stream.reads, stream.effect), []).append(step.id)
-    for (engine, who, loser), where in writers.items():
-        if loser == "writer":
-            yield f"{who} ({engine})", f"fails: {_gathered(where)}"
-    for (engine, who, loser), where in writers.items():
-        if loser == "step":
-            yield f"{who} ({engine})", f"makes the step fail: {_gathered(where)}"
-    for (reads, effect), steps in streams.items():
-        if effect is not Effect.CONTINUES:
-            yield f"streams: {reads}", f"{_EFFECTS[effect]}: {', '.join(steps)}"
-
-
-_EFFECTS = {
-    Effect.RESTART: "stop and go on after a restart",
-    Effect.ENDS: "END FOR GOOD, only a new checkpoint helps",
-    Effect.LOSES: "fail when they are behind what is left of the history",
-    Effect.CONTINUES: "go on",
-}
-
-
-def _gathered(where: Iterable[str]) -> str:
-    """`A in s1`, `A in s2`, `B in s1` as `A in s1, s2; B in s1`."""
-    found: dict[str, list[str]] = {}
-    for each in where:
-        name, _, step = each.rpartition(" in ")
-        found.setdefault(name, []).append(step)
-    return "; ".join(f"{name} in {', '.join(steps)}" for name, steps in found.items())
 
 
 def _rewrites(step: Step) -> str:
