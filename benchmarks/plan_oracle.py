@@ -21,10 +21,11 @@ ROOT = Path(__file__).resolve().parent.parent
 CONF = {
     "spark.master": "local[2]",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
+    "spark.databricks.delta.checksumDeletedRecordCountsHistogramMetrics.enabled": "false",
 }
 
 

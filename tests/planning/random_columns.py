@@ -57,7 +57,9 @@ _ODD = _Kind("odd name", "string", "'odd'")
 class Columns:
     """The columns that a table has now."""
 
-    def __init__(self, kinds: list[_Kind], partition: str, clustered: tuple[str, ...]) -> None:
+    def __init__(
+        self, kinds: list[_Kind], partition: str, clustered: tuple[str, ...], *, drops: bool
+    ) -> None:
         self._kinds = {kind.name: kind for kind in kinds}
         self.partitioned = bool(partition)
         self.defaults = any(" default " in kind.declared for kind in kinds)
@@ -76,7 +78,8 @@ class Columns:
             for kind in kinds
             if kind.renamed
         ]
-        if "spare" in self._kinds and "spare" not in (partition, *clustered):
+        if "spare" in self._kinds and "spare" not in (partition, *clustered) and drops:
+            self.renamings = [text for text in self.renamings if " spare " not in text]
             self.renamings.append("alter table {t} drop column spare")
 
     def insert(self, start: int, files: int) -> str:
@@ -126,4 +129,4 @@ def random_columns(random: Random, dense: float, *, mapped: bool, iceberg: bool)
             ["pair.a"] if "pair" in names else []
         )
         clustered = tuple(random.sample(candidates, random.choice((1, 1, min(2, len(candidates))))))
-    return Columns(kinds, partition, clustered)
+    return Columns(kinds, partition, clustered, drops=random.random() < 0.5)
