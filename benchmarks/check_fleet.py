@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 PEER = """
 import json, sys
 from collections import Counter
-from deltaproto.checking.saved import _facts
+from deltaproto.checking.saved import read_entry
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.verdicts import client_verdicts
 from deltaproto.policy.document import load_policy
@@ -38,7 +38,7 @@ with open(sys.argv[1], "rb") as file:
     tables = json.loads(file.read())["tables"]
 counts = Counter()
 for entry in tables:
-    facts = _facts(entry, sys.argv[1])
+    facts = read_entry(entry, sys.argv[1])
     for candidate, access in clients:
         counts.update(str(v.verdict) for v in client_verdicts(candidate, access, facts.needs))
 print(counts)

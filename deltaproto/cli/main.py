@@ -18,6 +18,7 @@ COMMANDS = (
     "inspect",
     "history",
     "check",
+    "plan-upgrade",
     "plan-downgrade",
     "conflicts",
     "features",

@@ -13,6 +13,7 @@ from deltaproto.cli.check import load_one_policy, spare
 from deltaproto.cli.declare import Argument, Option
 from deltaproto.cli.inspect import given_tables
 from deltaproto.cli.progress import counting, waiting
+from deltaproto.drafting.alike import Alike
 from deltaproto.drafting.live import look
 from deltaproto.drafting.saved import given_entry
 from deltaproto.drafting.users import Users
@@ -70,6 +71,7 @@ def plan_tables(values: Mapping[str, Any], command: str, users: Users, planner: 
     engine = parse_engine(values["engine"]) if values["engine"] else Engine()
     spare(values["output"], (*names, values.get("policy"), *values["catalogue"]))
     codes = {ExitCode.OK}
+    planned = Alike(planner)
     with options.opened(values["output"]) as file:
         report = PlanReport(
             command,
@@ -84,7 +86,7 @@ def plan_tables(values: Mapping[str, Any], command: str, users: Users, planner: 
             try:
                 if isinstance(found, TableError):
                     raise found
-                plan = planner(_for(found, engine, users))
+                plan = planned(_for(found, engine, users))
             except TableError as error:
                 if not report.many:
                     raise

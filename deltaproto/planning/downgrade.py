@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from deltaproto.clients.judgement import Verdict
 from deltaproto.planning.advice import advice
-from deltaproto.planning.candidates import candidates
+from deltaproto.planning.candidates import Candidates, candidates
 from deltaproto.planning.cost import Cost
 from deltaproto.planning.given import Given
 from deltaproto.planning.goal import Absent, AtMost, Ending, Goal, Usable, Use, needs_after
@@ -17,6 +17,7 @@ from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.planning.route import Drops
 from deltaproto.planning.search import Found, History, Task, nearest, search
 from deltaproto.planning.steps import steps
+from deltaproto.planning.usage import ending_of
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
@@ -35,8 +36,9 @@ class Downgrade(NamedTuple):
 
 def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
     """The cheapest plan, its alternatives, or what keeps the goal from being reached."""
-    goal, kept = _goal(given, asked)
-    task = Task(given.table, goal, given.engine, given.files, given.needs, asked.history)
+    can = candidates(given.table, given.engine)
+    goal, kept = _goal(given, asked, can)
+    task = Task(given.table, goal, given.engine, given.files, given.needs, asked.history, can)
     found = search(task)
     blocked: tuple[Blocked, ...] = ()
     alternatives: list[Alternative] = []
@@ -47,19 +49,19 @@ def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
     else:
         reached, weaker = nearest(task)
         best = Found(weaker[0].choice, Drops.FAST, [], Cost())
-        ends = weaker[0].moves[-1].outcome.table.protocol if weaker[0].moves else None
-        ending = Ending(ends or given.table.protocol, weaker[0].choice.off)
-        blocked = tuple(_blocked(given, asked, goal, ending))
+        moves = weaker[0].moves
+        ending = ending_of(moves[-1].outcome.table if moves else given.table)
+        blocked = tuple(_blocked(given, asked, goal, ending, can))
         if weaker[0].moves:
             alternatives.append(_alternative(given, weaker[0], "nearest", reached.text, False))
     return _plan(given, asked, goal, best, tuple(alternatives), blocked, kept)
 
 
-def _goal(given: Given, asked: Downgrade) -> tuple[Goal, tuple[Blocked, ...]]:
+def _goal(given: Given, asked: Downgrade, can: Candidates) -> tuple[Goal, tuple[Blocked, ...]]:
     if asked.lowest:
         return lowest(
             given.states,
-            candidates(given.table, given.engine),
+            can,
             include_enabled=asked.include_enabled,
             history=asked.history,
         )
@@ -81,7 +83,7 @@ def _plan(
 ) -> Plan:
     made = steps(best.moves, given.engine, given.files, given.sql)
     after = made[-1].protocol_after if made else given.table.protocol
-    ending = Ending(after, best.choice.off if made else frozenset())
+    ending = ending_of(best.moves[-1].outcome.table) if made else Ending(after)
     return Plan(
         command="plan-downgrade",
         table=given.name,
@@ -162,9 +164,11 @@ def _alternative(
     return Alternative(name, text, reaches_goal, made[-1].protocol_after, found.cost, made)
 
 
-def _blocked(given: Given, asked: Downgrade, goal: Goal, ending: Ending) -> Iterator[Blocked]:
+def _blocked(
+    given: Given, asked: Downgrade, goal: Goal, ending: Ending, can: Candidates
+) -> Iterator[Blocked]:
     """What keeps the goal from being reached, feature by feature."""
-    stuck = candidates(given.table, given.engine).stuck
+    stuck = can.stuck
     objections = sorted(goal.objections(ending))
     for name in objections:
         if name in stuck:

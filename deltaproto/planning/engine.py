@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from deltaproto.clients import scheme
@@ -35,8 +36,7 @@ class Engine(NamedTuple):
 
     def at_least(self, version: str) -> bool:
         """Whether the engine is at this version or later."""
-        here, other = self._parsed(self.version), self._parsed(version)
-        return here >= other
+        return _parsed(self.name, self.version) >= _parsed(self.name, version)
 
     @property
     def fast_drop(self) -> bool:
@@ -49,15 +49,15 @@ class Engine(NamedTuple):
         since = drop.delta_spark if self.name is EngineName.DELTA_SPARK else drop.databricks
         return since is not None and self.at_least(since)
 
-    def _parsed(self, version: str) -> scheme.Version:
-        kind = "dotted" if self.name is EngineName.DELTA_SPARK else "runtime"
-        found = scheme.parse(kind, version)
-        if found is None:
-            raise UsageError(
-                f"{version} is no version of {self.name}",
-                f"for example {self.name}@{NEWEST if kind == 'dotted' else '16.4'}",
-            )
-        return found
+
+@lru_cache(maxsize=256)
+def _parsed(name: EngineName, version: str) -> scheme.Version:
+    kind = "dotted" if name is EngineName.DELTA_SPARK else "runtime"
+    found = scheme.parse(kind, version)
+    if found is None:
+        newest = NEWEST if kind == "dotted" else NEWEST_RUNTIME
+        raise UsageError(f"{version} is no version of {name}", f"for example {name}@{newest}")
+    return found
 
 
 def parse_engine(text: str) -> Engine:

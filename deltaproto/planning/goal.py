@@ -10,7 +10,7 @@ from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import Candidate
 from deltaproto.clients.judgement import Judgement, Verdict
 from deltaproto.clients.needs import Needs
-from deltaproto.clients.verdicts import judgements
+from deltaproto.planning.judging import judged
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
@@ -22,6 +22,10 @@ class Ending(NamedTuple):
     protocol: Protocol
     off: frozenset[str] = frozenset()
     """features that were switched off and stay in the protocol"""
+    on: frozenset[str] = frozenset()
+    """features that are switched on"""
+    mode: str | None = None
+    """of column mapping; None: as before"""
 
 
 Reachable = Callable[["Goal"], bool]
@@ -144,7 +148,7 @@ class Usable(NamedTuple):
         table = needs_after(self.needs, ending)
         for use in self.uses:
             for access in use.access:
-                for _, found in judgements(use.candidate, access, table):
+                for _, found in judged(use.candidate, access, table):
                     yield found
 
 
@@ -152,17 +156,22 @@ def needs_after(before: Needs, ending: Ending) -> Needs:
     """What the table asks of its clients once it has ended so."""
     left = ending.protocol.supported
     new = left - before.protocol.supported
-    used = (before.used & left) - ending.off | (new & {CHECKPOINT_PROTECTION})
-    unused = (before.unused & left) | (ending.off & left) | (new - {CHECKPOINT_PROTECTION})
-    modes = tuple(
-        (name, "none" if name in ending.off else mode)
-        for name, mode in before.modes
-        if name in left
-    )
-    absent = (before.absent & left) | (ending.off & left) | (new - {CHECKPOINT_PROTECTION})
+    protection = new & {CHECKPOINT_PROTECTION}
+    idle = (ending.off & left) | (new - protection)
     return before._replace(
-        protocol=ending.protocol, used=used, unused=unused, modes=modes, absent=absent
+        protocol=ending.protocol,
+        used=((before.used & left) - ending.off) | protection | ending.on,
+        unused=((before.unused & left) | idle) - ending.on,
+        modes=tuple(_modes(before, ending)),
+        # What is switched on leaves traces with the next write.
+        absent=((before.absent & left) | idle) - ending.on,
     )
+
+
+def _modes(before: Needs, ending: Ending) -> Iterator[tuple[str, str]]:
+    if "columnMapping" in ending.protocol.supported:
+        mode = ending.mode or dict(before.modes).get("columnMapping", "none")
+        yield "columnMapping", "none" if "columnMapping" in ending.off else mode.lower()
 
 
 def _listed_for_readers(ending: Ending) -> frozenset[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from deltaproto.clients.judgement import Verdict
 from deltaproto.clients.needs import Needs
-from deltaproto.clients.verdicts import judgements
 from deltaproto.planning.given import Client, Given
+from deltaproto.planning.judging import judged
 from deltaproto.planning.plan import ClientChange
 
 _RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
@@ -27,15 +27,15 @@ def impact(clients: Iterable[Client], before: Needs, after: Needs) -> tuple[Clie
     for client in clients:
         for access in client.access:
             pairs = zip(
-                judgements(client.candidate, access, before),
-                judgements(client.candidate, access, after),
+                judged(client.candidate, access, before),
+                judged(client.candidate, access, after),
                 strict=True,
             )
             for (path, was), (_, will) in pairs:
                 deciding = will if will.verdict is not Verdict.OK else was
                 found.append(
                     ClientChange(
-                        client=_named(client, None if path is None else path.name),
+                        client=_named(client, path),
                         label=client.label,
                         access=access,
                         before=was.verdict,

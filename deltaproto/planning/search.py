@@ -55,13 +55,15 @@ class Task(NamedTuple):
     """what is used of the table; without it features are dropped, but not switched off"""
     history: History | None = None
     """None: whichever the goal asks for"""
+    can: Candidates | None = None
+    """what the engine can drop from the table, where that is known already"""
 
 
 def search(task: Task) -> list[Found]:
     """Every way worth comparing, the cheapest first; empty when none reaches the goal."""
     if task.goal.reached(Ending(task.table.protocol)):
         return [Found(Choice(), Drops.FAST, [], Cost())]
-    can = candidates(task.table, task.engine)
+    can = task.can or candidates(task.table, task.engine)
     found: dict[tuple[str, ...], Found] = {}
     least = (_least(task, can, end) for end in _ends(task, can))
     for choice in dict.fromkeys(each for each in least if each is not None):
@@ -72,9 +74,18 @@ def search(task: Task) -> list[Found]:
     return sorted(found.values(), key=lambda each: each.cost)
 
 
+def reachable(task: Task) -> bool:
+    """Whether any way leads to the goal."""
+    if task.goal.reached(Ending(task.table.protocol)):
+        return True
+    can = task.can or candidates(task.table, task.engine)
+    least = (_least(task, can, end) for end in _ends(task, can))
+    return any(choice is not None and _drops(task, choice) for choice in least)
+
+
 def nearest(task: Task) -> tuple[Goal, list[Found]]:
     """The next weaker goal that can be reached, and the ways to it."""
-    for goal in task.goal.weaker(lambda each: bool(search(task._replace(goal=each)))):
+    for goal in task.goal.weaker(lambda each: reachable(task._replace(goal=each))):
         found = search(task._replace(goal=goal))
         if found:
             return goal, found

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import tempfile
 from enum import StrEnum
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from deltaproto.errors import TableError
 from deltaproto.planning.plan import Plan
 from deltaproto.report.interface import dumps, envelope, error_fields
 from deltaproto.report.plan_json import plan_fields
+
+_SPOOL_BYTES = 4 << 20
+_COPIED = 1 << 18
 
 
 class PlanFormat(StrEnum):
@@ -49,7 +55,9 @@ class PlanReport:
         self.many = many
         self._command, self._format, self._file, self._now = command, format, file, now
         self._script = script
-        self._entries: list[dict[str, Any]] = []
+        self._first: dict[str, Any] = {}
+        self._counts = Counts()
+        self._spool = tempfile.SpooledTemporaryFile(_SPOOL_BYTES, "w+", encoding="ascii")  # noqa: SIM115
         self._complete = True
         self._text = None
         if script is None and format is PlanFormat.TEXT:
@@ -86,33 +94,56 @@ class PlanReport:
         if self._text is not None:
             self._text.close()
         elif self._script is None and self._format is PlanFormat.JSON:
-            payload = self._entries[0] if not self.many else self._listed()
-            document = envelope(self._command, payload, complete=self._complete)
-            self._file.write(dumps(document) + "\n")
+            if not self.many:
+                document = envelope(self._command, self._first, complete=self._complete)
+                self._file.write(dumps(document) + "\n")
+                return
+            head = dumps(envelope(self._command, {}, complete=self._complete))
+            self._file.write(head[: -len("\n}")] + ',\n  "plans": [')
+            self._spool.seek(len(","))
+            shutil.copyfileobj(self._spool, self._file, _COPIED)
+            self._file.write(f'\n  ],\n  "summary": {json.dumps(self._counts._asdict())}\n}}\n')
+            self._spool.close()
 
     def _entry(self, fields: dict[str, Any], *, complete: bool) -> None:
-        if self._format is PlanFormat.JSON:
-            self._entries.append(fields)
-            return
-        line = envelope(self._command, fields, complete=complete)
-        self._file.write(dumps(line, indent=None) + "\n")
+        if self._format is PlanFormat.JSONL:
+            line = envelope(self._command, fields, complete=complete)
+            self._file.write(dumps(line, indent=None) + "\n")
+        elif not self.many:
+            self._first = fields
+        else:
+            # Without indentation, which would take ten times as long.
+            self._spool.write(",\n    " + json.dumps(fields))
+            self._counts = self._counts.with_entry(fields)
 
-    def _listed(self) -> dict[str, Any]:
-        entries = self._entries
-        return {
-            "plans": entries,
-            "summary": {
-                "tables": len(entries),
-                "with_steps": sum(bool(e.get("steps")) for e in entries),
-                "nothing_to_do": sum(
-                    "steps" in e and not e["steps"] and not e["blocked"] for e in entries
-                ),
-                "blocked": sum(bool(e.get("blocked")) for e in entries),
-                "unreadable": sum("error" in e for e in entries),
-                "waits": sum(e["cost"]["waits"] > 0 for e in entries if "cost" in e),
-                "irreversible": sum(
-                    e["point_of_no_return"] is not None for e in entries if "cost" in e
-                ),
-                "commits": sum(e["cost"]["commits"] for e in entries if "cost" in e),
-            },
-        }
+
+class Counts(NamedTuple):
+    """The summary of many plans."""
+
+    tables: int = 0
+    with_steps: int = 0
+    nothing_to_do: int = 0
+    blocked: int = 0
+    unreadable: int = 0
+    waits: int = 0
+    """plans that wait for history to grow old"""
+    irreversible: int = 0
+    """plans with a point of no return"""
+    commits: int = 0
+    """of all plans together, at most"""
+
+    def with_entry(self, fields: dict[str, Any]) -> Counts:
+        """With one more table."""
+        if "error" in fields:
+            return self._replace(tables=self.tables + 1, unreadable=self.unreadable + 1)
+        steps, blocked = bool(fields["steps"]), bool(fields["blocked"])
+        return Counts(
+            self.tables + 1,
+            self.with_steps + steps,
+            self.nothing_to_do + (not steps and not blocked),
+            self.blocked + blocked,
+            self.unreadable,
+            self.waits + (fields["cost"]["waits"] > 0),
+            self.irreversible + (fields["point_of_no_return"] is not None),
+            self.commits + fields["cost"]["commits"],
+        )

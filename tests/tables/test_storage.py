@@ -14,6 +14,7 @@ from moto.server import ThreadedMotoServer
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.delta_rs import DeltaRsReader
 from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.log.survey import survey
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 pytestmark = pytest.mark.storage
@@ -69,6 +70,21 @@ def test_the_same_answer_as_on_disk(store: Store, checkpointed: Log) -> None:
     assert (remote.metadata, remote.location) == (local.metadata, uri)
     older = LogReader(store.options).read(uri, 3)
     assert older.protocol.min_writer_version == 4
+
+
+def test_a_survey_and_its_times(store: Store, checkpointed: Log) -> None:
+    checkpointed.commit(5, metadata({"delta.columnMapping.mode": "name"}))
+    checkpointed.commit(6, protocol(2, 5), metadata())
+    uri = store.upload(checkpointed, "a/survey")
+    remote, local = survey(uri, store.options), survey(checkpointed.table)
+    assert remote.census == local.census
+    assert remote.traces.none == local.traces.none
+    found = remote.traces.seen["columnMapping"].file
+    assert found.version == local.traces.seen["columnMapping"].file.version == 5
+    for version, modified in remote.aging.commits.items():
+        key = f"a/survey/_delta_log/{version:020d}.json"
+        head = store.client.head_object(Bucket=BUCKET, Key=key)
+        assert modified == int(head["LastModified"].timestamp() * 1000)
 
 
 def test_a_checkpoint_beyond_the_simple_reader(store: Store, log: Log) -> None:

@@ -1,4 +1,4 @@
-"""The JSON Schemas (2020-12) of the JSON outputs, one file per command."""
+"""The JSON Schemas (2020-12) of the JSON outputs: one file per command, one for both plans."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ def schema(command: str) -> dict[str, Any]:
     Raises:
         FileNotFoundError: when the command has no JSON output.
     """
-    text = files(__package__).joinpath(f"{command}.schema.json").read_text(encoding="utf-8")
+    name = "plan" if command.startswith("plan-") else command
+    text = files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(text)
     return document

@@ -25,11 +25,13 @@ def corrupt(name: str, line: int | None, why: str) -> TableError:
     )
 
 
-def read_actions(name: str, file: IO[bytes], *, files: bool = False) -> Iterator[dict[str, Any]]:
+def read_actions(
+    name: str, file: IO[bytes], *, files: bool = False, holding: bytes = b""
+) -> Iterator[dict[str, Any]]:
     """Each line's object, without its null members.
 
     Blank lines, CRLF and a byte order mark are accepted, as Spark accepts them. Actions on data
-    files are left out unless `files`.
+    files are left out unless `files`; with `holding` most of those whose line lacks these bytes.
 
     Raises:
         TableError: corrupt-log, naming file and line.
@@ -42,7 +44,8 @@ def read_actions(name: str, file: IO[bytes], *, files: bool = False) -> Iterator
         if not line:
             continue
         on_file = line.startswith(_FILE_ACTIONS)
-        if on_file and not files and seen > _PARSE_ALL_BYTES:
+        unwanted = holding not in line if files else seen > _PARSE_ALL_BYTES
+        if on_file and unwanted:
             if not line.endswith(b"}}"):
                 raise corrupt(name, number, "the JSON is cut off")
             continue

@@ -40,6 +40,10 @@ class Listing:
         """The newest version: of a commit, or of a checkpoint whose commits are gone."""
         return max((*self.commits, *self.checkpoints), default=None)
 
+    def missing(self, base: int, version: int) -> int | None:
+        """The newest commit that is not there, of those after `base` up to `version`."""
+        return next((v for v in range(version, base, -1) if v not in self.commits), None)
+
     def checkpoints_up_to(self, version: int) -> list[Checkpoint]:
         """Complete checkpoints at or below `version`, newest first."""
         versions = sorted((v for v in self.checkpoints if v <= version), reverse=True)
@@ -50,7 +54,7 @@ def sort_names(entries: Iterable[Entry]) -> Listing:
     """The listing made of `entries`; everything that is no log file is passed over."""
     listing = Listing()
     parts: dict[tuple[int, int], dict[int, str]] = {}
-    for name, size in entries:
+    for name, size, _ in entries:
         digits, rest = name[:_VERSION_DIGITS], name[_VERSION_DIGITS:]
         if not _number(digits, _VERSION_DIGITS):
             listing.staged_commits |= name == STAGED_COMMITS

@@ -32,11 +32,11 @@ def check_reach(listing: Listing, version: int) -> None:
             ErrorCode.NOT_FOUND, f"version {version} does not exist", f"the newest is {newest}"
         )
     base = next(iter(listing.checkpoints_up_to(version)), None)
-    missing = _missing(listing, base, version)
+    missing = listing.missing(_floor(base), version)
     if missing is None:
         return
     oldest = min(listing.checkpoints, default=None)
-    if base is None and oldest is not None and not _gaps_after(listing, oldest):
+    if base is None and oldest is not None and listing.missing(oldest, newest) is None:
         raise TableError(
             ErrorCode.NOT_FOUND,
             f"version {version} is no longer in the log",
@@ -47,6 +47,17 @@ def check_reach(listing: Listing, version: int) -> None:
         f"the log has a gap: {missing:020d}.json is missing below version {version}",
         _GAP_HINT,
     )
+
+
+def oldest_version(listing: Listing, version: int) -> int:
+    """The oldest version from which on the log can rebuild every one up to `version`.
+
+    `version` itself where there is none.
+    """
+    missing = listing.missing(-1, version)
+    if missing is None:
+        return 0
+    return min((v for v in listing.checkpoints if missing <= v <= version), default=version)
 
 
 def replay(store: LogStore, listing: Listing, version: int) -> Snapshot:
@@ -61,10 +72,10 @@ def replay(store: LogStore, listing: Listing, version: int) -> Snapshot:
     snapshot = Snapshot()
     position = version
     for base in [*listing.checkpoints_up_to(version), None]:
-        missing = _missing(listing, base, position)
+        floor = _floor(base)
+        missing = listing.missing(floor, position)
         if missing is not None:
             raise _unreadable(snapshot.notes, missing)
-        floor = -1 if base is None else base.version
         _add_commits(store, listing, snapshot, range(position, floor, -1), newest=version)
         position = min(position, floor)
         if base is None:
@@ -74,14 +85,8 @@ def replay(store: LogStore, listing: Listing, version: int) -> Snapshot:
     return _checked(snapshot, version)
 
 
-def _missing(listing: Listing, base: Checkpoint | None, version: int) -> int | None:
-    start = 0 if base is None else base.version + 1
-    return next((v for v in range(version, start - 1, -1) if v not in listing.commits), None)
-
-
-def _gaps_after(listing: Listing, start: int) -> bool:
-    newest = listing.newest or 0
-    return any(v not in listing.commits for v in range(start + 1, newest + 1))
+def _floor(base: Checkpoint | None) -> int:
+    return -1 if base is None else base.version
 
 
 def _add_commits(

@@ -12,6 +12,8 @@ class Entry(NamedTuple):
     name: str
     size: int | None
     """bytes; None where it was not worth asking"""
+    modified_ms: int | None = None
+    """when it was last written, in milliseconds since the epoch; None where nobody asked"""
 
 
 class LogStore(Interface):
@@ -23,6 +25,10 @@ class LogStore(Interface):
         Raises:
             TableError: not-found, not-a-delta-table, permission-denied, timeout or storage.
         """
+        ...
+
+    def list_dated(self) -> tuple[Entry, ...]:
+        """As `list`, and every file with its size and when it was last written."""
         ...
 
     def open(self, name: str) -> IO[bytes]:

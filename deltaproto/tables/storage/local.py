@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO
+from typing import IO, TypeVar
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.storage.interface import Entry
 
 LOG_FOLDER = "_delta_log"
+T = TypeVar("T")
 
 
 class LocalLogStore:
@@ -21,9 +22,15 @@ class LocalLogStore:
         self._folder = os.path.join(root, LOG_FOLDER)
 
     def list(self) -> list[Entry]:
+        return list(self._each(_entry))
+
+    def list_dated(self) -> tuple[Entry, ...]:
+        return tuple(entry for entry in self._each(_dated) if entry is not None)
+
+    def _each(self, made: Callable[[os.DirEntry[str]], T]) -> tuple[T, ...]:
         try:
             with _access(self._folder), os.scandir(self._folder) as entries:
-                return [_entry(entry) for entry in entries]
+                return tuple([made(entry) for entry in entries])
         except (FileNotFoundError, NotADirectoryError):
             raise self._no_log() from None
 
@@ -84,6 +91,17 @@ def _entry(entry: os.DirEntry[str]) -> Entry:
     if ".checkpoint." in entry.name:
         return Entry(entry.name, entry.stat().st_size)
     return Entry(entry.name + ("/" if entry.is_dir() else ""), None)
+
+
+def _dated(entry: os.DirEntry[str]) -> Entry | None:
+    if entry.is_dir():
+        return Entry(entry.name + "/", None)
+    try:
+        found = entry.stat()
+    except FileNotFoundError:
+        # Cleaned up since it was listed, and so no part of the log any more.
+        return None
+    return Entry(entry.name, found.st_size, found.st_mtime_ns // 1_000_000)
 
 
 @contextmanager

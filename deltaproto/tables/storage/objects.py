@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from io import RawIOBase
 from typing import IO, Any, cast
 from urllib.parse import quote
@@ -18,6 +18,7 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.storage.interface import Entry
 
 LOG_FOLDER = "_delta_log"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CLIENT_KEYS = (
     "allow_http",
     "allow_invalid_certificates",
@@ -46,12 +47,23 @@ class ObjectLogStore:
             self._store = _open(_literal(f"{uri}/{LOG_FOLDER}"), options)
 
     def list(self) -> list[Entry]:
+        return list(self._entries(dated=False))
+
+    def list_dated(self) -> tuple[Entry, ...]:
+        return self._entries(dated=True)
+
+    def _entries(self, *, dated: bool) -> tuple[Entry, ...]:
         import obstore
 
         with _failures(self._uri):
             found = obstore.list_with_delimiter(self._store)
         entries = [
-            Entry(meta["path"].rsplit("/", 1)[-1], meta["size"]) for meta in found["objects"]
+            Entry(
+                meta["path"].rsplit("/", 1)[-1],
+                meta["size"],
+                _milliseconds(meta["last_modified"]) if dated else None,
+            )
+            for meta in found["objects"]
         ]
         folders = found["common_prefixes"]
         entries += [Entry(path.rstrip("/").rsplit("/", 1)[-1] + "/", None) for path in folders]
@@ -61,7 +73,7 @@ class ObjectLogStore:
                 f"{self._uri} has no {LOG_FOLDER}",
                 "check the bucket and the path; object stores have no empty folders",
             )
-        return entries
+        return tuple(entries)
 
     def open(self, name: str) -> IO[bytes]:
         import obstore
@@ -99,6 +111,10 @@ class _Ranges(RawIOBase):
         data = self.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
+
+
+def _milliseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _literal(uri: str) -> str:

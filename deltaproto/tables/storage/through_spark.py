@@ -31,11 +31,14 @@ class SparkLogStore:
         self._fetched: dict[str, bytes] = {}
 
     def list(self) -> list[Entry]:
-        rows = self._read([self._folder], "path", "length")
+        return list(self.list_dated())
+
+    def list_dated(self) -> tuple[Entry, ...]:
+        rows = self._read([self._folder], "path", "length", "unix_millis(modificationTime)")
         if not rows:
             raise TableError(ErrorCode.NOT_A_DELTA_TABLE, f"Spark finds nothing in {self._folder}")
         self._paths = {row[0].rsplit("/", 1)[-1]: (row[0], row[1]) for row in rows}
-        return [Entry(name, size) for name, (_, size) in self._paths.items()]
+        return tuple(Entry(path.rsplit("/", 1)[-1], size, ms) for path, size, ms in rows)
 
     def open(self, name: str) -> IO[bytes]:
         if name not in self._fetched:
@@ -73,7 +76,7 @@ class SparkLogStore:
 
         source = self._session.read.format("binaryFile").option("recursiveFileLookup", "true")
         try:
-            return tuple(source.load([*paths]).select(*columns).collect())
+            return tuple(source.load([*paths]).selectExpr(*columns).collect())
         except Exception as error:
             raise TableError(
                 ErrorCode.STORAGE, f"Spark cannot read {self._uri}: {first_line(error)}"

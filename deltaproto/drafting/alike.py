@@ -1,0 +1,68 @@
+"""Plans for many tables: those that look the same to the planner are planned once.
+
+A fleet has few kinds of tables. What a plan holds of the one table, its name and its address, is
+put in afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from deltaproto.planning.given import Given
+from deltaproto.planning.plan import Plan, Step
+
+# No name and no address can hold it: paths have no NUL.
+_SQL = "\0table\0"
+_REMEMBERED = 4096
+
+
+class Alike:
+    """A planner that remembers."""
+
+    def __init__(self, planner: Callable[[Given], Plan]) -> None:
+        self._planner = planner
+        self._known: dict[Hashable, Plan] = {}
+
+    def __call__(self, given: Given) -> Plan:
+        """The plan for one table."""
+        key = _key(given)
+        plan = self._known.get(key)
+        if plan is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            plan = self._known[key] = self._planner(given._replace(name="", location="", sql=_SQL))
+        return plan._replace(
+            table=given.name,
+            location=given.location,
+            fingerprint=given.fingerprint,
+            steps=_named(plan.steps, given.sql),
+            alternatives=tuple(
+                each._replace(steps=_named(each.steps, given.sql)) for each in plan.alternatives
+            ),
+        )
+
+
+def _key(given: Given) -> Hashable:
+    # The configuration, which is the second member, cannot be hashed.
+    table = given.table
+    return (
+        tuple(table)[:1] + tuple(table)[2:],
+        *sorted(table.configuration.items()),
+        given.needs,
+        given.files,
+        given.complete,
+        given.warnings,
+        tuple(id(client.candidate) for client in given.clients),
+        tuple(client[1:] for client in given.clients),
+        tuple((s.name, s.enabled, s.present, s.required_by, s.evidence) for s in given.states),
+    )
+
+
+def _named(steps: tuple[Step, ...], sql: str) -> tuple[Step, ...]:
+    return tuple(
+        step._replace(
+            sql=None if step.sql is None else step.sql.replace(_SQL, sql),
+            undo=None if step.undo is None else step.undo.replace(_SQL, sql),
+        )
+        for step in steps
+    )

@@ -1,0 +1,187 @@
+"""Plans that add to a table's protocol, or change its properties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from deltaproto.clients.judgement import Verdict
+from deltaproto.planning.advice import advice
+from deltaproto.planning.change import ISOLATION
+from deltaproto.planning.cost import cost
+from deltaproto.planning.enable import Impossible, Wanted, enabling
+from deltaproto.planning.given import Client, Given
+from deltaproto.planning.goal import Ending, needs_after
+from deltaproto.planning.impact import impact, told
+from deltaproto.planning.outcome import Outcome
+from deltaproto.planning.plan import Blocked, Plan
+from deltaproto.planning.route import Move, versions
+from deltaproto.planning.statement import SetProperties, Statement
+from deltaproto.planning.steps import steps
+from deltaproto.planning.table import Table
+from deltaproto.planning.usage import ending_of
+
+
+class Upgrade(NamedTuple):
+    """What is asked for; the parts are done in this order."""
+
+    enable: tuple[Wanted, ...] = ()
+    set: Mapping[str, str] = MappingProxyType({})
+    to: tuple[int, int] | None = None
+    isolation: str | None = None
+    statements: tuple[Statement, ...] = ()
+    """of the user's own SQL"""
+    keep: tuple[Client, ...] = ()
+    """clients that must be able to do the same afterwards"""
+
+
+def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
+    """The statements in order, each predicted; blocked where the engine would refuse one."""
+    walk = _Walk(given)
+    for wanted in asked.enable:
+        found = enabling(wanted, walk.table)
+        if isinstance(found, Impossible):
+            walk.blocked.append(Blocked(*found))
+            continue
+        for statement in found:
+            walk.go(statement)
+    if asked.set:
+        walk.go(SetProperties(asked.set))
+    if asked.to is not None:
+        walk.raised(asked.to)
+    if asked.isolation is not None:
+        walk.isolated(asked.isolation)
+    for statement in asked.statements:
+        walk.go(statement, always=True)
+    ending = ending_of(walk.table)
+    walk.blocked += _shut_out(given, asked, ending)
+    moves = [] if walk.blocked else walk.moves
+    made = steps(moves, given.engine, given.files, given.sql)
+    after = made[-1].protocol_after if made else given.table.protocol
+    return Plan(
+        command="plan-upgrade",
+        table=given.name,
+        location=given.location,
+        goal=_as_asked(asked),
+        goal_text=_text(asked),
+        engine=given.engine,
+        fingerprint=given.fingerprint,
+        protocol_before=given.table.protocol,
+        protocol_after=after,
+        steps=made,
+        cost=cost(moves, given.engine, given.files),
+        blocked=tuple(walk.blocked),
+        alternatives=(),
+        kept=(),
+        warnings=(*given.warnings, *walk.notes, *advice(given, made, after)),
+        clients=told(given, needs_after(given.needs, ending)),
+        complete=given.complete,
+    )
+
+
+class _Walk:
+    """Statements one after the other, up to the first refusal."""
+
+    def __init__(self, given: Given) -> None:
+        self._engine = given.engine
+        self.table = given.table
+        self.moves: list[Move] = []
+        self.blocked: list[Blocked] = []
+        self.notes: list[str] = []
+
+    def go(self, statement: Statement, *, always: bool = False) -> None:
+        """One statement; it is left out when it would change nothing, unless `always`."""
+        if self.blocked:
+            return
+        outcome = statement.outcome(self.table, self._engine)
+        refusal = outcome.refusal
+        if refusal is not None and not refusal.retry:
+            self.blocked.append(
+                Blocked(statement.feature, refusal.message, refusal.remedy, refusal.error)
+            )
+            return
+        if not always and _idle(self.table, outcome):
+            return
+        self.moves.append(Move(statement, self.table, outcome))
+        self.table = outcome.table
+
+    def raised(self, pair: tuple[int, int]) -> None:
+        """`--to R,W`."""
+        before = self.table.protocol
+        self.go(versions(pair))
+        if self.blocked or self.table.protocol != before:
+            return
+        reader, writer = pair
+        if reader < before.min_reader_version or writer < before.min_writer_version:
+            self.notes.append(
+                "Setting lower versions never lowers a protocol: plan-downgrade drops features."
+            )
+        elif pair != (before.min_reader_version, before.min_writer_version):
+            self.notes.append(
+                f"Setting the versions {reader} and {writer} changes nothing: table features come "
+                "with the first feature that needs them (--enable)."
+                if writer == 7
+                else f"The features that the table has are all that ({reader},{writer}) implies."
+            )
+
+    def isolated(self, level: str) -> None:
+        """`--isolation LEVEL`."""
+        if self.table.configuration.get(ISOLATION, "").lower() != level.lower():
+            self.go(SetProperties({ISOLATION: level}))
+
+
+def _idle(table: Table, outcome: Outcome) -> bool:
+    after = outcome.table
+    return (
+        after.protocol == table.protocol
+        and after.configuration == table.configuration
+        and (after._replace(traced=None, aged=None) == table._replace(traced=None, aged=None))
+    )
+
+
+def _shut_out(given: Given, asked: Upgrade, ending: Ending) -> Iterator[Blocked]:
+    """The clients that must not lose anything, and do."""
+    for change in impact(asked.keep, given.needs, needs_after(given.needs, ending)):
+        if change.after is not Verdict.OK:
+            also = ", as it cannot already" if change.before is change.after else ""
+            yield Blocked(
+                change.because[0] if change.because else None,
+                f"{change.client} could not {change.access}{also}: {change.reason}",
+                "raise the client first, or leave it out of --for-client",
+            )
+
+
+def _as_asked(asked: Upgrade) -> Mapping[str, Any]:
+    goal: dict[str, Any] = {"kind": "upgrade"}
+    if asked.enable:
+        goal["enable"] = [wanted.feature for wanted in asked.enable]
+    if asked.set:
+        goal["set"] = dict(asked.set)
+    if asked.to is not None:
+        goal["to"] = {"reader": asked.to[0], "writer": asked.to[1]}
+    if asked.isolation is not None:
+        goal["isolation"] = asked.isolation
+    if asked.statements:
+        goal["sql"] = [statement.sql("TABLE") for statement in asked.statements]
+    if asked.keep:
+        goal["keep"] = [str(client.candidate.reference) for client in asked.keep]
+    return goal
+
+
+def _text(asked: Upgrade) -> str:
+    parts = []
+    if asked.enable:
+        parts.append(f"enable {', '.join(wanted.feature for wanted in asked.enable)}")
+    if asked.set:
+        parts.append(f"set {', '.join(f'{key}={value}' for key, value in asked.set.items())}")
+    if asked.isolation is not None:
+        parts.append(f"isolation level {asked.isolation}")
+    if asked.to is not None:
+        parts.append(f"reader version {asked.to[0]} and writer version {asked.to[1]} at least")
+    if asked.statements:
+        count = len(asked.statements)
+        parts.append(f"{count} statement{'s' if count > 1 else ''} of your own")
+    if asked.keep:
+        parts.append(f"{', '.join(str(c.candidate.reference) for c in asked.keep)} keep working")
+    return "; ".join(parts)

@@ -1,0 +1,152 @@
+"""The data files that a checkpoint names, a batch at a time.
+
+Read with pyarrow, and only the columns that are needed: a million files are no rare case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from deltaproto.tables.log.actions import corrupt, parse_object
+from deltaproto.tables.log.names import Checkpoint
+from deltaproto.tables.storage.interface import LogStore
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SIDECARS = "_sidecars/"
+_BATCH_ROWS = 64 * 1024
+_VECTOR = ("storageType", "pathOrInlineDv", "offset")
+
+
+class StoredFile(NamedTuple):
+    """One `add` action, as far as it is needed."""
+
+    key: str
+    """path and deletion vector: what a later action must name to mean this file"""
+    path: str
+    size: int
+    """bytes; 0 where the writer left it out"""
+    vector: bool
+    """carries a deletion vector"""
+    row_ids: bool
+    """carries a base row id"""
+
+
+class CheckpointFiles:
+    """Iterates over the files of a checkpoint, those in sidecars included.
+
+    Raises:
+        TableError: corrupt-log, while iterating, when a part is not readable.
+    """
+
+    def __init__(self, store: LogStore, checkpoint: Checkpoint) -> None:
+        self._store = store
+        self._checkpoint = checkpoint
+        self.v2 = False
+        """the checkpoint is a V2 one; known after iterating"""
+        self._sidecars: list[str] = []
+
+    def __iter__(self) -> Iterator[StoredFile]:
+        for name in self._checkpoint.files:
+            yield from self._part(name)
+        for path in self._sidecars:
+            yield from self._part(_SIDECARS + path.rsplit("/", 1)[-1])
+
+    def _part(self, name: str) -> Iterator[StoredFile]:
+        with self._store.open(name) as file:
+            yield from (
+                self._json(name, file) if name.endswith(".json") else self._parquet(name, file)
+            )
+
+    def _json(self, name: str, file: IO[bytes]) -> Iterator[StoredFile]:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            action = parse_object(name, number, line)
+            self.v2 |= "checkpointMetadata" in action
+            if isinstance(sidecar := action.get("sidecar"), dict):
+                self._sidecars.append(str(sidecar.get("path")))
+            if isinstance(add := action.get("add"), dict):
+                yield stored_file(add)
+
+    def _parquet(self, name: str, file: IO[bytes]) -> Iterator[StoredFile]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            parquet = pq.ParquetFile(file)
+            leaves = [parquet.schema.column(i).path for i in range(len(parquet.schema))]
+            wanted = [leaf for leaf in leaves if _wanted(leaf)]
+            for batch in parquet.iter_batches(_BATCH_ROWS, columns=wanted):
+                self.v2 |= _holds(batch, "checkpointMetadata")
+                self._sidecars += [p for p in _values(batch, "sidecar", "path") if p is not None]
+                if _holds(batch, "add"):
+                    yield from _adds(batch)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise corrupt(name, None, f"not a readable checkpoint: {error}") from None
+
+
+def stored_file(add: Mapping[str, Any]) -> StoredFile:
+    """What an `add` action of a commit says."""
+    size = add.get("size")
+    return StoredFile(
+        file_key(add),
+        str(add.get("path")),
+        size if isinstance(size, int) else 0,
+        bool(add.get("deletionVector")),
+        add.get("baseRowId") is not None,
+    )
+
+
+def file_key(action: Mapping[str, Any]) -> str:
+    """What tells files apart (PROTOCOL.md, "Action Reconciliation"): path and deletion vector."""
+    path, vector = str(action.get("path")), action.get("deletionVector")
+    if not isinstance(vector, Mapping):
+        return path
+    return _key(path, *(vector.get(part) for part in _VECTOR))
+
+
+def _key(path: str, storage: Any, vector: Any, offset: Any) -> str:
+    if storage is None and vector is None:
+        return path
+    return f"{path}\n{storage}|{vector}|{offset}"
+
+
+def _wanted(leaf: str) -> bool:
+    return leaf in ("add.path", "add.size", "add.baseRowId", "sidecar.path") or leaf.startswith(
+        ("add.deletionVector.", "checkpointMetadata.")
+    )
+
+
+def _adds(batch: pa.RecordBatch) -> Iterator[StoredFile]:
+    columns = [_values(batch, "add", name) for name in ("path", "size", "baseRowId")]
+    columns += [_values(batch, "add", "deletionVector", part) for part in _VECTOR]
+    for path, size, row_id, storage, vector, offset in zip(*columns, strict=True):
+        if path is not None:
+            key = _key(path, storage, vector, offset)
+            yield StoredFile(key, path, size or 0, key != path, row_id is not None)
+
+
+def _holds(batch: pa.RecordBatch, column: str) -> bool:
+    if column not in batch.schema.names:
+        return False
+    values = batch.column(column)
+    return bool(values.null_count < len(values))
+
+
+def _values(batch: pa.RecordBatch, *path: str) -> list[Any]:
+    """One leaf of a struct column; a null for every row where it, or all of it, is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if path[0] not in batch.schema.names:
+        return [None] * len(batch)
+    values = batch.column(path[0])
+    for step in path[1:]:
+        if not pa.types.is_struct(values.type) or values.type.get_field_index(step) < 0:
+            return [None] * len(batch)
+        values = pc.struct_field(values, [step])
+    found: list[Any] = values.to_pylist()
+    return found

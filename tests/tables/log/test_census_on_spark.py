@@ -1,0 +1,136 @@
+"""A census against what Spark really rewrites."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deltaproto.tables.log.survey import survey
+from tests.planning.oracle import commit, execute, newest
+from tests.support.tables import RECIPES
+from tests.tables.log.test_history_on_spark import Step, checkpoint, forget_before_3
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+FOUR_FILES = "insert into {t} select cast(id as int), 'x' from range(0, 100, 1, 4)"
+WIDEN = "alter table {t} alter column id type bigint"
+DELETE = "delete from {t} where id in (3, 30)"
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_census_of_real_tables(
+    name: str, spark: SparkSession, real_tables: dict[str, str]
+) -> None:
+    path = real_tables[name]
+    detail = spark.sql(f"describe detail delta.`{path}`").collect()[0]
+    census = survey(path).census
+    assert (census.files, census.bytes) == (detail["numFiles"], detail["sizeInBytes"])
+    assert bool(census.files_with_row_ids) is (name in ("row_tracking", "everything"))
+
+
+def make(spark: SparkSession, path: str, properties: str, steps: tuple[Step, ...]) -> None:
+    table = f"delta.`{path}`"
+    spark.sql(f"create table {table} (id int, s string) using delta tblproperties ({properties})")
+    for step in steps:
+        if callable(step):
+            step(spark, path)
+        else:
+            spark.sql(step.format(t=table)).collect()
+
+
+def rewritten(spark: SparkSession, path: str, statement: str) -> tuple[int, int]:
+    """How many files the statement's REORG removes, and their bytes."""
+    before = newest(path)
+    execute(spark, path, statement.format(t=f"delta.`{path}`"))
+    files = size = 0
+    for version in range(before + 1, newest(path) + 1):
+        actions = [json.loads(line) for line in commit(path, version).read_text().splitlines()]
+        (info,) = [a["commitInfo"] for a in actions if "commitInfo" in a]
+        if info["operation"] == "REORG":
+            removed = [a["remove"] for a in actions if "remove" in a]
+            files += len(removed)
+            size += sum(r["size"] for r in removed)
+    return files, size
+
+
+VECTORS = {
+    "one commit": (FOUR_FILES, DELETE),
+    "a second deletion in a file": (FOUR_FILES, DELETE, "delete from {t} where id = 4"),
+    "from a checkpoint": (FOUR_FILES, DELETE, checkpoint, FOUR_FILES, DELETE),
+    "purged in between": (FOUR_FILES, DELETE, "optimize {t}", FOUR_FILES, DELETE),
+    "overwritten": (FOUR_FILES, DELETE, "insert overwrite {t} values (1, 'a')"),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+@pytest.mark.parametrize("policy", ["classic", "v2"])
+def test_files_with_vectors_are_those_that_are_rewritten(
+    name: str, policy: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    properties = f"'delta.enableDeletionVectors'='true','delta.checkpointPolicy'='{policy}'"
+    make(spark, path, properties, VECTORS[name])
+    census = survey(path).census
+    found = rewritten(spark, path, "reorg table {t} apply (purge)")
+    assert (census.files_with_vectors, census.bytes_with_vectors) == found
+
+
+# With the number of files that count although they need no rewriting: the log does not tell.
+WIDENED: dict[str, tuple[int, tuple[Step, ...]]] = {
+    "files before and after": (0, (FOUR_FILES, WIDEN, FOUR_FILES)),
+    "only after": (0, (WIDEN, FOUR_FILES)),
+    "widened twice": (
+        0,
+        (
+            "insert into {t} values (1, 'a')",
+            WIDEN,
+            FOUR_FILES,
+            "alter table {t} alter column id type decimal(30, 0)",
+            FOUR_FILES,
+        ),
+    ),
+    "vectors on old files later": (0, (FOUR_FILES, WIDEN, FOUR_FILES, DELETE)),
+    "compacted since": (0, (FOUR_FILES, WIDEN, FOUR_FILES, "optimize {t}")),
+    "a checkpoint since": (0, (FOUR_FILES, WIDEN, FOUR_FILES, checkpoint, FOUR_FILES)),
+    "the change is no longer in the log": (
+        4,
+        (FOUR_FILES, WIDEN, FOUR_FILES, checkpoint, forget_before_3, FOUR_FILES),
+    ),
+    "restored to before": (0, (FOUR_FILES, WIDEN, FOUR_FILES, "restore {t} to version as of 1")),
+    "old files restored, then widened": (
+        4,
+        (
+            FOUR_FILES,
+            WIDEN,
+            FOUR_FILES,
+            "insert overwrite {t} values (1, 'a')",
+            "restore {t} to version as of 3",
+        ),
+    ),
+    "never widened": (0, (FOUR_FILES,)),
+    "a property set since": (
+        0,
+        (FOUR_FILES, WIDEN, FOUR_FILES, "alter table {t} set tblproperties ('x'='y')", FOUR_FILES),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WIDENED)
+def test_no_more_files_are_rewritten_for_their_types_than_counted(
+    name: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    extra, steps = WIDENED[name]
+    make(
+        spark, path, "'delta.enableTypeWidening'='true','delta.enableDeletionVectors'='true'", steps
+    )
+    census = survey(path).census
+    files, size = rewritten(spark, path, "alter table {t} drop feature typeWidening")
+    assert census.files_before_type_change == files + extra
+    assert census.bytes_before_type_change >= size
+    assert extra or census.bytes_before_type_change == size

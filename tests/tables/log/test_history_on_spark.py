@@ -1,0 +1,253 @@
+"""What history shows of a feature, against what TRUNCATE HISTORY makes of it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from deltaproto.planning.drop import drop_feature
+from deltaproto.planning.engine import Engine
+from deltaproto.tables.log.history_traces import checkpoint_first
+from deltaproto.tables.log.survey import Survey, survey
+from tests.planning.oracle import agree, execute, look
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+HOUR_MS = 3_600_000
+Step = str | Callable[["SparkSession", str], None]
+
+
+def age(_: SparkSession, path: str) -> None:
+    """Make the log as it is three days older."""
+    for file in Path(path, "_delta_log").rglob("*"):
+        os.utime(file, ns=(0, file.stat().st_mtime_ns - 72 * HOUR_MS * 1_000_000))
+
+
+def age_to_one_moment(_: SparkSession, path: str) -> None:
+    """As a copy of the log with one time for all of its files."""
+    then = time.time_ns() - 72 * HOUR_MS * 1_000_000
+    for file in Path(path, "_delta_log").rglob("*"):
+        os.utime(file, ns=(then, then))
+
+
+def checkpoint(spark: SparkSession, path: str) -> None:
+    jvm = spark._jvm
+    assert jvm is not None
+    none = jvm.scala.Option.empty()
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+    log.checkpoint(log.update(False, none, none), none)
+
+
+def forget_before_3(_: SparkSession, path: str) -> None:
+    """Delete the files of the first versions, as a clean-up does."""
+    for file in Path(path, "_delta_log").glob("0000000000000000000[012].*"):
+        file.unlink()
+
+
+class Case(NamedTuple):
+    """A table, and the feature that is dropped from it in the end."""
+
+    feature: str
+    properties: str
+    steps: tuple[Step, ...]
+    expected: str | None
+    """what the traces must say: the error class, or None for success"""
+
+
+WRITE = "insert into {t} values (1, 'a')"
+MANY = "insert into {t} select cast(id as int), 'x' from range(0, 100, 1, 1)"
+DELETE = "delete from {t} where id = 3"
+WIDEN = "alter table {t} alter column id type bigint"
+WAIT = "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"
+HISTORY = "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST"
+PROTECTED = "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD"
+VECTORS, VECTORS_OFF = (
+    "'delta.enableDeletionVectors'='true'",
+    "alter table {t} set tblproperties ('delta.enableDeletionVectors'='false')",
+)
+V2, CLASSIC = (
+    "'delta.checkpointPolicy'='v2'",
+    "alter table {t} set tblproperties ('delta.checkpointPolicy'='classic')",
+)
+WIDENING = "'delta.enableTypeWidening'='true'"
+MAPPING = "'delta.columnMapping.mode'='name'"
+
+
+def supported(feature: str) -> str:
+    return f"'delta.feature.{feature}'='supported'"
+
+
+def truncate(feature: str) -> str:
+    return f"alter table {{t}} drop feature {feature} truncate history"
+
+
+CASES = {
+    "vectors only supported": Case("deletionVectors", supported("deletionVectors"), (WRITE,), None),
+    "vectors in use": Case("deletionVectors", VECTORS, (MANY, DELETE, age), WAIT),
+    "vectors purged, nothing old": Case(
+        "deletionVectors",
+        VECTORS,
+        (MANY, DELETE, VECTORS_OFF, "reorg table {t} apply (purge)", WRITE, checkpoint),
+        HISTORY,
+    ),
+    # The statement commits tombstones of its own before its checkpoint, and they are young.
+    "vectors purged, all old, no checkpoint since": Case(
+        "deletionVectors",
+        VECTORS,
+        (MANY, DELETE, VECTORS_OFF, "reorg table {t} apply (purge)", WRITE, age),
+        HISTORY,
+    ),
+    "vectors purged, all old, a checkpoint since": Case(
+        "deletionVectors",
+        VECTORS,
+        (MANY, DELETE, VECTORS_OFF, "reorg table {t} apply (purge)", WRITE, checkpoint, age),
+        None,
+    ),
+    "vectors purged, the checkpoint itself shows it": Case(
+        "deletionVectors",
+        VECTORS,
+        (MANY, DELETE, VECTORS_OFF, "reorg table {t} apply (purge)", checkpoint, age),
+        HISTORY,
+    ),
+    "vectors dropped a second time": Case(
+        "deletionVectors", VECTORS, (MANY, DELETE, truncate("deletionVectors"), age, WRITE), None
+    ),
+    "mapping in use": Case("columnMapping", MAPPING, (WRITE, age), WAIT),
+    "mapping dropped a second time, at once": Case(
+        "columnMapping", MAPPING, (WRITE, truncate("columnMapping")), HISTORY
+    ),
+    "mapping dropped a second time, later": Case(
+        "columnMapping", MAPPING, (WRITE, truncate("columnMapping"), age, WRITE), None
+    ),
+    "mapping with in-commit timestamps": Case(
+        "columnMapping",
+        MAPPING + ",'delta.enableInCommitTimestamps'='true'",
+        (WRITE, truncate("columnMapping"), age, WRITE),
+        None,
+    ),
+    "V2 only ever a setting, and long ago": Case("v2Checkpoint", V2, (WRITE, CLASSIC, age), None),
+    # Old commits go only together with all that come before the next checkpoint.
+    "V2 long ago, but young commits before the next checkpoint": Case(
+        "v2Checkpoint", V2, (WRITE, CLASSIC, age, WRITE), HISTORY
+    ),
+    "V2 long ago, a checkpoint, young commits": Case(
+        "v2Checkpoint", V2, (WRITE, CLASSIC, WRITE, checkpoint, age, WRITE), None
+    ),
+    # Then the checkpoint is no place to stop.
+    "V2 long ago, a checkpoint, young commits, one time for all": Case(
+        "v2Checkpoint", V2, (WRITE, CLASSIC, WRITE, checkpoint, age_to_one_moment, WRITE), HISTORY
+    ),
+    "one time for all, and all old": Case(
+        "v2Checkpoint", V2, (WRITE, CLASSIC, WRITE, checkpoint, age_to_one_moment), None
+    ),
+    "V2 checkpoint in use": Case("v2Checkpoint", V2, (WRITE, checkpoint, age), WAIT),
+    "only a checkpoint's state shows V2": Case(
+        "v2Checkpoint",
+        V2,
+        (WRITE, WRITE, WRITE, checkpoint, forget_before_3, WRITE, CLASSIC, WRITE, checkpoint),
+        HISTORY,
+    ),
+    "only a checkpoint's state shows V2, and it is old": Case(
+        "v2Checkpoint",
+        V2,
+        (WRITE, WRITE, WRITE, checkpoint, forget_before_3, WRITE, CLASSIC, WRITE, checkpoint, age),
+        None,
+    ),
+    "no commit and no state shows V2 any more": Case(
+        "v2Checkpoint",
+        V2,
+        (CLASSIC, WRITE, WRITE, checkpoint, forget_before_3, WRITE),
+        None,
+    ),
+    "widening enabled, never used": Case("typeWidening", WIDENING, (WRITE,), None),
+    "widening in use": Case("typeWidening", WIDENING, (WRITE, WIDEN, age), WAIT),
+    "widening dropped a second time": Case(
+        "typeWidening", WIDENING, (WRITE, WIDEN, truncate("typeWidening"), age), None
+    ),
+    # The property is taken away by a young commit before the checkpoint.
+    "a widened column is gone, the property is not": Case(
+        "typeWidening",
+        f"{WIDENING},{MAPPING}",
+        (WRITE, WIDEN, "alter table {t} drop column id", age),
+        HISTORY,
+    ),
+    "a widened column is gone, and the property": Case(
+        "typeWidening",
+        f"{WIDENING},{MAPPING}",
+        (
+            WRITE,
+            WIDEN,
+            "alter table {t} drop column id",
+            "alter table {t} unset tblproperties ('delta.enableTypeWidening')",
+            age,
+        ),
+        None,
+    ),
+    "vacuumProtocolCheck": Case(
+        "vacuumProtocolCheck", supported("vacuumProtocolCheck"), (WRITE,), None
+    ),
+    "geospatial": Case("geospatial", supported("geospatial"), (WRITE,), None),
+    "protected history": Case(
+        "checkpointProtection",
+        supported("vacuumProtocolCheck"),
+        (WRITE, "alter table {t} drop feature vacuumProtocolCheck"),
+        PROTECTED,
+    ),
+    "protected history, old": Case(
+        "checkpointProtection",
+        supported("vacuumProtocolCheck"),
+        (WRITE, "alter table {t} drop feature vacuumProtocolCheck", age, WRITE),
+        None,
+    ),
+    "nothing is protected": Case(
+        "checkpointProtection", supported("checkpointProtection"), (WRITE,), None
+    ),
+}
+
+
+def make(case: Case, spark: SparkSession, path: str) -> None:
+    table = f"delta.`{path}`"
+    spark.sql(
+        f"create table {table} (id int, s string) using delta tblproperties ({case.properties})"
+    )
+    for step in case.steps:
+        if callable(step):
+            step(spark, path)
+        else:
+            happened = execute(spark, path, step.format(t=table))
+            assert happened.error in (None, WAIT), (step, happened)
+
+
+def is_old(seen: Survey, feature: str) -> bool:
+    """Whether a truncation that runs now deletes every trace of the feature."""
+    found = seen.traces.seen.get(feature)
+    if found is None or found.decides is None:
+        return False
+    return found.decides.removable_ms(24 * HOUR_MS) <= time.time_ns() // 1_000_000
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_truncation_does_what_the_traces_say(
+    name: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    case, path = CASES[name], str(tmp_path / "t")
+    make(case, spark, path)
+    before = survey(path)
+    assert not before.traces.unknown
+    traced = look(path)._replace(traced=frozenset(before.traces.seen))
+    old = is_old(before, case.feature)
+    said = drop_feature(traced, case.feature, Engine(), truncate=True, aged=old)
+    assert (said.refusal.error if said.refusal else None) == case.expected
+    agree(said, execute(spark, path, truncate(case.feature).format(t=f"delta.`{path}`")))
+    if case.expected is None:
+        first = checkpoint_first(case.feature, before.metadata)
+        cutoff = time.time_ns() // 1_000_000 - 24 * HOUR_MS
+        left = before.aging.first_left(cutoff, checkpoint_first=first)
+        assert survey(path).aging.oldest == left
