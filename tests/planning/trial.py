@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PROTECTION = "checkpointProtection"
+GOALS = 4
+"""of one table, at most"""
 _NOT_PRESENT = "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT"
 _LATER = {
     "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD",
@@ -40,42 +42,54 @@ class Trial(NamedTuple):
     """What came of one seed."""
 
     seed: int
-    asked: Downgrade
-    plan: Plan
+    plans: tuple[Plan, ...]
+    """one for each goal; only the last can have steps"""
     mismatches: tuple[str, ...]
     """empty when Spark did all as predicted"""
     executed: int
-    """statements that were predicted and run"""
+    """statements that were predicted and run, those of alternatives too"""
     seconds: float
 
 
 def tried(spark: SparkSession, seed: int, folder: Path) -> Trial:
-    """Make the table of a seed in `folder`, plan for it, and let Spark do it."""
+    """Make the table of a seed in `folder`, plan for it, and let Spark do it.
+
+    Goals are tried until one asks for something to be done: what is refused or done already costs
+    little, and a table much.
+    """
     started = time.monotonic()
     random = Random(f"goal {seed}")
     drafted = draft(seed)
     path = make(spark, drafted, folder / str(seed))
     given = _given(random, path, known=AGE not in drafted.statements)
-    asked = random_goal(random, given.table.protocol.supported)
-    plan = plan_downgrade(given, asked)
-    found = [*_refusals(spark, given, plan)]
+    plans: list[Plan] = []
+    found: list[str] = []
+    while len(plans) < GOALS and not (plans and plans[-1].steps):
+        asked = random_goal(random, given.table.protocol.supported)
+        plans.append(plan_downgrade(given, asked))
+        if not plans[-1].steps and not plans[-1].blocked:
+            found += _reached(given, given, asked)
+    found += _refusals(spark, given, plans)
     rows = _rows(spark, path)
-    executed = len(plan.steps)
-    if plan.alternatives and random.random() < (0.3 if plan.steps else 0.7):
-        other = random.choice(plan.alternatives)
+    executed = len(plans[-1].steps)
+    others = [other for plan in plans for other in plan.alternatives]
+    if others and random.random() < (0.3 if executed else 0.7):
+        other = random.choice(others)
         copy = f"{path}-{other.name}"
         shutil.copytree(path, copy)
         steps = [_moved(step, given.sql, f"delta.`{copy}`") for step in other.steps]
         found += [f"{other.name}: {text}" for text in carry_out(spark, copy, steps, given)]
         executed += len(steps)
-    found += carry_out(spark, path, plan.steps, given)
-    if plan.steps:
+        if rows != _rows(spark, copy):
+            found.append(f"{other.name}: the rows are no longer the same")
+    if plans[-1].steps:
+        found += carry_out(spark, path, plans[-1].steps, given)
         if rows != _rows(spark, path):
             found.append("the rows are no longer the same")
-        found += _ended(path, given, asked, plan)
-    elif not plan.blocked:
-        found += _reached(path, given, asked)
-    return Trial(seed, asked, plan, tuple(found), executed, time.monotonic() - started)
+        found += _ended(path, given, asked, plans[-1])
+    if found:
+        found.insert(0, f"the last goal: {asked}")
+    return Trial(seed, tuple(plans), tuple(found), executed, time.monotonic() - started)
 
 
 def carry_out(spark: SparkSession, path: str, steps: Sequence[Step], given: Given) -> Iterator[str]:
@@ -124,10 +138,11 @@ def _given(random: Random, path: str, *, known: bool) -> Given:
     return given
 
 
-def _refusals(spark: SparkSession, given: Given, plan: Plan) -> Iterator[str]:
+def _refusals(spark: SparkSession, given: Given, plans: Sequence[Plan]) -> Iterator[str]:
     """What is said to be refused is refused, and so."""
-    for blocked in {each.feature: each for each in (*plan.blocked, *plan.kept)}.values():
-        if blocked.feature is None or not blocked.error:
+    said = (each for plan in plans for each in (*plan.blocked, *plan.kept) if each.error)
+    for blocked in {(each.feature, each.error): each for each in said}.values():
+        if blocked.feature is None:
             continue
         statement = DropFeature(blocked.feature).sql(given.sql)
         happened = execute(spark, given.name, statement)
@@ -140,7 +155,7 @@ def _refusals(spark: SparkSession, given: Given, plan: Plan) -> Iterator[str]:
 
 def _ended(path: str, given: Given, asked: Downgrade, plan: Plan) -> Iterator[str]:
     after = look(path, {}, SparkSettings())
-    yield from _reached(path, given, asked)
+    yield from _reached(after, given, asked)
     again = plan_downgrade(after._replace(clients=given.clients), asked)
     if again.steps or again.blocked:
         left = [step.sql for step in again.steps] or again.blocked
@@ -155,9 +170,8 @@ def _ended(path: str, given: Given, asked: Downgrade, plan: Plan) -> Iterator[st
             )
 
 
-def _reached(path: str, given: Given, asked: Downgrade) -> Iterator[str]:
-    """The goal, asked of the table itself."""
-    after = look(path, {}, SparkSettings())
+def _reached(after: Given, given: Given, asked: Downgrade) -> Iterator[str]:
+    """The goal, asked of the table as it has become."""
     protocol = after.table.protocol
     if left := {*asked.drop} & protocol.supported:
         yield f"{sorted(left)} are still there"
