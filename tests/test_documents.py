@@ -164,6 +164,16 @@ class TestJson:
         assert document["suspects"]
         self.documented(document)
 
+    def test_every_member_of_a_plan_is_documented(self, cli: Cli, log: Log) -> None:
+        vectors(log)
+        words = ("--to", "1,2", "--client", "trino@400", "--format", "json")
+        self.documented(cli("plan-downgrade", log.table, *words).json)
+        self.documented(cli("plan-downgrade", log.table, "nosuch", *words).json)
+        words = ("--enable", "rowTracking", "--set", "a=b", "--to", "1,2", "--format", "json")
+        self.documented(
+            {k: v for k, v in cli("plan-upgrade", log.table, *words).json.items() if k != "goal"}
+        )
+
 
 def vectors(log: Log) -> None:
     name, info = "deletionVectors", commit_info("DELETE", txnId="t")

@@ -72,6 +72,7 @@ def plan_tables(values: Mapping[str, Any], command: str, users: Users, planner: 
     spare(values["output"], (*names, values.get("policy"), *values["catalogue"]))
     codes = {ExitCode.OK}
     planned = Alike(planner)
+    session = options.spark_settings(values).conf
     with options.opened(values["output"]) as file:
         report = PlanReport(
             command,
@@ -86,7 +87,7 @@ def plan_tables(values: Mapping[str, Any], command: str, users: Users, planner: 
             try:
                 if isinstance(found, TableError):
                     raise found
-                plan = planned(_for(found, engine, users))
+                plan = planned(_for(found, engine, users)._replace(session=session))
             except TableError as error:
                 if not report.many:
                     raise
@@ -147,7 +148,7 @@ def _read(
     try:
         by_name = locate(name).kind is Kind.NAME
         with waiting(f"asking Spark about {name}", show=show and by_name):
-            yield name, look(name, storage, spark)
+            yield name, look(name, storage, spark, time.time())
     except TableError as error:
         yield name, error
 

@@ -6,7 +6,7 @@ put in afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan, Step
@@ -43,11 +43,12 @@ class Alike:
 
 
 def _key(given: Given) -> Hashable:
-    # The configuration, which is the second member, cannot be hashed.
     table = given.table
     return (
-        tuple(table)[:1] + tuple(table)[2:],
+        table.protocol,
+        *(value for value in table[1:] if not isinstance(value, Mapping)),
         *sorted(table.configuration.items()),
+        *sorted(table.left.items()),
         given.needs,
         given.files,
         given.complete,

@@ -10,20 +10,27 @@ from deltaproto.checking.live import facts
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.inspection.inspect import judged
 from deltaproto.inspection.interface import Inspection
+from deltaproto.planning.cost import Files
 from deltaproto.planning.given import Given
-from deltaproto.planning.observe import observe
+from deltaproto.planning.observe import observe, with_history
 from deltaproto.planning.plan import Fingerprint
+from deltaproto.planning.retention import TRUNCATION, hours
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.location import locate
 from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.log.survey import survey_log
 from deltaproto.tables.reach import reach
 from deltaproto.tables.sql import table_name
 
+_HOUR_MS = 3_600_000
 
-def look(table: str, storage_options: Mapping[str, str], spark: SparkSettings) -> Given:
-    """The table as its log shows it, traces in files included.
+
+def look(table: str, storage_options: Mapping[str, str], spark: SparkSettings, now: float) -> Given:
+    """The table as its log shows it, traces in files and in history included.
+
+    `now` is in seconds since the epoch; by it the age of the history is judged.
 
     Raises:
         TableError: when the table cannot be read, or its protocol breaks the spec.
@@ -32,7 +39,25 @@ def look(table: str, storage_options: Mapping[str, str], spark: SparkSettings) -
     reached = reach(table, storage_options, spark)
     reader = LogReader(storage_options, look_in_files=True)
     inspection = judged(reader.read_from(reached.location, reached.store))
-    return given(inspection)
+    found = survey_log(reached.store)
+    made = given(inspection)
+    census, traces = found.census, found.traces
+    keep = int(hours(made.table.configuration, TRUNCATION) * _HOUR_MS)
+    seen = {
+        name: None if trace.decides is None else trace.decides.removable_ms(keep)
+        for name, trace in traces.seen.items()
+    }
+    return made._replace(
+        table=with_history(made.table, seen, traces.unknown, int(now * 1000)),
+        files=Files(
+            census.files,
+            census.bytes,
+            census.files_with_vectors,
+            census.bytes_with_vectors,
+            census.files_before_type_change,
+            census.bytes_before_type_change,
+        ),
+    )
 
 
 def given(inspection: Inspection) -> Given:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Step
+from deltaproto.planning.statement import Action
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.feature import PropertyIs
@@ -26,42 +27,81 @@ def advice(given: Given, steps: Sequence[Step], after: Protocol) -> Iterator[str
     """Warnings for these steps, the gravest first."""
     if not steps:
         return
-    before = given.table.protocol.supported
-    gained, lost = after.supported - before, before - after.supported
+    before = given.table.protocol
+    lost = before.supported - after.supported
     for step in steps:
         yield from step.warnings
     yield (
         "Every step is a change of metadata or protocol: stop or pause writers that run longer "
         "than a moment, and streams as the steps say."
     )
-    if CHECKPOINT_PROTECTION in gained:
-        yield (
-            "checkpointProtection joins the protocol: writers that do not know it are shut out "
-            "until it is dropped with TRUNCATE HISTORY."
-        )
-    if any(step.truncates for step in steps):
-        yield (
-            "History is truncated: time travel, RESTORE and streams that lag behind lose what is "
-            "older than the retention."
-        )
+    yield from _truncation(steps)
+    yield from _gained(before, after, steps)
     for name in sorted(lost):
-        yield from _comes_back(name)
-    if given.table.protocol.min_reader_version < after.min_reader_version:
-        yield "Reader features join: whoever does not know them can no longer read the table."
-    if given.engine.name is EngineName.DATABRICKS and steps:
+        yield from _comes_back(name, given.session)
+    if given.engine.name is EngineName.DATABRICKS:
         yield (
             "Predictions for Databricks follow its documentation; they are measured with Delta "
             "Spark only."
         )
 
 
-def _comes_back(name: str) -> Iterator[str]:
-    rule = catalogue.record(name).enablement
-    source = _BY_DEFAULT.get(name)
-    key = rule.key if isinstance(rule, PropertyIs) else ""
-    default = f"{_DEFAULTS}{key.removeprefix('delta.')}" if key.startswith("delta.") else ""
-    if source is not None:
-        also = f", and {default} for new and replaced tables" if default else ""
+def _truncation(steps: Sequence[Step]) -> Iterator[str]:
+    if any(step.truncates for step in steps):
         yield (
-            f"{name} may come back by itself on Databricks ({source}{also}): switch that off first."
+            "History is truncated: time travel, RESTORE and streams that lag behind lose what is "
+            "older than the retention."
+        )
+
+
+def _gained(before: Protocol, after: Protocol, steps: Sequence[Step]) -> Iterator[str]:
+    gained = after.supported - before.supported
+    if CHECKPOINT_PROTECTION in gained:
+        yield (
+            "checkpointProtection joins the protocol: writers that do not know it are shut out "
+            "until it is dropped with TRUNCATE HISTORY."
+        )
+    asked = sorted(gained - {CHECKPOINT_PROTECTION})
+    if asked:
+        yield (
+            f"{', '.join(asked)} {'joins' if len(asked) == 1 else 'join'} for good unless dropped: "
+            "no feature leaves by itself, and switching it off leaves it in the protocol. Raise "
+            "the clients first, and test those that are neither Databricks nor Delta Spark."
+        )
+    if asked and after.min_reader_version > before.min_reader_version:
+        yield "Reader features join: whoever does not know them can no longer read the table."
+    if asked and after.uses_table_features and not before.uses_table_features:
+        yield (
+            f"Feature lists take the place of the version numbers {before}: only what is named "
+            "joins, and clients that know version numbers alone are shut out."
+        )
+    if "columnMapping" in gained:
+        yield (
+            "columnMapping is taken back only by rewriting every file, which ends streams for "
+            "good; and UniForm (icebergCompat) would keep it for ever."
+        )
+    if any(step.action is Action.RAISE for step in steps):
+        yield (
+            "Versions set by hand bring every feature that they imply; they neither prevent nor "
+            "undo later upgrades."
+        )
+
+
+def _comes_back(name: str, session: Mapping[str, str]) -> Iterator[str]:
+    rule = catalogue.record(name).enablement
+    key = rule.key.removeprefix("delta.") if isinstance(rule, PropertyIs) else ""
+    values = {value.lower() for value in rule.values} if isinstance(rule, PropertyIs) else set()
+    for default in (f"{_DEFAULTS}{key}", f"{_DEFAULTS}feature.{name}"):
+        value = session.get(default, "").lower()
+        if value and (value in values or default.endswith(name)):
+            yield (
+                f"{name} comes back with the next table that this session creates or replaces: "
+                f"{default} is {value}. Unset it first."
+            )
+            return
+    source = _BY_DEFAULT.get(name)
+    if source is not None:
+        yield (
+            f"{name} may come back by itself on Databricks ({source}; {_DEFAULTS}{key} for new "
+            "and replaced tables): switch that off first."
         )

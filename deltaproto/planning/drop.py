@@ -9,6 +9,7 @@ from __future__ import annotations
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.prepare import TIMESTAMPS, Prepared, prepare
+from deltaproto.planning.retention import LOG, TRUNCATION, hours
 from deltaproto.planning.table import Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
@@ -16,6 +17,7 @@ from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 _BARRIERS = 3
 _EMPTY, _UNSET, _DROP = "Empty Commit", "UNSET TBLPROPERTIES", "DROP FEATURE"
 WAIT = "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"
+TOO_YOUNG = "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST"
 PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
 # Removed by the commit that drops the feature itself.
 _AT_DROP = {
@@ -46,7 +48,7 @@ def drop_feature(table: Table, name: str, engine: Engine, *, truncate: bool = Fa
         return Outcome(table, refusal=prepared.refusal)
     protects = catalogue.record(name).drop.protects_history
     if truncate or not engine.fast_drop:
-        return _truncating(prepared, name, protects)
+        return _truncating(prepared, name, protects, truncate)
     if protects:
         operations += [(_EMPTY, True)] * _BARRIERS
     return _dropped(prepared, name, operations, protect=protects)
@@ -103,6 +105,7 @@ def _dropped(
     if protect:
         # The value is the version of the drop's own commit.
         table = table.with_properties({PROTECTED_BEFORE: "1"}).tracing(CHECKPOINT_PROTECTION)
+        table = table.ended(hours(table.configuration, TRUNCATION))
     if name == "rowTracking" and table.domains is not None:
         table = table._replace(domains=tuple(d for d in table.domains if d != "delta.rowTracking"))
     return Outcome(
@@ -113,7 +116,7 @@ def _dropped(
     )
 
 
-def _truncating(prepared: Prepared, name: str, protects: bool) -> Outcome:
+def _truncating(prepared: Prepared, name: str, protects: bool, truncate: bool) -> Outcome:
     operations = list(prepared.operations)
     if protects:
         operations.append((_EMPTY, True))
@@ -123,11 +126,12 @@ def _truncating(prepared: Prepared, name: str, protects: bool) -> Outcome:
         waiting = _wait(WAIT, name)
         table = prepared.table.tracing(name)
     elif protects and prepared.table.shows(name) is not False:
-        waiting = _wait("DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST", name)
+        waiting = _wait(TOO_YOUNG, name)
         table = prepared.table
     else:
         return _dropped(prepared, name, operations, protect=False)
     sure = bool(prepared.changed) or prepared.table.shows(name) is True
+    table = table.ended(hours(table.configuration, TRUNCATION if truncate else LOG))
     return Outcome(
         table, commits, prepared.rewrites, waiting._replace(sure=sure), prepared.warnings
     )
@@ -149,7 +153,8 @@ def _drop_protection(table: Table) -> Outcome:
         if shown is not False:
             error = "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD"
             waiting = _wait(error, "what checkpointProtection protects")._replace(sure=bool(shown))
-            return Outcome(table, (Commit(_EMPTY, protocol, sure=bool(shown)),), refusal=waiting)
+            ended = table.ended(hours(table.configuration, TRUNCATION))
+            return Outcome(ended, (Commit(_EMPTY, protocol, sure=bool(shown)),), refusal=waiting)
         # Where the protected history has gone already, there is no empty commit.
         if table.aged is None or CHECKPOINT_PROTECTION in table.aged:
             commits.insert(0, Commit(_EMPTY, protocol, sure=table.aged is not None))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from deltaproto.planning.change import FEATURE
+from deltaproto.planning.refused import FEATURE
 from deltaproto.planning.statement import ClusterBy, SetProperties, Statement
 from deltaproto.planning.switches import switched_off
 from deltaproto.planning.table import Table

@@ -50,6 +50,9 @@ class Engine(NamedTuple):
         return since is not None and self.at_least(since)
 
 
+DEFAULT = Engine()
+
+
 @lru_cache(maxsize=256)
 def _parsed(name: EngineName, version: str) -> scheme.Version:
     kind = "dotted" if name is EngineName.DELTA_SPARK else "runtime"

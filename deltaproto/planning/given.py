@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from deltaproto.clients.capability import Access
@@ -42,5 +44,7 @@ class Given(NamedTuple):
     """the clients are all that are known, so that only those are told of that change"""
     complete: bool = True
     """False: the reader could not see everything"""
+    session: Mapping[str, str] = MappingProxyType({})
+    """settings of the Spark session that writes, as far as they are known"""
     warnings: tuple[str, ...] = ()
     """what the reader noticed that bears on any plan"""

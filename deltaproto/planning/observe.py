@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from deltaproto.planning.table import Table
@@ -10,6 +10,7 @@ from deltaproto.protocol.feature import Trace, Trait
 from deltaproto.tables.interface import TableState
 
 # What a Parquet column without mapping may not have in its name (Delta's SchemaUtils).
+_HOUR_MS = 3_600_000
 _FORBIDDEN = frozenset(" ,;{}()\n\t=")
 
 
@@ -29,6 +30,23 @@ def observe(state: TableState) -> Table:
         clustering=state.clustering_columns,
         partition_columns=metadata.partition_columns,
         domains=None if state.domains is None else tuple(sorted(state.domains)),
+    )
+
+
+def with_history(
+    table: Table, seen: Mapping[str, int | None], unsure: Iterable[str], now_ms: int
+) -> Table:
+    """The table with what is known of its history.
+
+    Args:
+        seen: for each feature that history shows, when a truncation may remove the last trace of
+            it, in milliseconds since the epoch; None: not as the log is.
+        unsure: features of which that is not known.
+    """
+    young = frozenset(name for name, at in seen.items() if at is None or at > now_ms)
+    left = {name: (at - now_ms) / _HOUR_MS for name, at in seen.items() if at and name in young}
+    return table._replace(
+        traced=young, unsure=frozenset(unsure), left=left, aged=frozenset(seen.keys() - young)
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.planning.candidates import rank
+from deltaproto.planning.drop import TOO_YOUNG
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Outcome
+from deltaproto.planning.retention import LOG, TRUNCATION, hours, setting
 from deltaproto.planning.statement import (
     ClusterBy,
     DropConstraint,
@@ -22,11 +23,6 @@ from deltaproto.planning.switches import switched_off
 from deltaproto.planning.table import MODE, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
-
-RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
-LOG_RETENTION = "delta.logRetentionDuration"
-_DEFAULT = {RETENTION: "interval 24 hours", LOG_RETENTION: "interval 30 days"}
-_HOURS = {"week": 168.0, "day": 24.0, "hour": 1.0, "minute": 1 / 60, "second": 1 / 3600}
 
 
 class Drops(StrEnum):
@@ -61,7 +57,8 @@ def route(table: Table, choice: Choice, engine: Engine, drops: Drops) -> list[Mo
     """The statements for a choice, in order, each with its outcome.
 
     After fast drops a checkpointProtection that must go is dropped once for all. A truncating drop
-    takes two calls where the history is too young.
+    takes two calls where the first has something to do, or has to end the log's newest run with a
+    checkpoint; else it is called once, when the history is old enough.
     """
     walk = _Walk(table, engine)
     clustering = _unclustered(table, choice)
@@ -73,18 +70,7 @@ def route(table: Table, choice: Choice, engine: Engine, drops: Drops) -> list[Mo
     if "checkConstraints" in choice.gone:
         for name in table.constraints:
             walk.go(DropConstraint(name))
-    every = _drops(choice, truncate=drops is Drops.TRUNCATING)
-    again = [drop for drop in every if not walk.go(drop)]
-    protection = CHECKPOINT_PROTECTION in choice.gone and (
-        CHECKPOINT_PROTECTION in walk.table.protocol.supported
-    )
-    waits = protection and walk.table.shows(CHECKPOINT_PROTECTION) is not False
-    if again or waits:
-        walk.go(retention(table, LOG_RETENTION if again and not again[0].truncate else RETENTION))
-    for drop in again:
-        walk.go(drop)
-    if protection:
-        walk.go(DropFeature(CHECKPOINT_PROTECTION, truncate=True))
+    _drop(walk, choice, drops)
     if choice.pair is not None:
         filled = versions(choice.pair)
         if filled.outcome(walk.table, engine).table.protocol != walk.table.protocol:
@@ -96,15 +82,49 @@ def route(table: Table, choice: Choice, engine: Engine, drops: Drops) -> list[Mo
 
 class _Walk:
     def __init__(self, table: Table, engine: Engine) -> None:
-        self.table, self._engine = table, engine
+        self.table, self.engine = table, engine
         self.moves: list[Move] = []
 
     def go(self, statement: Statement) -> bool:
         """Append a statement; False when it has to be repeated after a wait."""
-        outcome = statement.outcome(self.table, self._engine)
+        outcome = statement.outcome(self.table, self.engine)
         self.moves.append(Move(statement, self.table, outcome))
         self.table = outcome.table
         return outcome.refusal is None
+
+
+def _drop(walk: _Walk, choice: Choice, drops: Drops) -> None:
+    later: list[DropFeature] = []
+    waits: list[Wait] = []
+    idle: list[DropFeature] = []
+    for drop in _drops(choice, truncate=drops is Drops.TRUNCATING):
+        if _only_waits(drop, walk):
+            idle.append(drop)
+        elif not walk.go(drop):
+            later.append(drop)
+            waits.append(wait(walk.table, TRUNCATION if drop.truncate else LOG))
+    for drop in idle:
+        # A call leaves a checkpoint, without which some history never grows old.
+        left = walk.table.left.get(drop.feature)
+        if left is None:
+            walk.go(drop)
+        later.append(drop)
+        waits.append(wait(walk.table, TRUNCATION, left))
+    if CHECKPOINT_PROTECTION in choice.gone & walk.table.protocol.supported:
+        later.append(DropFeature(CHECKPOINT_PROTECTION, truncate=True))
+        if later[-1].outcome(walk.table, walk.engine).refusal is not None:
+            left = walk.table.left.get(CHECKPOINT_PROTECTION)
+            waits.append(wait(walk.table, TRUNCATION, left))
+    if waits:
+        walk.go(max(waits, key=lambda each: each.hours))
+    for drop in later:
+        walk.go(drop)
+
+
+def _only_waits(drop: DropFeature, walk: _Walk) -> bool:
+    """Whether a call now would do nothing but find that history is too young."""
+    refusal = drop.outcome(walk.table, walk.engine).refusal
+    return refusal is not None and refusal.error == TOO_YOUNG and refusal.sure
 
 
 def _drops(choice: Choice, *, truncate: bool) -> Iterator[DropFeature]:
@@ -132,14 +152,8 @@ def versions(pair: tuple[int, int]) -> SetProperties:
     )
 
 
-def retention(table: Table, key: str) -> Wait:
-    """The wait that a table's retention property asks for."""
-    value = table.configuration.get(key) or _DEFAULT[key]
-    return Wait(hours(value), f"{key} = {value}")
-
-
-def hours(interval: str) -> float:
-    """A Delta interval (`interval 1 day 12 hours`) in hours; 24 for one that cannot be read."""
-    found = re.findall(r"(\d+)\s*([a-z]+?)s?\b", interval.lower().removeprefix("interval"))
-    known = [int(number) * _HOURS[unit] for number, unit in found if unit in _HOURS]
-    return sum(known) if known and len(known) == len(found) else 24.0
+def wait(table: Table, key: str, left: float | None = None) -> Wait:
+    """The wait that a table's retention property asks for; `left`: hours, where less are left."""
+    full = hours(table.configuration, key)
+    value = f"{key} = {setting(table.configuration, key)}"
+    return Wait(full if left is None else min(left, full), value)

@@ -7,10 +7,11 @@ from enum import StrEnum
 from typing import NamedTuple
 from typing import Protocol as Interface
 
-from deltaproto.planning.change import FEATURE, set_properties, unset_properties
+from deltaproto.planning.change import set_properties, unset_properties
 from deltaproto.planning.drop import drop_feature
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
+from deltaproto.planning.refused import FEATURE
 from deltaproto.planning.table import CONSTRAINT, Table
 from deltaproto.tables.sql import identifier, literal
 
@@ -70,7 +71,7 @@ class SetProperties(NamedTuple):
         return f"ALTER TABLE {table} SET TBLPROPERTIES ({assignments(self.properties)})"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        return set_properties(table, self.properties)
+        return set_properties(table, self.properties, engine)
 
 
 class UnsetProperties(NamedTuple):
@@ -156,6 +157,8 @@ class ClusterBy(NamedTuple):
         return f"ALTER TABLE {table} CLUSTER BY ({', '.join(columns)})"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
+        if not self.columns and "clustering" not in table.protocol.supported:
+            return Outcome(table)
         if table.partition_columns:
             refusal = Refusal(
                 "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
@@ -203,7 +206,7 @@ class Wait(NamedTuple):
         return None
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        return Outcome(table.old_history())
+        return Outcome(table.waited())
 
 
 def follow(

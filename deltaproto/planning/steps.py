@@ -9,7 +9,8 @@ from deltaproto.planning.cost import Files, losses, truncated
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import REMOVE_MAPPING, Rewrite
 from deltaproto.planning.plan import Rewrites, Step
-from deltaproto.planning.route import RETENTION, Move, retention
+from deltaproto.planning.retention import TRUNCATION, hours
+from deltaproto.planning.route import Move
 from deltaproto.planning.statement import (
     ClusterBy,
     DropConstraint,
@@ -50,7 +51,7 @@ def steps(moves: Iterable[Move], engine: Engine, files: Files, table: str) -> tu
                 rewrites=Rewrites(outcome.rewrites, count, size),
                 expects=outcome.refusal.error if outcome.refusal is not None else None,
                 truncates=truncates,
-                retention_hours=retention(before, RETENTION).hours if truncates else None,
+                retention_hours=hours(before.configuration, TRUNCATION) if truncates else None,
                 wait_hours=statement.hours if isinstance(statement, Wait) else 0,
                 setting=statement.setting if isinstance(statement, Wait) else None,
                 clashes=tuple(clashes(statement, before, outcome, engine)),

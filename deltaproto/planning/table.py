@@ -15,6 +15,7 @@ from deltaproto.protocol.protocol import Protocol
 CONSTRAINT = "delta.constraints."
 MODE = "delta.columnMapping.mode"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_NOTHING_LEFT: Mapping[str, float] = MappingProxyType({})
 
 
 class Table(NamedTuple):
@@ -44,6 +45,10 @@ class Table(NamedTuple):
     """every data file was written by the plan itself"""
     traced: frozenset[str] | None = None
     """features that history shows which no truncation may remove yet; None: not known"""
+    unsure: frozenset[str] = frozenset()
+    """features of which it is not known whether history shows them"""
+    left: Mapping[str, float] = _NOTHING_LEFT
+    """hours until a truncation may remove what history shows of a feature, where it can at all"""
     aged: frozenset[str] | None = None
     """features that only such history shows as a truncation removes; None: not known"""
 
@@ -67,18 +72,32 @@ class Table(NamedTuple):
         kept = {key: value for key, value in self.configuration.items() if key not in keys}
         return self._replace(configuration=kept)
 
-    def old_history(self) -> Table:
-        """With all history old enough for a truncation to remove it."""
-        shown = frozenset() if self.traced is None else self.traced
-        return self._replace(traced=frozenset(), aged=None if self.traced is None else shown)
+    def waited(self) -> Table:
+        """After a wait: what history shows can be removed, where it can be at all."""
+        if self.traced is None:
+            return self._replace(traced=frozenset(), unsure=frozenset(), aged=None)
+        old = frozenset(self.traced & self.left.keys())
+        aged = old | (self.aged or frozenset())
+        return self._replace(traced=self.traced - old, left=_NOTHING_LEFT, aged=aged)
+
+    def ended(self, hours: float) -> Table:
+        """With the log's newest run ended by a checkpoint, so that it is old after `hours`."""
+        if self.traced is None:
+            return self
+        left = {name: self.left.get(name, hours) for name in self.traced | self.unsure}
+        return self._replace(left=left)
 
     def shows(self, feature: str) -> bool | None:
         """Whether history shows the feature, so that a truncating drop has to wait."""
-        return None if self.traced is None else feature in self.traced
+        if self.traced is None or feature in self.unsure:
+            return None
+        return feature in self.traced
 
     def tracing(self, *features: str) -> Table:
         """With history that shows these features too."""
-        return self if self.traced is None else self._replace(traced=self.traced | {*features})
+        if self.traced is None:
+            return self
+        return self._replace(traced=self.traced | {*features}, unsure=self.unsure - {*features})
 
     def without_mapping(self) -> Table:
         """With the properties of column mapping unset, which rewrites every file."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from deltaproto.planning.change import FEATURE, READER, WRITER
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Outcome
+from deltaproto.planning.refused import FEATURE, READER, WRITER
 from deltaproto.planning.route import Move
 from deltaproto.planning.statement import (
     ClusterBy,

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from deltaproto.clients.judgement import Verdict
 from deltaproto.planning.advice import advice
-from deltaproto.planning.change import ISOLATION
 from deltaproto.planning.cost import cost
 from deltaproto.planning.enable import Impossible, Wanted, enabling
 from deltaproto.planning.given import Client, Given
@@ -16,11 +15,14 @@ from deltaproto.planning.goal import Ending, needs_after
 from deltaproto.planning.impact import impact, told
 from deltaproto.planning.outcome import Outcome
 from deltaproto.planning.plan import Blocked, Plan
+from deltaproto.planning.refused import ISOLATION
 from deltaproto.planning.route import Move, versions
 from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.steps import steps
 from deltaproto.planning.table import Table
 from deltaproto.planning.usage import ending_of
+
+_ROW_TRACKING = "delta.enableRowTracking"
 
 
 class Upgrade(NamedTuple):
@@ -45,7 +47,7 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
             walk.blocked.append(Blocked(*found))
             continue
         for statement in found:
-            walk.go(statement)
+            walk.go(statement, together=True)
     if asked.set:
         walk.go(SetProperties(asked.set))
     if asked.to is not None:
@@ -90,8 +92,12 @@ class _Walk:
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []
 
-    def go(self, statement: Statement, *, always: bool = False) -> None:
-        """One statement; it is left out when it would change nothing, unless `always`."""
+    def go(self, statement: Statement, *, always: bool = False, together: bool = False) -> None:
+        """One statement; it is left out when it would change nothing, unless `always`.
+
+        With `together`, properties are set in one statement where that comes to the same: each
+        commit of metadata is one more that other writers run into.
+        """
         if self.blocked:
             return
         outcome = statement.outcome(self.table, self._engine)
@@ -105,6 +111,23 @@ class _Walk:
             return
         self.moves.append(Move(statement, self.table, outcome))
         self.table = outcome.table
+        if together:
+            self._join()
+
+    def _join(self) -> None:
+        if len(self.moves) < 2:
+            return
+        (one, before, _), (two, _, _) = self.moves[-2:]
+        if not isinstance(one, SetProperties) or not isinstance(two, SetProperties):
+            return
+        # Its backfill takes long, and comes before anything else of the statement.
+        if _ROW_TRACKING in {*one.properties, *two.properties}:
+            return
+        feature = one.feature if one.feature == two.feature else None
+        both = SetProperties({**one.properties, **two.properties}, feature)
+        outcome = both.outcome(before, self._engine)
+        if outcome.refusal is None and outcome.table == self.table:
+            self.moves[-2:] = [Move(both, before, outcome)]
 
     def raised(self, pair: tuple[int, int]) -> None:
         """`--to R,W`."""

@@ -90,6 +90,8 @@ class TestStart:
             ["conflicts", "--exception", "ConcurrentAppend"],
             ["features", "clustering", "--format", "json"],
             ["explain"],
+            ["plan-downgrade", "--help"],
+            ["plan-upgrade", "--help"],
             ["explain", "DP105", "--format", "markdown"],
             ["features", "nosuch"],
         ],
@@ -181,6 +183,8 @@ class TestWidth:
             ["features"],
             *(["features", n] for n in ("columnMapping", "icebergCompatV2")),
             ["explain"],
+            ["plan-downgrade", "--help"],
+            ["plan-upgrade", "--help"],
         ],
         ids=" ".join,
     )

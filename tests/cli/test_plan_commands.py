@@ -1,0 +1,236 @@
+"""plan-upgrade and plan-downgrade on the command line: goals, formats, exit codes, mistakes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Ran
+from tests.support.contract import documents
+from tests.support.logs import Log, add, commit_info, metadata, protocol
+
+Cli = Callable[..., Ran]
+VECTORS = "deletionVectors"
+
+
+@pytest.fixture
+def vectors(log: Log) -> str:
+    """A table with deletion vectors on one of two files."""
+    stored = protocol(3, 7, [VECTORS], ["appendOnly", "invariants", VECTORS])
+    marked = {"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
+    log.commit(0, commit_info(), stored, metadata({"delta.enableDeletionVectors": "true"}))
+    log.commit(1, add("a.parquet", size=10), add("b.parquet", size=32, deletionVector=marked))
+    return log.table
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> str:
+    log = Log(tmp_path / "plain")
+    log.commit(0, commit_info(), protocol(1, 2), metadata())
+    return log.table
+
+
+def plan(ran: Ran, command: str = "plan-downgrade") -> dict[str, Any]:
+    (document,) = documents(ran, command)
+    return document
+
+
+class TestGoals:
+    def test_a_feature_is_dropped(self, cli: Cli, vectors: str) -> None:
+        found = plan(cli("plan-downgrade", vectors, "--drop", VECTORS, "--format", "json"))
+        (step,) = found["steps"]
+        assert step["sql"] == f"ALTER TABLE delta.`{vectors}` DROP FEATURE `{VECTORS}`"
+        assert step["rewrites"] == {"which": "vectors", "files": 1, "bytes": 32}
+        assert found["features_added"] == ["checkpointProtection"]
+        assert found["features_removed"] == [VECTORS]
+        assert found["protocol_after"]["readerFeatures"] is None
+        assert {each["name"] for each in found["alternatives"]} >= {"truncating"}
+
+    def test_names_are_taken_in_any_case_and_several_follow(self, cli: Cli, vectors: str) -> None:
+        words = ("--drop", "DeletionVectors", "typewidening", vectors, "--format", "json")
+        found = plan(cli("plan-downgrade", *words))
+        assert found["goal"]["features"] == [VECTORS, "typeWidening"]
+        assert found["table"] == vectors
+
+    def test_history_kept_and_truncated(self, cli: Cli, vectors: str) -> None:
+        for history, end in (("keep", 7), ("truncate", 2)):
+            words = ("--drop", VECTORS, "--history", history, "--format", "json")
+            found = plan(cli("plan-downgrade", vectors, *words))
+            assert found["protocol_after"]["minWriterVersion"] == end
+            assert bool(found["cost"]["history"]) is (history == "truncate")
+
+    def test_waits_are_counted_from_now(self, cli: Cli, vectors: str) -> None:
+        found = plan(cli("plan-downgrade", vectors, "--to", "1,2", "--format", "json"))
+        first, wait, second = found["steps"]
+        assert first["not_before"] is None
+        assert wait["wait"]["hours"] == 24
+        assert wait["sql"] is None
+        assert second["not_before"] == wait["not_before"] > found["generated_at"]
+        assert first["expects"] == "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"
+        assert found["point_of_no_return"] == second["id"]
+
+    def test_a_client_and_a_policy_are_one_goal(
+        self, cli: Cli, vectors: str, tmp_path: Path
+    ) -> None:
+        policy = tmp_path / "policy.yaml"
+        policy.write_text("policy_version: 1\nclients:\n- {client: trino@400, access: [read]}\n")
+        words = ("--for-client", "deltalake/engine@0.25.0", "--policy", str(policy))
+        found = plan(cli("plan-downgrade", vectors, *words, "--format", "json"))
+        named = {each["client"] for each in found["goal"]["clients"]}
+        assert named == {"deltalake/engine@0.25.0", "trino@400"}
+        assert {each["after"] for each in found["clients"]} == {"ok"}
+
+    def test_an_upgrade_pulls_in_what_the_feature_needs(self, cli: Cli, plain: str) -> None:
+        ran = cli("plan-upgrade", plain, "--enable", "rowTracking", "--format", "json")
+        found = plan(ran, "plan-upgrade")
+        assert found["features_added"] == ["domainMetadata", "rowTracking"]
+        assert found["steps"][0]["operations"][0] == "UPGRADE PROTOCOL"
+
+    def test_several_properties_and_features_may_follow(self, cli: Cli, plain: str) -> None:
+        words = ("--set", "delta.appendOnly=true", "a=b", "--enable", VECTORS, "columnMapping=name")
+        found = plan(cli("plan-upgrade", *words, plain, "--format", "json"), "plan-upgrade")
+        assert found["goal"]["set"] == {"delta.appendOnly": "true", "a": "b"}
+        assert found["goal"]["enable"] == [VECTORS, "columnMapping"] or found["goal"]["enable"] == [
+            "columnMapping",
+            VECTORS,
+        ]
+
+    @pytest.mark.parametrize(
+        "words",
+        [("--to", "3,7"), ("--to", "1,1"), ("--set", "delta.appendOnly=false", "--to", "1,2")],
+        ids=" ".join,
+    )
+    def test_versions_alone_change_nothing(
+        self, cli: Cli, plain: str, words: tuple[str, ...]
+    ) -> None:
+        found = plan(cli("plan-upgrade", plain, *words, "--format", "json"), "plan-upgrade")
+        assert found["protocol_after"] == found["protocol_before"]
+        if words[0] == "--to":
+            assert found["steps"] == []
+            assert found["warnings"]
+
+    def test_a_client_that_must_keep_working_blocks(self, cli: Cli, plain: str) -> None:
+        words = ("--enable", VECTORS, "--for-client", "deltalake/pyarrow@1.6.6")
+        ran = cli("plan-upgrade", plain, *words, "--format", "json")
+        assert ran.code == 1
+        found = plan(ran, "plan-upgrade")
+        assert found["steps"] == []
+        assert found["blocked"][0]["feature"] == VECTORS
+
+
+class TestExitCodes:
+    def test_detailed(self, cli: Cli, vectors: str, plain: str) -> None:
+        assert cli("plan-downgrade", vectors, "--drop", VECTORS).code == 0
+        assert cli("plan-downgrade", vectors, "--drop", VECTORS, "--detailed-exitcode").code == 10
+        assert cli("plan-downgrade", plain, "--lowest", "--detailed-exitcode").code == 0
+
+    def test_blocked(self, cli: Cli, log: Log) -> None:
+        names = ["appendOnly", "changeDataFeed", "invariants"]
+        log.commit(0, protocol(1, 7, None, names), metadata())
+        ran = cli("plan-downgrade", log.table, "--drop", "changeDataFeed", "--detailed-exitcode")
+        assert ran.code == 1
+        assert "no engine can drop it" in ran.out
+
+    @pytest.mark.parametrize(
+        ("words", "cause"),
+        [
+            (("--lowest", "--drop", VECTORS), "different goals"),
+            ((), "no goal"),
+            (("--to", "4,7"), "no protocol has"),
+            (("--to", "x"), "no pair of versions"),
+            (("--drop", "deletionVector"), "no feature deletionVector"),
+            (("--for-client", "nosuch@1"), "nosuch"),
+            (("--lowest", "--engine", "delta-spark@2.4"), "older than DROP FEATURE"),
+            (("--lowest", "--engine", "duckdb@1"), "no engine"),
+            (("--include-enabled", "--drop", VECTORS), "--include-enabled"),
+        ],
+    )
+    def test_mistakes_are_named_with_a_hint(
+        self, cli: Cli, vectors: str, words: tuple[str, ...], cause: str
+    ) -> None:
+        ran = cli("plan-downgrade", vectors, *words)
+        assert ran.code == 2
+        assert cause in ran.err
+        assert "hint: " in ran.err
+        assert ran.out == ""
+
+    def test_an_upgrade_must_ask_for_something(self, cli: Cli, plain: str) -> None:
+        ran = cli("plan-upgrade", plain)
+        assert (ran.code, ran.out) == (2, "")
+
+    def test_one_table_that_cannot_be_read(self, cli: Cli, tmp_path: Path) -> None:
+        ran = cli("plan-downgrade", str(tmp_path / "none"), "--lowest", "--format", "json")
+        assert ran.code == 3
+        assert json.loads(ran.out)["error"]["code"] == "not-found"
+
+    def test_a_protocol_that_breaks_the_spec(self, cli: Cli, log: Log) -> None:
+        log.commit(0, protocol(3, 7, [VECTORS], []), metadata())
+        ran = cli("plan-downgrade", log.table, "--lowest")
+        assert ran.code == 3
+        assert "breaks the spec" in ran.err
+
+
+class TestManyTables:
+    def test_one_plan_each_and_a_summary(
+        self, cli: Cli, vectors: str, plain: str, tmp_path: Path
+    ) -> None:
+        tables = (vectors, plain, str(tmp_path / "none"))
+        ran = cli("plan-downgrade", *tables, "--drop", VECTORS, "--format", "json")
+        assert ran.code == 3
+        found = plan(ran)
+        assert found["complete"] is False
+        assert [each["table"] for each in found["plans"]] == list(tables)
+        summary = found["summary"]
+        assert summary["tables"] == 3
+        assert (summary["with_steps"], summary["nothing_to_do"]) == (1, 1)
+        assert summary["unreadable"] == 1
+        assert "3 tables" in cli("plan-downgrade", *tables, "--drop", VECTORS).out
+
+    def test_a_saved_inspection_is_planned_like_the_tables(
+        self, cli: Cli, vectors: str, plain: str, tmp_path: Path
+    ) -> None:
+        saved = tmp_path / "saved.json"
+        saved.write_text(cli("inspect", vectors, plain, "--look-in-files", "--format", "json").out)
+        live = plan(cli("plan-downgrade", vectors, plain, "--to", "1,2", "--format", "json"))
+        then = plan(cli("plan-downgrade", str(saved), "--to", "1,2", "--format", "json"))
+        for one, other in zip(live["plans"], then["plans"], strict=True):
+            assert one["protocol_after"] == other["protocol_after"]
+            assert [s["sql"] for s in one["steps"]] == [s["sql"] for s in other["steps"]]
+            assert any("saved inspection" in warning for warning in other["warnings"])
+            assert other["fingerprint"]["metadata"] is None
+
+    def test_lines(self, cli: Cli, vectors: str, plain: str) -> None:
+        ran = cli("plan-downgrade", vectors, plain, "--lowest", "--format", "jsonl")
+        assert [each["table"] for each in documents(ran, "plan-downgrade")] == [vectors, plain]
+
+
+class TestScript:
+    def test_only_statements_and_comments(self, cli: Cli, vectors: str) -> None:
+        ran = cli("plan-downgrade", vectors, "--to", "1,2", "--script", "sql")
+        lines = [line for line in ran.out.splitlines() if line and not line.startswith("-- ")]
+        drop = f"ALTER TABLE delta.`{vectors}` DROP FEATURE `{VECTORS}` TRUNCATE HISTORY;"
+        assert lines == [drop, drop]
+
+    def test_a_line_feed_in_a_name_ends_no_comment(self, cli: Cli, tmp_path: Path) -> None:
+        log = Log(tmp_path / "a\nDROP TABLE b")
+        log.commit(0, protocol(1, 3), metadata())
+        ran = cli("plan-downgrade", log.table, "--drop", "checkConstraints", "--script", "sql")
+        (statement,) = [part for part in ran.out.split("\n\n") if "ALTER TABLE" in part]
+        assert f"delta.`{log.table}` DROP FEATURE" in statement
+        outside = ran.out.replace(f"`{log.table}`", "")
+        assert not any(line.startswith("DROP TABLE") for line in outside.splitlines())
+
+
+def test_text_names_features_first(cli: Cli, vectors: str) -> None:
+    out = cli("plan-downgrade", vectors, "--to", "1,2").out
+    assert out.index("- deletionVectors") < out.index("(3,7) -> (1,2)")
+    assert "point of no return" in out
+    headings = [
+        line.strip() for line in out.splitlines() if line.startswith("  ") and line[2] != " "
+    ]
+    order = [h for h in headings if h in ("features", "steps", "impact", "warnings")]
+    assert order == ["features", "steps", "impact", "warnings"]

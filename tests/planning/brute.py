@@ -1,0 +1,74 @@
+"""The cheapest way to a goal by trying every sequence of statements."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Hashable, Iterator, Mapping
+
+from deltaproto.planning.cost import Cost, cost
+from deltaproto.planning.goal import Ending
+from deltaproto.planning.route import Move, versions
+from deltaproto.planning.search import LEGACY_PAIRS, History, Task
+from deltaproto.planning.statement import DropConstraint, DropFeature, Statement, Wait
+from deltaproto.planning.table import Table
+from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+
+
+def cheapest(task: Task) -> Cost | None:
+    """The least cost at which any sequence reaches the goal; None when none does."""
+    order = itertools.count()
+    start = Cost()
+    waiting = [(start, next(order), task.table)]
+    done: set[Hashable] = set()
+    while waiting:
+        spent, _, table = heapq.heappop(waiting)
+        state = _state(table), spent.history
+        if state in done:
+            continue
+        done.add(state)
+        if _reached(task, table):
+            return spent
+        for statement in _statements(task, table):
+            outcome = statement.outcome(table, task.engine)
+            if outcome.refusal is not None and not outcome.refusal.retry:
+                continue
+            more = cost([Move(statement, table, outcome)], task.engine, task.files)
+            total = Cost(
+                spent.irreversible + more.irreversible,
+                max(spent.history, more.history),
+                spent.bytes + more.bytes,
+                spent.waits + more.waits,
+                spent.commits + more.commits,
+            )
+            heapq.heappush(waiting, (total, next(order), outcome.table))
+    return None
+
+
+def _reached(task: Task, table: Table) -> bool:
+    residue = CHECKPOINT_PROTECTION in table.protocol.supported
+    if task.history is History.TRUNCATE and residue:
+        return task.goal.reached(Ending(task.table.protocol)) and table == task.table
+    return task.goal.reached(Ending(table.protocol))
+
+
+def _statements(task: Task, table: Table) -> Iterator[Statement]:
+    kept = task.history is History.KEEP
+    for name in sorted(table.protocol.supported):
+        yield DropFeature(name)
+        if not kept:
+            yield DropFeature(name, truncate=True)
+    for name in table.constraints:
+        yield DropConstraint(name)
+    for pair in LEGACY_PAIRS:
+        yield versions(pair)
+    if table.left:
+        yield Wait(24, "")
+
+
+def _state(table: Table) -> Hashable:
+    return (
+        *(each for each in table if not isinstance(each, Mapping)),
+        *sorted(table.configuration.items()),
+        *sorted(table.left.items()),
+    )

@@ -1,0 +1,289 @@
+"""The cases that everybody meets, each as the planner answers it.
+
+That Spark does what is said here is what the oracle tests show.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltaproto.clients.capability import Access
+from deltaproto.clients.catalogue import Catalogue
+from deltaproto.clients.needs import needs
+from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.enable import Wanted
+from deltaproto.planning.engine import parse_engine
+from deltaproto.planning.given import Given
+from deltaproto.planning.goal import Use
+from deltaproto.planning.plan import Fingerprint, Plan
+from deltaproto.planning.search import History
+from deltaproto.planning.table import Table
+from deltaproto.planning.upgrade import Upgrade, plan_upgrade
+from deltaproto.protocol.layers import feature_states
+from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.protocol import Protocol
+
+BASIC = {"appendOnly", "invariants"}
+DROP, WAIT = "drop-feature", "wait"
+
+
+def given(protocol: Protocol, configuration: dict[str, str] | None = None, **seen: Any) -> Given:
+    """A table whose files and history hold nothing but what is said."""
+    plain = Table(
+        protocol=protocol,
+        configuration=configuration or {},
+        vectors=False,
+        widened=False,
+        v2_checkpoint=False,
+        row_ids=False,
+        traced=frozenset(),
+        aged=frozenset(),
+    )
+    metadata = Metadata("id", schema_string='{"fields": []}', configuration=configuration or {})
+    states = feature_states(protocol, metadata, {}, {})
+    states = tuple(
+        state._replace(present=False) if state.present is None else state for state in states
+    )
+    usage = {state.name: bool(state.enabled or state.present) for state in states}
+    return Given(
+        name="t",
+        location="file:///t",
+        sql="t",
+        table=plain._replace(**seen),
+        needs=needs(protocol, usage, configuration or {}),
+        states=states,
+        fingerprint=Fingerprint("id", 0, protocol, None),
+    )
+
+
+def carrying(*names: str) -> Protocol:
+    return Protocol.carrying(BASIC | {*names})
+
+
+def use(client: str, *access: Access) -> Use:
+    return Use(Catalogue().resolve(client), access or (Access.READ, Access.APPEND))
+
+
+def actions(plan: Plan) -> list[str]:
+    return [str(step.action) for step in plan.steps]
+
+
+def statements(plan: Plan) -> list[str | None]:
+    return [step.sql for step in plan.steps]
+
+
+def test_2_5_with_column_mapping_leaves_checkpoint_protection_when_dropped_fast() -> None:
+    table = given(Protocol(2, 5), {"delta.columnMapping.mode": "name"})
+    plan = plan_downgrade(table, Downgrade(drop=("columnMapping",)))
+    (step,) = plan.steps
+    assert step.commits == (5, 5)
+    assert step.rewrites.which == "all"
+    assert plan.protocol_after.min_reader_version == 1
+    assert plan.protocol_after.writer_features == {
+        "appendOnly",
+        "changeDataFeed",
+        "checkConstraints",
+        "checkpointProtection",
+        "generatedColumns",
+        "invariants",
+    }
+
+
+def test_2_5_with_column_mapping_to_1_4_waits_once() -> None:
+    table = given(Protocol(2, 5), {"delta.columnMapping.mode": "name"})
+    plan = plan_downgrade(table, Downgrade(to=(1, 4)))
+    assert actions(plan) == [DROP, WAIT, DROP]
+    assert plan.protocol_after == Protocol(1, 4)
+    assert plan.point_of_no_return == "s3"
+
+
+def test_deletion_vectors_for_delta_rs_writers_cost_the_history() -> None:
+    table = given(
+        carrying("deletionVectors"), {"delta.enableDeletionVectors": "true"}, vectors=True
+    )
+    plan = plan_downgrade(table, Downgrade(clients=(use("deltalake/engine@0.25.0"),)))
+    assert actions(plan) == [DROP, WAIT, DROP]
+    assert plan.protocol_after == Protocol(1, 2)
+    reading = plan_downgrade(
+        table, Downgrade(clients=(use("deltalake/pyarrow@0.25.0", Access.READ),))
+    )
+    assert actions(reading) == [DROP]
+    assert "checkpointProtection" in reading.protocol_after.supported
+
+
+def test_clustering_never_goes() -> None:
+    table = given(carrying("clustering"), clustering=("id",))
+    plan = plan_downgrade(table, Downgrade(drop=("clustering",)))
+    assert not plan.steps
+    (blocked,) = plan.blocked
+    assert blocked.feature == "clustering"
+    assert blocked.error == "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE"
+    assert "new one" in blocked.remedy
+
+
+def test_domain_metadata_is_pinned_by_clustering() -> None:
+    table = given(carrying("clustering"), clustering=())
+    (blocked,) = plan_downgrade(table, Downgrade(drop=("domainMetadata",))).blocked
+    assert blocked.feature == "domainMetadata"
+    assert blocked.error == "DELTA_FEATURE_DROP_DEPENDENT_FEATURE"
+    assert "clustering" in blocked.reason
+
+
+def test_an_inactive_iceberg_compat_pins_column_mapping() -> None:
+    table = given(carrying("icebergCompatV2"), {"delta.enableIcebergCompatV2": "false"})
+    (blocked,) = plan_downgrade(table, Downgrade(drop=("columnMapping",))).blocked
+    assert "icebergCompatV2" in blocked.reason
+
+
+def test_constraints_go_before_check_constraints() -> None:
+    table = given(Protocol(1, 3), {"delta.constraints.positive": "id > 0"})
+    plan = plan_downgrade(table, Downgrade(drop=("checkConstraints",)))
+    assert statements(plan) == [
+        "ALTER TABLE t DROP CONSTRAINT `positive`",
+        "ALTER TABLE t DROP FEATURE `checkConstraints`",
+    ]
+    assert plan.steps[0].undo == "ALTER TABLE t ADD CONSTRAINT `positive` CHECK (id > 0)"
+    assert plan.protocol_after == Protocol(1, 2)
+
+
+def test_row_tracking_goes_before_domain_metadata() -> None:
+    table = given(carrying("rowTracking"), {"delta.enableRowTracking": "true"}, row_ids=True)
+    plan = plan_downgrade(table, Downgrade(drop=("domainMetadata", "rowTracking")))
+    assert [step.feature for step in plan.steps] == ["rowTracking", "domainMetadata"]
+    assert plan.protocol_after == Protocol(1, 2)
+    assert not plan.steps[0].reversible
+
+
+def test_a_required_feature_takes_its_dependent_with_it() -> None:
+    table = given(carrying("rowTracking"), {"delta.enableRowTracking": "true"}, row_ids=True)
+    plan = plan_downgrade(table, Downgrade(drop=("domainMetadata",)))
+    assert [step.feature for step in plan.steps] == ["rowTracking", "domainMetadata"]
+
+
+def test_a_client_of_writer_4_is_let_in_by_filling_the_gaps() -> None:
+    table = given(carrying("changeDataFeed"), {"delta.enableChangeDataFeed": "true"})
+    plan = plan_downgrade(table, Downgrade(to=(1, 4)))
+    (step,) = plan.steps
+    assert step.action == "raise-versions"
+    assert plan.protocol_after == Protocol(1, 4)
+    assert any("generatedColumns" in loss for loss in step.losses)
+
+
+def test_uniform_switches_vectors_off_and_purges_them_first() -> None:
+    table = given(
+        carrying("deletionVectors"), {"delta.enableDeletionVectors": "true"}, vectors=True
+    )
+    plan = plan_upgrade(table, Upgrade(enable=(Wanted("icebergCompatV2"),)))
+    assert [str(step.action) for step in plan.steps][:2] == ["set-properties", "reorg"]
+    assert {"columnMapping", "icebergCompatV2"} <= plan.protocol_after.supported
+    assert any("icebergCompatV2" in loss for step in plan.steps for loss in step.losses)
+
+
+def test_unused_type_widening_goes_at_once_with_truncate_history() -> None:
+    table = given(carrying("typeWidening"), {"delta.enableTypeWidening": "true"})
+    plan = plan_downgrade(table, Downgrade(to=(1, 2)))
+    (step,) = plan.steps
+    assert step.sql == "ALTER TABLE t DROP FEATURE `typeWidening` TRUNCATE HISTORY"
+    assert step.expects is None
+    assert plan.protocol_after == Protocol(1, 2)
+
+
+def test_used_type_widening_rewrites_and_waits() -> None:
+    table = given(carrying("typeWidening"), {"delta.enableTypeWidening": "true"}, widened=True)
+    plan = plan_downgrade(table, Downgrade(to=(1, 2)))
+    assert actions(plan) == [DROP, WAIT, DROP]
+    assert plan.steps[0].rewrites.which == "widened"
+
+
+def test_v2_checkpoints_go_fast_where_history_is_to_be_kept() -> None:
+    table = given(carrying("v2Checkpoint"), {"delta.checkpointPolicy": "v2"})
+    plan = plan_downgrade(table, Downgrade(drop=("v2Checkpoint",), history=History.KEEP))
+    (step,) = plan.steps
+    assert step.operations[0] == "SET TBLPROPERTIES"
+    assert plan.protocol_after == carrying("checkpointProtection")
+
+
+def test_several_fast_drops_share_one_removal_of_checkpoint_protection() -> None:
+    table = given(
+        carrying("deletionVectors", "v2Checkpoint", "columnMapping"),
+        {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"},
+    )
+    plan = plan_downgrade(table, Downgrade(to=(1, 2)))
+    (shared,) = [each for each in plan.alternatives if each.name == "fast-then-truncate"]
+    assert [step.feature for step in shared.steps] == [
+        "columnMapping",
+        "deletionVectors",
+        "v2Checkpoint",
+        None,
+        "checkpointProtection",
+    ]
+    assert shared.protocol_after == plan.protocol_after == Protocol(1, 2)
+
+
+def test_everything_at_once_to_1_2() -> None:
+    names = ("deletionVectors", "columnMapping", "typeWidening", "rowTracking", "v2Checkpoint")
+    more = ("inCommitTimestamp", "vacuumProtocolCheck", "checkConstraints")
+    table = given(
+        carrying(*names, *more),
+        {
+            "delta.enableDeletionVectors": "true",
+            "delta.columnMapping.mode": "name",
+            "delta.enableTypeWidening": "true",
+            "delta.enableRowTracking": "true",
+            "delta.enableInCommitTimestamps": "true",
+            "delta.checkpointPolicy": "v2",
+            "delta.constraints.c": "id > 0",
+        },
+        vectors=True,
+        widened=True,
+        row_ids=True,
+    )
+    plan = plan_downgrade(table, Downgrade(to=(1, 2)))
+    assert not plan.blocked
+    assert plan.protocol_after == Protocol(1, 2)
+    assert actions(plan).count(WAIT) == 1
+    # Mapping rewrites every file, so nothing is left for the others to rewrite.
+    assert [s.feature for s in plan.steps if s.rewrites.which != "none"] == ["columnMapping"]
+
+
+def test_what_nothing_uses_goes_and_what_is_used_stays() -> None:
+    table = given(
+        carrying("deletionVectors", "vacuumProtocolCheck"),
+        {"delta.enableDeletionVectors": "true"},
+    )
+    plan = plan_downgrade(table, Downgrade(lowest=True))
+    assert [step.feature for step in plan.steps] == ["vacuumProtocolCheck"]
+    assert "deletionVectors" in {each.feature for each in plan.kept}
+    every = plan_downgrade(table, Downgrade(lowest=True, include_enabled=True))
+    assert every.protocol_after == Protocol(1, 2)
+
+
+def test_nothing_to_do_is_an_empty_plan() -> None:
+    for asked in (Downgrade(lowest=True), Downgrade(to=(1, 2)), Downgrade(drop=("typeWidening",))):
+        plan = plan_downgrade(given(Protocol(1, 2)), asked)
+        assert not plan.steps
+        assert not plan.blocked
+        assert plan.protocol_after == Protocol(1, 2)
+
+
+def test_a_goal_out_of_reach_names_each_reason_and_the_nearest_protocol() -> None:
+    table = given(
+        carrying("changeDataFeed", "deletionVectors"), {"delta.enableDeletionVectors": "true"}
+    )
+    plan = plan_downgrade(table, Downgrade(to=(1, 2)))
+    assert not plan.steps
+    assert [each.feature for each in plan.blocked] == ["changeDataFeed"]
+    (nearest,) = plan.alternatives
+    assert nearest.name == "nearest"
+    assert not nearest.reaches_goal
+    assert nearest.protocol_after == Protocol(1, 4)
+
+
+def test_an_engine_before_fast_drops_waits_for_every_protected_feature() -> None:
+    table = given(carrying("v2Checkpoint"), {"delta.checkpointPolicy": "v2"})
+    old = table._replace(engine=parse_engine("delta-spark@3.3"))
+    plan = plan_downgrade(old, Downgrade(drop=("v2Checkpoint",)))
+    assert actions(plan) == [DROP, WAIT, DROP]
+    older = table._replace(engine=parse_engine("delta-spark@3.0"))
+    (blocked,) = plan_downgrade(older, Downgrade(drop=("v2Checkpoint",))).blocked
+    assert "3.1" in blocked.remedy
