@@ -10,7 +10,7 @@ from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.prepare import TIMESTAMPS, Prepared, prepare
 from deltaproto.planning.retention import LOG, TRUNCATION, hours
-from deltaproto.planning.table import Table
+from deltaproto.planning.table import ROW_ID_COLUMNS, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 
@@ -24,8 +24,7 @@ _AT_DROP = {
     "rowTracking": (
         "delta.enableRowTracking",
         "delta.rowTrackingSuspended",
-        "delta.rowTracking.materializedRowIdColumnName",
-        "delta.rowTracking.materializedRowCommitVersionColumnName",
+        *ROW_ID_COLUMNS,
     ),
     "inCommitTimestamp": (TIMESTAMPS,),
     "materializePartitionColumns": ("delta.enableMaterializePartitionColumnsFeature",),
@@ -101,7 +100,15 @@ def _dropped(
     after = before.with_feature(CHECKPOINT_PROTECTION) if protect else before
     after = after.without_feature(name)
     commits = [Commit(operation, before, sure) for operation, sure in operations]
-    table = prepared.table.without_properties(*_AT_DROP.get(name, ()))
+    table = prepared.table
+    if (
+        name == "rowTracking"
+        and table.strays is False
+        and {*ROW_ID_COLUMNS} & {*table.configuration}
+    ):
+        # Files in which rows were rewritten hold these columns, and nothing names them any longer.
+        table = table._replace(strays=None)
+    table = table.without_properties(*_AT_DROP.get(name, ()))
     if protect:
         # The value is the version of the drop's own commit.
         table = table.with_properties({PROTECTED_BEFORE: "1"}).tracing(CHECKPOINT_PROTECTION)

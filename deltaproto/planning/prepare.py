@@ -90,13 +90,21 @@ def _vectors(table: Table) -> Prepared:
     operations: list[tuple[str, bool]] = []
     if writable or there is not False:
         operations.append((_UNSET, writable or bool(there)))
-    if there is not False:
-        operations.append((_REORG, bool(there)))
+    rewrites = purged(table)
+    if rewrites is not Rewrite.NONE:
+        operations.append((_REORG, bool(there or table.strays)))
     operations.append(("Deletion Vector Tombstones", True))
-    after = table.without_properties("delta.enableDeletionVectors")._replace(vectors=False)
+    after = table.without_properties("delta.enableDeletionVectors")
+    after = after._replace(vectors=False, strays=False)
     changed = True if writable or there else None if there is None else False
-    rewrites = Rewrite.NONE if there is False else Rewrite.VECTORS
     return Prepared(after, tuple(operations), rewrites, changed)
+
+
+def purged(table: Table) -> Rewrite:
+    """What REORG … APPLY (PURGE) rewrites: files with vectors, and those with columns too many."""
+    if table.strays is not False:
+        return Rewrite.ALL
+    return Rewrite.NONE if table.vectors is False else Rewrite.VECTORS
 
 
 def _checkpoints(table: Table) -> Prepared:

@@ -6,7 +6,6 @@ Equal seeds give equal tables, so that a seed alone reproduces a case.
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
@@ -79,11 +78,12 @@ def make(spark: SparkSession, drafted: Draft, path: Path) -> str:
 
 
 def age(path: str, hours: float = 72) -> None:
-    """Make everything in the log look `hours` older than now."""
-    past = time.time() - hours * 3600
+    """Make everything in the log look `hours` older, in the same order."""
     for folder, _, names in os.walk(Path(path) / "_delta_log"):
         for name in names:
-            os.utime(Path(folder) / name, (past, past))
+            file = Path(folder) / name
+            past = file.stat().st_mtime - hours * 3600
+            os.utime(file, (past, past))
 
 
 class _Drafting:

@@ -455,7 +455,7 @@ def test_what_was_measured_is_predicted(name: str) -> None:
     )
     for line in case.lines:
         if line == "wait":
-            table = table.old_history()
+            table = table.ended(24).waited()
             continue
         statement, _, happened = line.partition(": ")
         said = outcome(table, statement)
