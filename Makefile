@@ -38,6 +38,7 @@ format: $(READY) ## Format the code
 bench: $(READY) ## Time deltaproto against a bare deltalake script, in pairs
 	@$(BIN)/python benchmarks/inspect_vs_deltalake.py
 	@$(BIN)/python benchmarks/check_fleet.py
+	@$(BIN)/python benchmarks/plan_fleet.py
 
 .PHONY: build
 build: $(READY) ## Wheel and sdist in dist/

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import DEFAULT, Engine
 from deltaproto.planning.outcome import REMOVE_MAPPING, Commit, Outcome, Rewrite
-from deltaproto.planning.refused import FEATURE, READER, WRITER, asked_versions, named, refused
+from deltaproto.planning.refused import FEATURE, READER, WRITER, asked_versions, feature_of, refused
 from deltaproto.planning.table import MODE, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import PropertyIs
@@ -33,14 +34,14 @@ def set_properties(
     commits: list[Commit] = []
     rewrites = Rewrite.NONE
     if properties.get(_ROW_TRACKING, "").lower() == "true":
-        table, commits = _backfilled(table)
+        table, commits = _backfilled(table, engine)
     if properties.get(MODE, "").lower() == "none" and MODE in table.configuration:
         commits.append(Commit(REMOVE_MAPPING, table.protocol))
         rewrites = Rewrite.ALL
         table = table.without_mapping().with_properties({MODE: "none"})
         if len(properties) == 1:
             return Outcome(table, tuple(commits), rewrites)
-    after = _protocol(table, properties)
+    after = _protocol(table, properties, engine)
     stored = {key: value for key, value in properties.items() if not _about_protocol(key)}
     table = table.with_properties(stored)._replace(protocol=after)
     return Outcome(table, (*commits, Commit(SET, after)), rewrites)
@@ -64,25 +65,18 @@ def unset_properties(table: Table, keys: Iterable[str]) -> Outcome:
     return Outcome(table, (*commits, Commit(UNSET, table.protocol)), rewrites)
 
 
-def _protocol(table: Table, properties: Mapping[str, str]) -> Protocol:
+def _protocol(table: Table, properties: Mapping[str, str], engine: Engine) -> Protocol:
     after = table.protocol
     versions = asked_versions(table, properties)
     if versions is not None:
-        reader, writer = versions
-        after = after.merge(
-            Protocol(
-                reader,
-                writer,
-                frozenset() if reader == 3 else None,
-                frozenset() if writer == 7 else None,
-            )
-        )
+        after = arithmetic.raised(after, versions, engine)
     for key in properties:
         if key.lower().startswith(FEATURE):
-            after = after.with_feature(named(key) or "")
+            after = arithmetic.named(after, feature_of(key) or "", engine)
     for name in sorted(_enabled({**table.configuration, **properties}, after)):
-        if name not in after.supported:
-            after = after.with_feature(name)
+        known = engine.knows(catalogue.record(name)) is not False
+        if name not in after.supported and known:
+            after = arithmetic.enabled(after, name, engine)
     return after
 
 
@@ -109,11 +103,11 @@ def _chosen(key: str, name: str, protocol: Protocol) -> str:
     return _CHOSEN.get(key, final)
 
 
-def _backfilled(table: Table) -> tuple[Table, list[Commit]]:
+def _backfilled(table: Table, engine: Engine) -> tuple[Table, list[Commit]]:
     """Row tracking on an existing table: the protocol first, then ids for the files."""
     commits = []
     if "rowTracking" not in table.protocol.supported:
-        after = table.protocol.with_feature("rowTracking")
+        after = arithmetic.enabled(table.protocol, "rowTracking", engine)
         table = table._replace(protocol=after)
         commits.append(Commit("UPGRADE PROTOCOL", after))
     if not table.on(_ROW_TRACKING):

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 from deltaproto.clients.judgement import Verdict
 from deltaproto.planning.advice import advice
 from deltaproto.planning.candidates import Candidates, candidates
+from deltaproto.planning.capable import incapable
 from deltaproto.planning.cost import Cost
 from deltaproto.planning.given import Given
 from deltaproto.planning.goal import Absent, AtMost, Ending, Goal, Usable, Use, needs_after
 from deltaproto.planning.impact import impact, told
 from deltaproto.planning.lowest import lowest
 from deltaproto.planning.plan import Alternative, Blocked, Plan
-from deltaproto.planning.route import Drops
+from deltaproto.planning.route import Choice, Drops
 from deltaproto.planning.search import Found, History, Task, nearest, search
 from deltaproto.planning.steps import steps
 from deltaproto.planning.usage import ending_of
@@ -40,6 +41,10 @@ def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
     goal, kept = _goal(given, asked, can)
     task = Task(given.table, goal, given.engine, given.files, given.needs, asked.history, can)
     found = search(task)
+    unable = tuple(incapable(given))
+    if unable and not (found and not found[0].moves):
+        still = Found(Choice(), Drops.FAST, [], Cost())
+        return _plan(given, asked, goal, still, (), unable, kept)
     blocked: tuple[Blocked, ...] = ()
     alternatives: list[Alternative] = []
     if found:

@@ -6,7 +6,8 @@ Source: Delta Spark 4.4's `AlterTableDropFeatureDeltaCommand` (the checks and th
 
 from __future__ import annotations
 
-from deltaproto.planning.engine import Engine
+from deltaproto.planning import arithmetic
+from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.prepare import TIMESTAMPS, Prepared, prepare
 from deltaproto.planning.retention import LOG, TRUNCATION, hours
@@ -40,22 +41,28 @@ def drop_feature(table: Table, name: str, engine: Engine, *, truncate: bool = Fa
     if checked is not None:
         return Outcome(table, refusal=checked)
     if name == CHECKPOINT_PROTECTION:
-        return _drop_protection(table)
+        return _drop_protection(table, engine)
     prepared = prepare(table, name)
     operations = list(prepared.operations)
     if prepared.refusal is not None:
         return Outcome(table, refusal=prepared.refusal)
     protects = catalogue.record(name).drop.protects_history
     if truncate or not engine.fast_drop:
-        return _truncating(prepared, name, protects, truncate)
+        return _truncating(prepared, name, engine, truncate=truncate)
     if protects:
         operations += [(_EMPTY, True)] * _BARRIERS
-    return _dropped(prepared, name, operations, protect=protects)
+    return _dropped(prepared, name, engine, operations, protect=protects)
 
 
 def _checked(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal | None:
     protocol = table.protocol
     feature = catalogue.record(name)
+    if engine.name is EngineName.DELTA_SPARK and not engine.knows(feature):
+        return Refusal(
+            "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
+            f"{engine} does not know {name}",
+            "an engine that knows it can drop it, where any can",
+        )
     if name not in protocol.supported:
         return Refusal(
             "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT",
@@ -94,11 +101,16 @@ def _checked(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal
 
 
 def _dropped(
-    prepared: Prepared, name: str, operations: list[tuple[str, bool]], *, protect: bool
+    prepared: Prepared,
+    name: str,
+    engine: Engine,
+    operations: list[tuple[str, bool]],
+    *,
+    protect: bool,
 ) -> Outcome:
     before = prepared.table.protocol
     after = before.with_feature(CHECKPOINT_PROTECTION) if protect else before
-    after = after.without_feature(name)
+    after = arithmetic.without(after, name, engine)
     commits = [Commit(operation, before, sure) for operation, sure in operations]
     table = prepared.table
     if (
@@ -123,7 +135,8 @@ def _dropped(
     )
 
 
-def _truncating(prepared: Prepared, name: str, protects: bool, truncate: bool) -> Outcome:
+def _truncating(prepared: Prepared, name: str, engine: Engine, *, truncate: bool) -> Outcome:
+    protects = catalogue.record(name).drop.protects_history
     operations = list(prepared.operations)
     if protects:
         operations.append((_EMPTY, True))
@@ -136,7 +149,7 @@ def _truncating(prepared: Prepared, name: str, protects: bool, truncate: bool) -
         waiting = _wait(TOO_YOUNG, name)
         table = prepared.table
     else:
-        return _dropped(prepared, name, operations, protect=False)
+        return _dropped(prepared, name, engine, operations, protect=False)
     sure = bool(prepared.changed) or prepared.table.shows(name) is True
     table = table.ended(hours(table.configuration, TRUNCATION if truncate else LOG))
     return Outcome(
@@ -153,7 +166,7 @@ def _wait(error: str, name: str) -> Refusal:
     )
 
 
-def _drop_protection(table: Table) -> Outcome:
+def _drop_protection(table: Table, engine: Engine) -> Outcome:
     protocol, shown = table.protocol, table.shows(CHECKPOINT_PROTECTION)
     commits = [Commit(_UNSET, protocol)]
     if table.configuration.get(PROTECTED_BEFORE, "0") != "0":
@@ -165,6 +178,6 @@ def _drop_protection(table: Table) -> Outcome:
         # Where the protected history has gone already, there is no empty commit.
         if table.aged is None or CHECKPOINT_PROTECTION in table.aged:
             commits.insert(0, Commit(_EMPTY, protocol, sure=table.aged is not None))
-    after = protocol.without_feature(CHECKPOINT_PROTECTION)
+    after = arithmetic.without(protocol, CHECKPOINT_PROTECTION, engine)
     table = table.without_properties(PROTECTED_BEFORE)
     return Outcome(table._replace(protocol=after), (*commits, Commit(_DROP, after)))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from deltaproto.clients import scheme
 from deltaproto.errors import UsageError
-from deltaproto.protocol.feature import Feature
+from deltaproto.protocol.feature import EVERY_RUNTIME, Feature
 
 NEWEST = "4.4.0"
 NEWEST_RUNTIME = "17.3"
@@ -42,6 +42,21 @@ class Engine(NamedTuple):
     def fast_drop(self) -> bool:
         """DROP FEATURE leaves checkpointProtection instead of waiting: Delta 4.0, runtime 16.3."""
         return self.at_least("4.0" if self.name is EngineName.DELTA_SPARK else "16.3")
+
+    @property
+    def normalises(self) -> bool:
+        """Every change stores the lowest protocol for its features: Delta 3.3, runtime 16.0."""
+        return self.at_least("3.3" if self.name is EngineName.DELTA_SPARK else "16.0")
+
+    def knows(self, feature: Feature) -> bool | None:
+        """Whether this version knows the feature; None where nothing is documented."""
+        if self.name is EngineName.DELTA_SPARK:
+            since = feature.since.delta_spark
+            return since is not None and self.at_least(since.removesuffix(" (read)"))
+        runtime = feature.since.databricks
+        if runtime is None:
+            return None
+        return runtime == EVERY_RUNTIME or self.at_least(runtime)
 
     def drops(self, feature: Feature) -> bool:
         """Whether this version can drop the feature."""

@@ -17,6 +17,7 @@ from deltaproto.protocol.feature import Status
 FEATURE = "delta.feature."
 READER, WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
 ISOLATION = "delta.isolationLevel"
+_BACKFILLS = "3.3"
 _COMPATIBLE = {
     "delta.enableIcebergCompatV1": "icebergCompatV1",
     "delta.enableIcebergCompatV2": "icebergCompatV2",
@@ -33,14 +34,18 @@ def refused(table: Table, properties: Mapping[str, str], engine: Engine) -> Refu
                 "DELTA_ADD_CONSTRAINTS", f"{key} is a constraint", "ALTER TABLE … ADD CONSTRAINT"
             )
         if lower.startswith(FEATURE):
-            refusal = _bad_feature(key, value)
+            refusal = _bad_feature(key, value, engine)
             if refusal is not None:
                 return refusal
         if lower == ISOLATION.lower():
             refusal = _bad_isolation(value, engine)
             if refusal is not None:
                 return refusal
-    return _badasked_versions(table, properties) or _bad_mapping(table, properties)
+    return (
+        _bad_versions(table, properties, engine)
+        or _bad_row_tracking(table, properties, engine)
+        or _bad_mapping(table, properties)
+    )
 
 
 def _bad_isolation(value: str, engine: Engine) -> Refusal | None:
@@ -56,18 +61,18 @@ def _bad_isolation(value: str, engine: Engine) -> Refusal | None:
     )
 
 
-def _bad_feature(key: str, value: str) -> Refusal | None:
-    name = named(key)
+def _bad_feature(key: str, value: str, engine: Engine) -> Refusal | None:
+    name = feature_of(key)
     if name == "clustering":
         return Refusal(
             "DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED",
             "clustering comes with a clause, not with a property",
             "ALTER TABLE … CLUSTER BY (columns)",
         )
-    if name is None:
+    if name is None or engine.knows(catalogue.record(name)) is False:
         return Refusal(
             "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
-            f"Delta Spark knows no feature {key[len(FEATURE) :]}",
+            f"{engine} knows no feature {name or key[len(FEATURE) :]}",
             "see `deltaproto features`",
         )
     if value.lower() not in ("supported", "enabled"):
@@ -77,12 +82,33 @@ def _bad_feature(key: str, value: str) -> Refusal | None:
     return None
 
 
-def _badasked_versions(table: Table, properties: Mapping[str, str]) -> Refusal | None:
+def _bad_row_tracking(
+    table: Table, properties: Mapping[str, str], engine: Engine
+) -> Refusal | None:
+    key = "delta.enableRowTracking"
+    if properties.get(key, "").lower() != "true" or table.on(key):
+        return None
+    if engine.name is EngineName.DELTA_SPARK and not engine.at_least(_BACKFILLS):
+        return Refusal(
+            "",
+            f"{engine} cannot give row ids to an existing table",
+            f"delta-spark@{_BACKFILLS} or later can",
+        )
+    return None
+
+
+def _bad_versions(table: Table, properties: Mapping[str, str], engine: Engine) -> Refusal | None:
     for key, highest in ((READER, 3), (WRITER, 7)):
         value = properties.get(key)
-        if value is not None and value not in {str(n) for n in range(1, highest + 1)}:
+        taken = {str(number) for number in range(1, highest + 1)}
+        if key == WRITER and not engine.normalises and engine.name is EngineName.DELTA_SPARK:
+            # Identity columns are not among the features of these releases.
+            taken -= {"6"}
+        if value is not None and value not in taken:
             return Refusal(
-                "UNSUPPORTED_TABLE_CHANGE", f"{key} takes 1 to {highest}", "choose one of them"
+                "UNSUPPORTED_TABLE_CHANGE",
+                f"{engine} takes {', '.join(sorted(taken))} for {key}",
+                "choose one of them",
             )
     versions = asked_versions(table, properties)
     if versions is not None and versions[0] == 3 and versions[1] < 7:
@@ -147,7 +173,7 @@ def asked_versions(table: Table, properties: Mapping[str, str]) -> tuple[int, in
     return reader, int(properties.get(WRITER, protocol.min_writer_version))
 
 
-def named(key: str) -> str | None:
+def feature_of(key: str) -> str | None:
     """The registered feature that a `delta.feature.…` key means, in any case; None when none."""
     wanted = key[len(FEATURE) :].lower()
     for feature in catalogue.all_features():

@@ -12,7 +12,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.clients.needs import Needs
-from deltaproto.planning.candidates import Candidates, candidates
+from deltaproto.planning import arithmetic
+from deltaproto.planning.candidates import Candidates, candidates, rank
 from deltaproto.planning.cost import Cost, Files, cost
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.goal import Ending, Goal
@@ -169,6 +170,13 @@ def _with_residue(task: Task, gone: frozenset[str], end: _End) -> frozenset[str]
 def ending(task: Task, choice: Choice, *, left: bool) -> Ending:
     """How the table ends with a choice; `left`: a fast drop leaves checkpointProtection."""
     before = task.table.protocol
+    if not task.engine.normalises:
+        after = before
+        for name in sorted(choice.gone & before.supported, key=rank):
+            after = arithmetic.without(after, name, task.engine)
+        if choice.pair is not None:
+            after = arithmetic.raised(after, choice.pair, task.engine)
+        return Ending(after, choice.off)
     features = before.supported - choice.gone
     protected = any(catalogue.record(name).drop.protects_history for name in choice.gone)
     if left and protected and task.engine.fast_drop:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
 CONSTRAINT = "delta.constraints."
@@ -84,7 +85,8 @@ class Table(NamedTuple):
         """After a wait: what history shows can be removed, where it can be at all."""
         if self.traced is None:
             return self._replace(traced=frozenset(), unsure=frozenset(), aged=None)
-        old = frozenset(self.traced & self.left.keys())
+        # Dropping checkpointProtection leaves a checkpoint before it deletes anything.
+        old = self.traced & {*self.left, CHECKPOINT_PROTECTION}
         aged = old | (self.aged or frozenset())
         return self._replace(traced=self.traced - old, left=_NOTHING_LEFT, aged=aged)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from deltaproto.clients.judgement import Verdict
 from deltaproto.planning.advice import advice
+from deltaproto.planning.capable import incapable
 from deltaproto.planning.cost import cost
 from deltaproto.planning.enable import Impossible, Wanted, enabling
 from deltaproto.planning.given import Client, Given
@@ -58,6 +59,8 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
         walk.go(statement, always=True)
     ending = ending_of(walk.table)
     walk.blocked += _shut_out(given, asked, ending)
+    if walk.moves:
+        walk.blocked += incapable(given)
     moves = [] if walk.blocked else walk.moves
     made = steps(moves, given.engine, given.files, given.sql)
     after = made[-1].protocol_after if made else given.table.protocol

@@ -62,7 +62,7 @@ def _statements(task: Task, table: Table) -> Iterator[Statement]:
         yield DropConstraint(name)
     for pair in LEGACY_PAIRS:
         yield versions(pair)
-    if table.left:
+    if table.traced:
         yield Wait(24, "")
 
 

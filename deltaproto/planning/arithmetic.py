@@ -1,0 +1,77 @@
+"""What an engine makes of a protocol when features join or leave.
+
+Since Delta 3.3 every result is the lowest protocol for its features (`Protocol`). Earlier releases
+raised legacy tables to the next legacy pair, kept versions as high as they were, and went back to
+version numbers only when the features left are exactly those of a pair.
+
+Source: Delta Spark 3.0 to 3.2, `TableFeatureSupport.merge`, `removeFeature` and
+`downgradeProtocolVersionsIfNeeded`, `Protocol.upgradeProtocolFromMetadataForExistingTable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from deltaproto.planning.engine import Engine
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import Kind
+from deltaproto.protocol.protocol import Protocol
+
+
+def enabled(protocol: Protocol, name: str, engine: Engine) -> Protocol:
+    """After a property or the schema switched a feature on."""
+    if engine.normalises:
+        return protocol.with_feature(name)
+    names = catalogue.closure({name})
+    records = [catalogue.record(each) for each in names]
+    reader = max(protocol.min_reader_version, *(record.min_reader for record in records))
+    writer = max(protocol.min_writer_version, *(record.min_writer for record in records))
+    if writer < 7:
+        return Protocol(reader, writer)
+    return _listed(reader, protocol.supported | names)
+
+
+def named(protocol: Protocol, name: str, engine: Engine) -> Protocol:
+    """After `delta.feature.NAME = supported`."""
+    if engine.normalises:
+        return protocol.with_feature(name)
+    names = catalogue.closure({name})
+    both = any(catalogue.record(each).kind is Kind.READER_WRITER for each in names)
+    reader = 3 if both else protocol.min_reader_version
+    return _listed(reader, protocol.supported | names)
+
+
+def raised(protocol: Protocol, pair: tuple[int, int], engine: Engine) -> Protocol:
+    """After the versions were set."""
+    reader, writer = pair
+    if engine.normalises:
+        lists = frozenset[str]()
+        asked = Protocol(
+            reader, writer, lists if reader == 3 else None, lists if writer == 7 else None
+        )
+        return protocol.merge(asked)
+    reader = max(reader, protocol.min_reader_version)
+    writer = max(writer, protocol.min_writer_version)
+    if writer < 7:
+        return Protocol(reader, writer)
+    return _listed(reader, protocol.supported | catalogue.implied_by(*pair))
+
+
+def without(protocol: Protocol, name: str, engine: Engine) -> Protocol:
+    """After the feature was dropped."""
+    if engine.normalises:
+        return protocol.without_feature(name)
+    left = protocol.supported - {name}
+    records = [catalogue.record(each) for each in left]
+    if all(record.legacy for record in records):
+        reader = max((record.min_reader for record in records), default=1)
+        writer = max((record.min_writer for record in records), default=1)
+        if catalogue.implied_by(reader, writer) == left:
+            return Protocol(reader, writer)
+    return _listed(protocol.min_reader_version, left)
+
+
+def _listed(reader: int, features: Iterable[str]) -> Protocol:
+    every = frozenset(features)
+    both = frozenset(n for n in every if catalogue.record(n).kind is Kind.READER_WRITER)
+    return Protocol(reader, 7, both if reader == 3 else None, every)

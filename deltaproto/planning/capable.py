@@ -1,0 +1,45 @@
+"""Whether the engine can change the table at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.given import Given
+from deltaproto.planning.plan import Blocked
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.catalogue import CATALOG_MANAGED
+from deltaproto.protocol.feature import Status
+
+
+def incapable(given: Given) -> Iterator[Blocked]:
+    """What keeps the engine from writing the table."""
+    protocol = given.table.protocol
+    for name in sorted(protocol.listed):
+        record = catalogue.record(name)
+        strange = record.status in (Status.UNKNOWN, Status.RETIRED, Status.RFC, Status.KERNEL)
+        spark = given.engine.name is EngineName.DELTA_SPARK
+        if given.engine.knows(record) is False or (spark and strange):
+            yield Blocked(
+                name,
+                f"{given.engine} does not know it, and so cannot write the table",
+                _remedy(name, given.engine),
+                "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
+            )
+    managed = sorted(CATALOG_MANAGED & protocol.supported)
+    if managed and not given.needs.by_name:
+        yield Blocked(
+            managed[0],
+            "the catalog decides on its commits, so that it cannot be changed by path",
+            "name the table as its catalog does",
+            "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED",
+        )
+
+
+def _remedy(name: str, engine: Engine) -> str:
+    since = catalogue.record(name).since
+    if engine.name is EngineName.DELTA_SPARK and since.delta_spark is not None:
+        return f"--engine delta-spark@{since.delta_spark} or later"
+    if since.databricks is not None:
+        return f"--engine databricks@{since.databricks.removesuffix(' LTS')} or later"
+    return "an engine that knows it has to run the plan"
