@@ -57,7 +57,10 @@ def drop_feature(table: Table, name: str, engine: Engine, *, truncate: bool = Fa
 def _checked(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal | None:
     protocol = table.protocol
     feature = catalogue.record(name)
-    if engine.name is EngineName.DELTA_SPARK and not engine.knows(feature):
+    # Delta looks features up in any case, and compares with the protocol in theirs.
+    meant, _ = catalogue.search(name)
+    called = meant if meant is not None and meant.name.lower() == name.lower() else feature
+    if engine.name is EngineName.DELTA_SPARK and not engine.knows(called):
         return Refusal(
             "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
             f"{engine} does not know {name}",
