@@ -89,14 +89,16 @@ def _vectors(table: Table) -> Prepared:
     there = table.vectors
     operations: list[tuple[str, bool]] = []
     if writable or there is not False:
-        operations.append((_UNSET, writable or bool(there)))
+        # Once no vectors may be written, Delta loses count of those that are there whenever it
+        # recomputes the snapshot; it purges them all the same.
+        operations.append((_UNSET, writable))
     rewrites = purged(table)
     if rewrites is not Rewrite.NONE:
         operations.append((_REORG, bool(there or table.strays)))
     operations.append(("Deletion Vector Tombstones", True))
     after = table.without_properties("delta.enableDeletionVectors")
     after = after._replace(vectors=False, strays=False)
-    changed = True if writable or there else None if there is None else False
+    changed = True if writable else False if there is False else None
     return Prepared(after, tuple(operations), rewrites, changed)
 
 

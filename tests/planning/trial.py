@@ -114,7 +114,10 @@ def carry_out(spark: SparkSession, path: str, steps: Sequence[Step], given: Give
         )
         if at_once:
             early.add(step.feature or "")
-        elif happened.error != step.expects:
+        elif not (
+            happened.error == step.expects
+            or (_uncounted(given, step) and {happened.error, step.expects} <= _LATER)
+        ):
             yield f"{said}: {happened.error} instead of {step.expects}"
         protocol = _without(step.protocol_after, early)
         is_now = _look(path).table.protocol
@@ -226,6 +229,15 @@ def _rows(spark: SparkSession, path: str) -> tuple[int, int]:
     checksum = functions.xxhash64(*values).cast("decimal(38,0)")
     (row,) = frame.agg(functions.count("*"), functions.sum(checksum)).collect()
     return row[0], int(row[1] or 0)
+
+
+def _uncounted(given: Given, step: Step) -> bool:
+    """Whether Delta may have lost count of deletion vectors, and so names another reason to wait.
+
+    Its snapshots count them only while more may be written (`aggregationsToComputeState`).
+    """
+    off = not given.table.on("delta.enableDeletionVectors")
+    return step.feature == "deletionVectors" and bool(given.table.vectors) and off
 
 
 def _as_it_is(given: Given) -> Ending:
