@@ -150,14 +150,21 @@ def _truncating(prepared: Prepared, name: str, engine: Engine, *, truncate: bool
         table = prepared.table.tracing(name)
     elif protects and prepared.table.shows(name) is not False:
         waiting = _wait(TOO_YOUNG, name)
-        table = prepared.table
+        table = _cleaned(prepared.table)
     else:
-        return _dropped(prepared, name, engine, operations, protect=False)
+        table = _cleaned(prepared.table) if protects else prepared.table
+        return _dropped(prepared._replace(table=table), name, engine, operations, protect=False)
     sure = bool(prepared.changed) or prepared.table.shows(name) is True
     table = table.ended(hours(table.configuration, TRUNCATION if truncate else LOG))
     return Outcome(
         table, commits, prepared.rewrites, waiting._replace(sure=sure), prepared.warnings
     )
+
+
+def _cleaned(table: Table) -> Table:
+    """After old history was deleted, perhaps all that checkpointProtection protects."""
+    gone = table.aged is not None and CHECKPOINT_PROTECTION in table.aged
+    return table._replace(aged=None) if gone else table
 
 
 def _wait(error: str, name: str) -> Refusal:
