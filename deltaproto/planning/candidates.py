@@ -55,17 +55,16 @@ def candidates(table: Table, engine: Engine) -> Candidates:
     stuck: dict[str, Stuck] = {}
     supported = table.protocol.supported
     for name in sorted(supported - {CHECKPOINT_PROTECTION}):
-        found = _refused(table, name, engine)
+        if not engine.drops(catalogue.record(name)):
+            why, remedy = _undroppable(name, engine)
+            stuck[name] = Stuck(name, why, remedy, "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE")
+    # In the order of the engine's own checks: dependents come before what the feature itself asks.
+    _pin(stuck, supported)
+    for name in sorted(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):
+        found = _refused(table, name)
         if found is not None:
             stuck[name] = found
-    pinned = True
-    while pinned:
-        pinned = False
-        for name in sorted(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):
-            by = sorted(other for other in dependents(name, supported) if other in stuck)
-            if by:
-                stuck[name] = _pinned(name, by, stuck)
-                pinned = True
+    _pin(stuck, supported)
     goes = supported - stuck.keys() - {CHECKPOINT_PROTECTION}
     return Candidates(tuple(sorted(goes, key=rank)), stuck)
 
@@ -80,10 +79,19 @@ def rank(name: str) -> tuple[int, str]:
     return (ORDER.index(name) if name in ORDER else len(ORDER), name)
 
 
-def _refused(table: Table, name: str, engine: Engine) -> Stuck | None:
-    feature = catalogue.record(name)
-    if not engine.drops(feature):
-        return Stuck(name, *_undroppable(name, engine), "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE")
+def _pin(stuck: dict[str, Stuck], supported: frozenset[str]) -> None:
+    """Add what a feature that is stuck requires."""
+    pinned = True
+    while pinned:
+        pinned = False
+        for name in sorted(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):
+            by = sorted(other for other in dependents(name, supported) if other in stuck)
+            if by:
+                stuck[name] = _pinned(name, by, stuck)
+                pinned = True
+
+
+def _refused(table: Table, name: str) -> Stuck | None:
     if name == "checkConstraints":
         # Constraints are dropped first.
         return None

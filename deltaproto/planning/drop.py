@@ -11,7 +11,7 @@ from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.prepare import TIMESTAMPS, Prepared, prepare
 from deltaproto.planning.retention import LOG, TRUNCATION, hours
-from deltaproto.planning.table import Table
+from deltaproto.planning.table import ROW_ID_COLUMNS, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 
@@ -25,8 +25,7 @@ _AT_DROP = {
     "rowTracking": (
         "delta.enableRowTracking",
         "delta.rowTrackingSuspended",
-        "delta.rowTracking.materializedRowIdColumnName",
-        "delta.rowTracking.materializedRowCommitVersionColumnName",
+        *ROW_ID_COLUMNS,
     ),
     "inCommitTimestamp": (TIMESTAMPS,),
     "materializePartitionColumns": ("delta.enableMaterializePartitionColumnsFeature",),
@@ -58,7 +57,10 @@ def drop_feature(table: Table, name: str, engine: Engine, *, truncate: bool = Fa
 def _checked(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal | None:
     protocol = table.protocol
     feature = catalogue.record(name)
-    if engine.name is EngineName.DELTA_SPARK and not engine.knows(feature):
+    # Delta looks features up in any case, and compares with the protocol in theirs.
+    meant, _ = catalogue.search(name)
+    called = meant if meant is not None and meant.name.lower() == name.lower() else feature
+    if engine.name is EngineName.DELTA_SPARK and not engine.knows(called):
         return Refusal(
             "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
             f"{engine} does not know {name}",
@@ -113,7 +115,15 @@ def _dropped(
     after = before.with_feature(CHECKPOINT_PROTECTION) if protect else before
     after = arithmetic.without(after, name, engine)
     commits = [Commit(operation, before, sure) for operation, sure in operations]
-    table = prepared.table.without_properties(*_AT_DROP.get(name, ()))
+    table = prepared.table
+    if (
+        name == "rowTracking"
+        and table.strays is False
+        and {*ROW_ID_COLUMNS} & {*table.configuration}
+    ):
+        # Files in which rows were rewritten hold these columns, and nothing names them any longer.
+        table = table._replace(strays=None)
+    table = table.without_properties(*_AT_DROP.get(name, ()))
     if protect:
         # The value is the version of the drop's own commit.
         table = table.with_properties({PROTECTED_BEFORE: "1"}).tracing(CHECKPOINT_PROTECTION)
@@ -140,14 +150,21 @@ def _truncating(prepared: Prepared, name: str, engine: Engine, *, truncate: bool
         table = prepared.table.tracing(name)
     elif protects and prepared.table.shows(name) is not False:
         waiting = _wait(TOO_YOUNG, name)
-        table = prepared.table
+        table = _cleaned(prepared.table)
     else:
-        return _dropped(prepared, name, engine, operations, protect=False)
+        table = _cleaned(prepared.table) if protects else prepared.table
+        return _dropped(prepared._replace(table=table), name, engine, operations, protect=False)
     sure = bool(prepared.changed) or prepared.table.shows(name) is True
     table = table.ended(hours(table.configuration, TRUNCATION if truncate else LOG))
     return Outcome(
         table, commits, prepared.rewrites, waiting._replace(sure=sure), prepared.warnings
     )
+
+
+def _cleaned(table: Table) -> Table:
+    """After old history was deleted, perhaps all that checkpointProtection protects."""
+    gone = table.aged is not None and CHECKPOINT_PROTECTION in table.aged
+    return table._replace(aged=None) if gone else table
 
 
 def _wait(error: str, name: str) -> Refusal:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from deltaproto.planning.schema import from_log
-from deltaproto.planning.table import Table
+from deltaproto.planning.table import MAX_COLUMN, MODE, Table
 from deltaproto.protocol.feature import Trace
 from deltaproto.tables.interface import TableState
 
@@ -23,6 +24,7 @@ def observe(state: TableState) -> Table:
         row_ids=traces.get(Trace.ROW_IDS),
         clustering=state.clustering_columns,
         partition_columns=metadata.partition_columns,
+        strays=_dropped(metadata.configuration, metadata.schema),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
     )
     return table.with_schema(None if metadata.schema is None else from_log(metadata.schema))
@@ -43,3 +45,23 @@ def with_history(
     return table._replace(
         traced=young, unsure=frozenset(unsure), left=left, aged=frozenset(seen.keys() - young)
     )
+
+
+def _dropped(configuration: Mapping[str, str | None], schema: Any) -> bool | None:
+    """Whether files may hold columns that were dropped: more were numbered than are there."""
+    highest = configuration.get(MAX_COLUMN) or ""
+    if (configuration.get(MODE) or "none").lower() == "none" or not highest.isdecimal():
+        return False
+    return None if int(highest) > sum(1 for _ in _names(schema or {})) else False
+
+
+def _names(type_: Any, path: str = "") -> Iterator[str]:
+    """Every column and nested field of a schema."""
+    if not isinstance(type_, Mapping):
+        return
+    for field in type_.get("fields") or ():
+        name = f"{path}{field.get('name', '')}"
+        yield name
+        yield from _names(field.get("type"), f"{name}.")
+    for key in ("elementType", "keyType", "valueType"):
+        yield from _names(type_.get(key), f"{path}{key}.")

@@ -90,14 +90,24 @@ def _vectors(table: Table) -> Prepared:
     there = table.vectors
     operations: list[tuple[str, bool]] = []
     if writable or there is not False:
-        operations.append((_UNSET, writable or bool(there)))
-    if there is not False:
-        operations.append((_REORG, bool(there)))
+        # Once no vectors may be written, Delta loses count of those that are there whenever it
+        # recomputes the snapshot; it purges them all the same.
+        operations.append((_UNSET, writable))
+    rewrites = purged(table)
+    if rewrites is not Rewrite.NONE:
+        operations.append((_REORG, bool(there or table.strays)))
     operations.append(("Deletion Vector Tombstones", True))
-    after = table.without_properties("delta.enableDeletionVectors")._replace(vectors=False)
-    changed = True if writable or there else None if there is None else False
-    rewrites = Rewrite.NONE if there is False else Rewrite.VECTORS
+    after = table.without_properties("delta.enableDeletionVectors")
+    after = after._replace(vectors=False, strays=False)
+    changed = True if writable else False if there is False else None
     return Prepared(after, tuple(operations), rewrites, changed)
+
+
+def purged(table: Table) -> Rewrite:
+    """What REORG … APPLY (PURGE) rewrites: files with vectors, and those with columns too many."""
+    if table.strays is not False:
+        return Rewrite.ALL
+    return Rewrite.NONE if table.vectors is False else Rewrite.VECTORS
 
 
 def _checkpoints(table: Table) -> Prepared:

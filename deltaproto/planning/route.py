@@ -20,7 +20,7 @@ from deltaproto.planning.statement import (
     Wait,
 )
 from deltaproto.planning.switches import switched_off
-from deltaproto.planning.table import MODE, Table
+from deltaproto.planning.table import MODE, ROW_ID_COLUMNS, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 
@@ -97,8 +97,12 @@ def _drop(walk: _Walk, choice: Choice, drops: Drops) -> None:
     later: list[DropFeature] = []
     waits: list[Wait] = []
     idle: list[DropFeature] = []
+    last: list[DropFeature] = []
+    held = _held(choice, walk.table)
     for drop in _drops(choice, truncate=drops is Drops.TRUNCATING):
-        if _only_waits(drop, walk):
+        if drop.feature in held:
+            last.append(drop)
+        elif _only_waits(drop, walk):
             idle.append(drop)
         elif not walk.go(drop):
             later.append(drop)
@@ -110,6 +114,11 @@ def _drop(walk: _Walk, choice: Choice, drops: Drops) -> None:
             walk.go(drop)
         later.append(drop)
         waits.append(wait(walk.table, TRUNCATION, left))
+    if any(drop.feature == "deletionVectors" for drop in later):
+        later += last
+    else:
+        for drop in last:
+            walk.go(drop)
     if CHECKPOINT_PROTECTION in choice.gone & walk.table.protocol.supported:
         later.append(DropFeature(CHECKPOINT_PROTECTION, truncate=True))
         if later[-1].outcome(walk.table, walk.engine).refusal is not None:
@@ -119,6 +128,18 @@ def _drop(walk: _Walk, choice: Choice, drops: Drops) -> None:
         walk.go(max(waits, key=lambda each: each.hours))
     for drop in later:
         walk.go(drop)
+
+
+def _held(choice: Choice, table: Table) -> frozenset[str]:
+    """What goes after deletion vectors, lest their REORG rewrite files that keep ids of rows.
+
+    Where mapping goes, it rewrites every file anyway, and without these columns.
+    """
+    mapped = "columnMapping" in choice.gone and table.configuration.get(MODE, "none") != "none"
+    kept = {*ROW_ID_COLUMNS} & {*table.configuration}
+    if mapped or not kept or not choice.gone >= {"rowTracking", "deletionVectors"}:
+        return frozenset()
+    return frozenset({"rowTracking", "domainMetadata"})
 
 
 def _only_waits(drop: DropFeature, walk: _Walk) -> bool:

@@ -11,6 +11,7 @@ from deltaproto.planning.change import set_properties, unset_properties
 from deltaproto.planning.drop import drop_feature
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
+from deltaproto.planning.prepare import purged
 from deltaproto.planning.refused import FEATURE
 from deltaproto.planning.table import CONSTRAINT, Table
 from deltaproto.tables.sql import identifier, literal
@@ -190,11 +191,11 @@ class Purge(NamedTuple):
         return f"REORG TABLE {table} APPLY (PURGE)"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        # Columns that were dropped are still in the files, and are purged as well.
-        if table.vectors is False and not table.mapped:
+        rewrites = purged(table)
+        if rewrites is Rewrite.NONE:
             return Outcome(table)
-        commit = Commit("REORG", table.protocol, sure=bool(table.vectors))
-        return Outcome(table._replace(vectors=False), (commit,), Rewrite.VECTORS)
+        commit = Commit("REORG", table.protocol, sure=bool(table.vectors or table.strays))
+        return Outcome(table._replace(vectors=False, strays=False), (commit,), rewrites)
 
 
 class Wait(NamedTuple):

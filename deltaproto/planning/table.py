@@ -16,6 +16,12 @@ from deltaproto.protocol.protocol import Protocol
 
 CONSTRAINT = "delta.constraints."
 MODE = "delta.columnMapping.mode"
+MAX_COLUMN = "delta.columnMapping.maxColumnId"
+ROW_ID_COLUMNS = (
+    "delta.rowTracking.materializedRowIdColumnName",
+    "delta.rowTracking.materializedRowCommitVersionColumnName",
+)
+"""name the columns in data files that keep the ids of rewritten rows"""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _NOTHING_LEFT: Mapping[str, float] = MappingProxyType({})
 
@@ -45,6 +51,8 @@ class Table(NamedTuple):
     partition_columns: tuple[str, ...] = ()
     rewritten: bool = False
     """every data file was written by the plan itself"""
+    strays: bool | None = False
+    """data files hold columns that the schema does not, which REORG takes for dropped ones"""
     traced: frozenset[str] | None = None
     """features that history shows which no truncation may remove yet; None: not known"""
     unsure: frozenset[str] = frozenset()
@@ -122,8 +130,8 @@ class Table(NamedTuple):
 
     def without_mapping(self) -> Table:
         """With the properties of column mapping unset, which rewrites every file."""
-        plain = self.without_properties(MODE, "delta.columnMapping.maxColumnId")
-        return plain._replace(vectors=False, rewritten=True)
+        plain = self.without_properties(MODE, MAX_COLUMN)
+        return plain._replace(vectors=False, rewritten=True, strays=False)
 
 
 def _constrains(key: str) -> bool:

@@ -6,7 +6,7 @@ from deltaproto.planning.goal import Ending
 from deltaproto.planning.pulled import by_columns
 from deltaproto.planning.table import MODE, Table
 from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import PropertyIs
+from deltaproto.protocol.feature import Kind, PropertyIs
 
 
 def ending_of(after: Table) -> Ending:
@@ -45,4 +45,7 @@ def _leaves_traces(name: str, after: Table) -> bool:
             return after.row_ids is not False
         case "v2Checkpoint":
             return after.v2_checkpoint is not False
-    return False
+        case "columnMapping":
+            return False
+    # As in `layers`: files that were written under such a feature keep its form.
+    return catalogue.record(name).kind is Kind.READER_WRITER

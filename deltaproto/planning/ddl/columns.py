@@ -155,7 +155,11 @@ class DropColumns(NamedTuple):
         change = Change("DROP COLUMNS", schema or Struct(()), known=schema is not None)
         broken = [p for p in paths if any(_below(c, p) for c in table.clustering or ())]
         warnings = tuple(_BROKEN.format(dotted(path)) for path in broken)
-        return altered(table, change)._replace(warnings=warnings)
+        outcome = altered(table, change)
+        if outcome.refusal is None:
+            # Files written before still hold the columns.
+            outcome = outcome._replace(table=outcome.table._replace(strays=None))
+        return outcome._replace(warnings=warnings)
 
 
 def _needed(table: Table, paths: tuple[Path, ...]) -> Refusal | None:

@@ -1,0 +1,95 @@
+"""Plans for random real tables, carried out by Spark and compared with what they said.
+
+Each case is a seed: a random table, a random goal, the plan, and then Spark runs the plan's
+statements. Any difference is a mismatch, and the seed reproduces it. `make bench` does not run
+this, because it takes minutes; see also `tests/planning/test_random_oracle_on_spark.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deltaproto.planning.plan import Plan
+
+ROOT = Path(__file__).resolve().parent.parent
+# Tables are tiny, so that compiling code for them costs more than running it.
+CONF = {
+    "spark.master": "local[2]",
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.databricks.delta.checksumDeletedRecordCountsHistogramMetrics.enabled": "false",
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=200, help="tables, each with a few goals")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed; the others follow")
+    parser.add_argument("--minutes", type=float, default=0, help="stop after so long; 0: never")
+    arguments = parser.parse_args()
+    sys.path.insert(0, str(ROOT))
+    from deltaproto.tables.interface import SparkSettings
+    from deltaproto.tables.session import spark_session
+    from tests.planning.trial import tried
+
+    spark = spark_session(SparkSettings(conf=CONF))
+    started, bad, executed, cases = time.monotonic(), 0, 0, 0
+    covered: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(arguments.seed, arguments.seed + arguments.cases):
+            if arguments.minutes and time.monotonic() - started > arguments.minutes * 60:
+                break
+            cases += 1
+            try:
+                trial = tried(spark, seed, Path(folder))
+            except Exception:
+                bad += 1
+                print(f"seed {seed}: failed\n{traceback.format_exc()}", flush=True)
+                continue
+            finally:
+                for left in Path(folder).iterdir():
+                    shutil.rmtree(left)
+            covered.update(trial.plans[0].protocol_before.supported)
+            kinds.update(f"{plan.goal['kind']}, {outcome(plan)}" for plan in trial.plans)
+            executed += trial.executed
+            goals = ", ".join(f"{plan.goal['kind']} {outcome(plan)}" for plan in trial.plans)
+            print(
+                f"seed {seed}: {goals}; {trial.executed} steps, {trial.seconds:.0f} s", flush=True
+            )
+            if trial.mismatches:
+                bad += 1
+                for text in trial.mismatches:
+                    print(f"  MISMATCH {text}", flush=True)
+    print(f"\n{'feature':30} {'tables':>6}")
+    for name, count in covered.most_common():
+        print(f"{name:30} {count:6}")
+    print(f"\n{'goal, and what came of it':30} {'plans':>6}")
+    for name, count in sorted(kinds.items()):
+        print(f"{name:30} {count:6}")
+    seconds = time.monotonic() - started
+    print(
+        f"\n{cases} tables with {len(covered)} features, {kinds.total()} plans, {executed} steps: "
+        f"{bad} tables with mismatches, {seconds:.0f} s ({seconds / max(cases, 1):.1f} s each)"
+    )
+    return 1 if bad else 0
+
+
+def outcome(plan: Plan) -> str:
+    return "blocked" if plan.blocked else "done" if plan.steps else "nothing to do"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

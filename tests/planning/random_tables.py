@@ -1,0 +1,230 @@
+"""Random real Delta tables: what a seed makes of them, as the statements that Spark runs.
+
+Equal seeds give equal tables, so that a seed alone reproduces a case.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.planning.random_columns import Columns, random_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+AGE = "age"
+"""stands among the statements where the history is made to look three days older"""
+_PAIRS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (1, 7), (2, 5), (2, 6), (2, 7), (3, 7))
+# By property, in any case droppable or not; what excludes another is handled where it is chosen.
+_SWITCHED_ON = {
+    "changeDataFeed": ("delta.enableChangeDataFeed", "true"),
+    "deletionVectors": ("delta.enableDeletionVectors", "true"),
+    "rowTracking": ("delta.enableRowTracking", "true"),
+    "inCommitTimestamp": ("delta.enableInCommitTimestamps", "true"),
+    "v2Checkpoint": ("delta.checkpointPolicy", "v2"),
+    "typeWidening": ("delta.enableTypeWidening", "true"),
+    "materializePartitionColumns": ("delta.enableMaterializePartitionColumnsFeature", "true"),
+    "variantShredding-preview": ("delta.enableVariantShredding", "true"),
+}
+_SWITCHED_OFF = {
+    **{key: "false" for key, value in _SWITCHED_ON.values() if value == "true"},
+    "delta.checkpointPolicy": "classic",
+}
+# All that a property may name on an existing table, protection as if an old drop had left it.
+_NAMED = (
+    *("appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns"),
+    *("columnMapping", "identityColumns", "deletionVectors", "rowTracking", "domainMetadata"),
+    *("allowColumnDefaults", "icebergCompatV1", "icebergCompatV2", "icebergCompatV3"),
+    *("inCommitTimestamp", "materializePartitionColumns", "checkpointProtection", "timestampNtz"),
+    *("v2Checkpoint", "vacuumProtocolCheck", "typeWidening", "typeWidening-preview"),
+    *("variantType", "variantType-preview", "variantShredding", "variantShredding-preview"),
+    *("geospatial", "geospatial-dev", "coordinatedCommits-preview"),
+)
+
+
+class Draft(NamedTuple):
+    """A table that does not exist yet."""
+
+    seed: int
+    statements: tuple[str, ...]
+    """SQL in which `{t}` is the table, or AGE"""
+
+
+def draft(seed: int) -> Draft:
+    """The table of a seed."""
+    return _Drafting(seed).done()
+
+
+def make(spark: SparkSession, drafted: Draft, path: Path) -> str:
+    """Let Spark make the table at `path`, and return the path.
+
+    Raises:
+        AssertionError: naming the statement that Spark refuses, which the draft should not hold.
+    """
+    for statement in drafted.statements:
+        if statement == AGE:
+            age(str(path))
+            continue
+        try:
+            spark.sql(statement.replace("{t}", f"delta.`{path}`")).collect()
+        except Exception as error:
+            raise AssertionError(
+                f"seed {drafted.seed} drafts what Spark refuses: {statement}\n{error}"
+            ) from None
+    return str(path)
+
+
+def age(path: str, hours: float = 72) -> None:
+    """Make everything in the log look `hours` older, in the same order."""
+    for folder, _, names in os.walk(Path(path) / "_delta_log"):
+        for name in names:
+            file = Path(folder) / name
+            past = file.stat().st_mtime - hours * 3600
+            os.utime(file, (past, past))
+
+
+class _Drafting:
+    """Chooses, from the layout to the last switch, in the order in which Spark is asked."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed, self.random = seed, Random(seed)
+        self.dense = self.random.choice((0.05, 0.1, 0.2, 0.4))
+        self.statements: list[str] = []
+        self.inserts = 0
+        self.on = {name for name in _SWITCHED_ON if self.chance()}
+        self.mapping = self.random.choice(("name", "name", "id")) if self.chance() else ""
+        self.iceberg = ""
+        if self.mapping and self.chance(0.4):
+            self._choose_iceberg()
+        self.named = {name for name in _NAMED if self.chance(self.dense / 3)}
+        if self.iceberg:
+            self.named -= {"deletionVectors", *(n for n in _NAMED if n.startswith("icebergCompat"))}
+        self.append_only = self.chance()
+
+    def done(self) -> Draft:
+        columns = self._create()
+        self._insert(columns)
+        later = [*self.later, *([("delta.columnMapping.mode", "name")] if self.map_later else [])]
+        self.random.shuffle(later)
+        for key, value in later:
+            self._set(key, value)
+        self.mapping = "name" if self.map_later else self.mapping
+        if self.chance(0.5):
+            self._insert(columns)
+        changes = self._changes(columns)
+        self.random.shuffle(changes)
+        for change in changes:
+            self.statements += change
+            columns.follow(change)
+            if self.chance(0.3):
+                self._insert(columns)
+        self._switch_off()
+        self._left_behind(columns)
+        if self.append_only:
+            self._set("delta.appendOnly", "true")
+        return Draft(self.seed, tuple(self.statements))
+
+    def chance(self, share: float | None = None) -> bool:
+        return self.random.random() < (self.dense if share is None else share)
+
+    def _choose_iceberg(self) -> None:
+        self.iceberg = self.random.choice(("1", "2", "2", "3"))
+        self.on -= {"deletionVectors", "variantShredding-preview"}
+        self.on |= {"rowTracking"} if self.iceberg == "3" else set()
+
+    def _create(self) -> Columns:
+        columns = random_columns(
+            self.random, self.dense, mapped=bool(self.mapping), iceberg=bool(self.iceberg)
+        )
+        first: dict[str, str] = {}
+        if self.mapping:
+            first["delta.columnMapping.mode"] = self.mapping
+        if self.iceberg:
+            first[f"delta.enableIcebergCompatV{self.iceberg}"] = "true"
+        if columns.defaults:
+            first["delta.feature.allowColumnDefaults"] = "supported"
+        if self.chance(0.3):
+            reader, writer = self.random.choice(_PAIRS)
+            first |= {"delta.minReaderVersion": str(reader), "delta.minWriterVersion": str(writer)}
+        if self.chance(0.4):
+            first["delta.checkpointInterval"] = self.random.choice(("1", "2", "5"))
+        if self.chance(0.1):
+            first["delta.dropFeatureTruncateHistory.retentionDuration"] = "interval 48 hours"
+        if self.chance(0.1):
+            first["delta.logRetentionDuration"] = "interval 7 days"
+        self.later: list[tuple[str, str]] = []
+        wanted = [_SWITCHED_ON[name] for name in sorted(self.on)]
+        wanted += [(f"delta.feature.{name}", "supported") for name in sorted(self.named)]
+        for key, value in wanted:
+            needed_now = self.iceberg == "3" and key == "delta.enableRowTracking"
+            if self.chance(0.5) or needed_now:
+                first[key] = value
+            else:
+                self.later.append((key, value))
+        self.map_later = not self.mapping and self.chance()
+        properties = ", ".join(f"'{key}'='{value}'" for key, value in first.items())
+        self.statements.append(
+            f"create table {{t}} ({columns.declared}) using delta {columns.layout}"
+            + (f" tblproperties ({properties})" if properties else "")
+        )
+        return columns
+
+    def _set(self, key: str, value: str) -> None:
+        self.statements.append(f"alter table {{t}} set tblproperties ('{key}'='{value}')")
+
+    def _insert(self, columns: Columns) -> None:
+        start = self.inserts * 10
+        self.inserts += 1
+        self.statements.append(columns.insert(start, self.random.choice((1, 1, 2))))
+
+    def _changes(self, columns: Columns) -> list[list[str]]:
+        """Groups of statements whose order does not matter."""
+        found: list[list[str]] = []
+        if "typeWidening" in self.on or (
+            "typeWidening-preview" in self.named and "typeWidening" in self.on
+        ):
+            found += [[text] for text in columns.widenings if self.chance(0.6)]
+        if self.mapping:
+            found += [[text] for text in columns.renamings if self.chance(0.3)]
+        if self.chance():
+            found.append(["alter table {t} add constraint positive check (id >= 0)"])
+            if self.chance(0.3):
+                found[-1].append("alter table {t} add constraint Small check (id < 1000)")
+        for at in range(0, 10 * self.inserts, 10):
+            if self.chance(0.4):
+                found.append([f"delete from {{t}} where id = {at + 1}"])
+            if self.chance(0.2):
+                found.append([f"update {{t}} set word = 'new' where id = {at + 2}"])
+        if not columns.partitioned and self.chance(self.dense / 2):
+            found.append(["alter table {t} cluster by (id)"])
+        return found
+
+    def _switch_off(self) -> None:
+        for name in sorted(self.on):
+            key, _ = _SWITCHED_ON[name]
+            if self.chance(0.25) and not (self.iceberg == "3" and name == "rowTracking"):
+                if self.chance(0.3):
+                    self.statements.append(f"alter table {{t}} unset tblproperties ('{key}')")
+                else:
+                    self._set(key, _SWITCHED_OFF[key])
+        if self.iceberg and self.chance(0.3):
+            self._set(f"delta.enableIcebergCompatV{self.iceberg}", "false")
+        if any("add constraint" in text for text in self.statements) and self.chance(0.3):
+            self.statements.append("alter table {t} drop constraint positive")
+        clustered = any("cluster by" in text for text in self.statements)
+        if clustered and self.chance(0.3):
+            self.statements.append("alter table {t} cluster by none")
+
+    def _left_behind(self, columns: Columns) -> None:
+        """An earlier drop, and then perhaps a long time."""
+        if self.chance(self.dense / 2) and "coordinatedCommits-preview" not in self.named:
+            if "vacuumProtocolCheck" not in self.named:
+                self._set("delta.feature.vacuumProtocolCheck", "supported")
+            self.statements.append("alter table {t} drop feature vacuumProtocolCheck")
+        if self.chance(0.15):
+            self.statements.append(AGE)
+            if self.chance(0.5):
+                self._insert(columns)

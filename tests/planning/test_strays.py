@@ -1,0 +1,69 @@
+"""Columns in data files that the schema does not have: REORG rewrites such files.
+
+Measured with Delta Spark 4.4.0 (`ReorgTableHelper.fileHasExtraColumns`).
+"""
+
+from __future__ import annotations
+
+from deltaproto.planning.drop import drop_feature
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.outcome import Rewrite
+from deltaproto.planning.route import Choice, Drops, route
+from deltaproto.planning.statement import DropFeature, Purge
+from deltaproto.planning.table import MODE, ROW_ID_COLUMNS, Table
+from deltaproto.protocol.protocol import Protocol
+
+VECTORS = {"delta.enableDeletionVectors": "true"}
+TRACKED = {"delta.enableRowTracking": "true", **dict.fromkeys(ROW_ID_COLUMNS, "_row-id-col")}
+
+
+def plain(features: set[str], configuration: dict[str, str]) -> Table:
+    return Table(
+        Protocol.carrying(features),
+        configuration,
+        vectors=False,
+        widened=False,
+        v2_checkpoint=False,
+        row_ids="rowTracking" in features,
+        traced=frozenset(),
+    )
+
+
+def test_dropped_columns_are_purged_while_vectors_are_dropped() -> None:
+    table = plain({"columnMapping", "deletionVectors"}, {MODE: "name", **VECTORS})
+    said = drop_feature(table._replace(strays=None), "deletionVectors", Engine())
+    assert said.rewrites is Rewrite.ALL
+    assert ("REORG", False) in [(commit.operation, commit.sure) for commit in said.commits]
+    assert said.table.strays is False
+    assert drop_feature(table, "deletionVectors", Engine()).rewrites is Rewrite.NONE
+
+
+def test_a_purge_of_one_s_own_takes_them_too() -> None:
+    table = plain({"columnMapping"}, {MODE: "name"})._replace(strays=None)
+    assert Purge().outcome(table, Engine()).rewrites is Rewrite.ALL
+    assert Purge().outcome(table._replace(strays=False), Engine()).commits == ()
+
+
+def test_row_tracking_leaves_columns_behind() -> None:
+    table = plain({"rowTracking"}, TRACKED)
+    assert drop_feature(table, "rowTracking", Engine()).table.strays is None
+    assert drop_feature(plain({"rowTracking"}, {}), "rowTracking", Engine()).table.strays is False
+
+
+def test_vectors_go_before_row_tracking_which_would_have_files_rewritten() -> None:
+    choice = Choice(frozenset({"rowTracking", "deletionVectors", "domainMetadata"}))
+    table = plain({*choice.gone}, {**TRACKED, **VECTORS})
+    for drops in Drops:
+        moves = route(table, choice, Engine(), drops)
+        dropped = [m.statement.feature for m in moves if isinstance(m.statement, DropFeature)]
+        assert dropped[-2:] == ["rowTracking", "domainMetadata"]
+        assert {move.outcome.rewrites for move in moves} == {Rewrite.NONE}
+
+
+def test_mapping_goes_after_row_tracking_and_leaves_nothing_behind() -> None:
+    choice = Choice(frozenset({"rowTracking", "deletionVectors", "columnMapping"}))
+    table = plain({*choice.gone}, {**TRACKED, **VECTORS, MODE: "name"})
+    moves = route(table, choice, Engine(), Drops.FAST)
+    dropped = [m.statement.feature for m in moves if isinstance(m.statement, DropFeature)]
+    assert dropped == ["rowTracking", "columnMapping", "deletionVectors"]
+    assert [m.outcome.rewrites for m in moves] == [Rewrite.NONE, Rewrite.ALL, Rewrite.NONE]

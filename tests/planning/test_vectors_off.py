@@ -1,0 +1,29 @@
+"""Deletion vectors that are there while no more may be written.
+
+Delta's snapshots count them only while the property is on (`aggregationsToComputeState` in 4.4.0),
+so that DROP FEATURE may find nothing to unset, and purges them all the same.
+"""
+
+from __future__ import annotations
+
+from deltaproto.planning.drop import drop_feature
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.outcome import Rewrite
+from deltaproto.planning.table import Table
+from deltaproto.protocol.protocol import Protocol
+
+TABLE = Table(Protocol.carrying({"deletionVectors"}), vectors=True)
+
+
+def test_nothing_may_be_unset() -> None:
+    said = drop_feature(TABLE, "deletionVectors", Engine())
+    sure = {commit.operation: commit.sure for commit in said.commits}
+    assert not sure["UNSET TBLPROPERTIES"]
+    assert sure["REORG"]
+    assert said.rewrites is Rewrite.VECTORS
+
+
+def test_with_the_property_on_it_is_unset_for_sure() -> None:
+    table = TABLE.with_properties({"delta.enableDeletionVectors": "true"})
+    said = drop_feature(table, "deletionVectors", Engine())
+    assert all(commit.sure for commit in said.commits)

@@ -1,0 +1,260 @@
+"""One random table, one random goal: what Spark makes of the plan, against what the plan said."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+from deltaproto.drafting.live import look
+from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.given import Given
+from deltaproto.planning.goal import Ending, Usable
+from deltaproto.planning.impact import impact
+from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.search import History
+from deltaproto.planning.statement import DropFeature
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.interface import SparkSettings
+from tests.planning import log_files
+from tests.planning.oracle import execute, newest
+from tests.planning.random_goals import random_clients, random_goal
+from tests.planning.random_tables import AGE, age, draft, make
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROTECTION = "checkpointProtection"
+GOALS = 4
+"""of one table, at most"""
+_NOT_PRESENT = "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT"
+_LATER = {
+    "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD",
+    "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST",
+    "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
+}
+
+
+class Trial(NamedTuple):
+    """What came of one seed."""
+
+    seed: int
+    plans: tuple[Plan, ...]
+    """one for each goal; only the last can have steps"""
+    mismatches: tuple[str, ...]
+    """empty when Spark did all as predicted"""
+    executed: int
+    """statements that were predicted and run, those of alternatives too"""
+    seconds: float
+
+
+def tried(spark: SparkSession, seed: int, folder: Path) -> Trial:
+    """Make the table of a seed in `folder`, plan for it, and let Spark do it.
+
+    Goals are tried until one asks for something to be done: what is refused or done already costs
+    little, and a table much.
+    """
+    started = time.monotonic()
+    random = Random(f"goal {seed}")
+    drafted = draft(seed)
+    path = make(spark, drafted, folder / str(seed))
+    given = _given(random, path)
+    plans: list[Plan] = []
+    found = [*_seen(path, given, aged=AGE in drafted.statements)]
+    while len(plans) < GOALS and not (plans and plans[-1].steps):
+        asked = random_goal(random, given.table.protocol.supported)
+        plans.append(plan_downgrade(given, asked))
+        if not plans[-1].steps and not plans[-1].blocked:
+            found += _reached(given, given, asked)
+    found += _refusals(spark, given, plans)
+    rows = _rows(spark, path)
+    executed = len(plans[-1].steps)
+    others = [other for plan in plans for other in plan.alternatives]
+    if others and random.random() < (0.3 if executed else 0.7):
+        other = random.choice(others)
+        copy = f"{path}-{other.name}"
+        shutil.copytree(path, copy)
+        steps = [_moved(step, given.sql, f"delta.`{copy}`") for step in other.steps]
+        found += [f"{other.name}: {text}" for text in carry_out(spark, copy, steps, given)]
+        executed += len(steps)
+        if rows != _rows(spark, copy):
+            found.append(f"{other.name}: the rows are no longer the same")
+    if plans[-1].steps:
+        found += carry_out(spark, path, plans[-1].steps, given)
+        if rows != _rows(spark, path):
+            found.append("the rows are no longer the same")
+        found += _ended(path, given, asked, plans[-1])
+    if found:
+        found.insert(0, f"the last goal: {asked}")
+    return Trial(seed, tuple(plans), tuple(found), executed, time.monotonic() - started)
+
+
+def carry_out(spark: SparkSession, path: str, steps: Sequence[Step], given: Given) -> Iterator[str]:
+    """Run the steps on the table at `path`, and tell what was not as predicted."""
+    early: set[str] = set()
+    for step in steps:
+        if step.sql is None:
+            age(path, step.wait_hours + 48)
+            continue
+        first = newest(path) + 1
+        happened = execute(spark, path, step.sql)
+        said = f"{step.id} {step.sql.partition('` ')[2]}"
+        gone = step.optional and happened.error == _NOT_PRESENT and step.feature in early
+        if gone:
+            if happened.operations:
+                yield f"{said}: refused, and yet {happened.operations}"
+            continue
+        at_once = (
+            step.expects in _LATER
+            and happened.error is None
+            and given.table.shows(step.feature or "") is None
+        )
+        if at_once:
+            early.add(step.feature or "")
+        elif not (
+            happened.error == step.expects
+            or (_uncounted(given, step) and {happened.error, step.expects} <= _LATER)
+        ):
+            yield f"{said}: {happened.error} instead of {step.expects}"
+        protocol = _without(step.protocol_after, early)
+        is_now = _look(path).table.protocol
+        if is_now != protocol:
+            yield f"{said}: {is_now} instead of {protocol}"
+        least, most = step.commits
+        if not least <= len(happened.operations) <= most + at_once:
+            yield f"{said}: {happened.operations}, {least} to {most} of {step.operations}"
+        if not _within(happened.operations, [*step.operations, *["DROP FEATURE"] * at_once]):
+            yield f"{said}: {happened.operations} are not among {step.operations}"
+        made = log_files.commits(path, first)
+        files = log_files.rewritten(made)
+        if len(files) > (step.rewrites.files or 0):
+            yield f"{said}: rewrites {len(files)} files, not {step.rewrites}"
+        if log_files.changes_rows(made):
+            yield f"{said}: a commit changes data"
+
+
+def _given(random: Random, path: str) -> Given:
+    given = _look(path)._replace(clients=random_clients(random))
+    if random.random() < 0.25:
+        # As a saved inspection leaves it.
+        unknown = given.table._replace(traced=None, unsure=frozenset(), left={}, aged=None)
+        given = given._replace(table=unknown)
+    return given
+
+
+def _look(path: str) -> Given:
+    return look(path, {}, SparkSettings(), time.time())
+
+
+def _seen(path: str, given: Given, *, aged: bool) -> Iterator[str]:
+    """What was read of a whole log is what a plain reading of its commits finds."""
+    files = log_files.live_files(path)
+    if given.files[:4] != files[:4]:
+        yield f"{given.files} instead of {files}"
+    if (given.files.before_type_change or 0) < (files.before_type_change or 0):
+        yield f"{given.files} instead of {files}"
+    if given.table.traced is not None and not aged:
+        droppable = {"columnMapping", "deletionVectors", "v2Checkpoint", "checkpointProtection"}
+        droppable |= {"typeWidening", "typeWidening-preview"}
+        of_interest = droppable & given.table.protocol.supported - given.table.unsure
+        if given.table.traced & of_interest != log_files.traced(path) & of_interest:
+            yield f"traced: {given.table.traced} instead of {log_files.traced(path)}"
+
+
+def _refusals(spark: SparkSession, given: Given, plans: Sequence[Plan]) -> Iterator[str]:
+    """What is said to be refused is refused, and so."""
+    said = (each for plan in plans for each in (*plan.blocked, *plan.kept) if each.error)
+    for blocked in {(each.feature, each.error): each for each in said}.values():
+        if blocked.feature is None:
+            continue
+        statement = DropFeature(blocked.feature).sql(given.sql)
+        happened = execute(spark, given.name, statement)
+        if happened.error != blocked.error or happened.operations:
+            yield (
+                f"{blocked.feature}: {happened.error} {happened.operations} instead of "
+                f"{blocked.error}"
+            )
+
+
+def _ended(path: str, given: Given, asked: Downgrade, plan: Plan) -> Iterator[str]:
+    after = _look(path)
+    yield from _reached(after, given, asked)
+    again = plan_downgrade(after._replace(clients=given.clients), asked)
+    if again.steps or again.blocked:
+        left = [step.sql for step in again.steps] or again.blocked
+        yield f"planned again, there is more to do: {left}"
+    real = {(c.client, c.access): c for c in impact(given.clients, given.needs, after.needs)}
+    for change in plan.clients:
+        found = real[change.client, change.access]
+        if found.after is not change.after:
+            yield (
+                f"{change.client}, {change.access}: {found.after} ({found.reason}) instead of "
+                f"{change.after}"
+            )
+
+
+def _reached(after: Given, given: Given, asked: Downgrade) -> Iterator[str]:
+    """The goal, asked of the table as it has become."""
+    protocol = after.table.protocol
+    if left := {*asked.drop} & protocol.supported:
+        yield f"{sorted(left)} are still there"
+    if asked.to is not None and (
+        protocol.min_reader_version > asked.to[0] or protocol.min_writer_version > asked.to[1]
+    ):
+        yield f"{protocol} is more than {asked.to}"
+    if asked.history is History.TRUNCATE and PROTECTION in (
+        protocol.supported - given.table.protocol.supported
+    ):
+        yield f"{PROTECTION} is left"
+    if asked.clients:
+        goal = Usable(asked.clients, after.needs)
+        for judged in goal._judged(_as_it_is(after)):
+            if judged.verdict.value != "ok":
+                yield f"a client cannot: {judged}"
+
+
+def _rows(spark: SparkSession, path: str) -> tuple[int, int]:
+    """How many rows, and a sum over all of their values whatever the columns are called."""
+    from pyspark.sql import functions
+
+    frame = spark.read.format("delta").load(path)
+    values = []
+    for field in frame.schema.fields:
+        column = functions.col(f"`{field.name}`")
+        plain = field.dataType.typeName() in ("struct", "array", "map", "variant")
+        values.append(functions.to_json(column) if plain else column.cast("string"))
+    checksum = functions.xxhash64(*values).cast("decimal(38,0)")
+    (row,) = frame.agg(functions.count("*"), functions.sum(checksum)).collect()
+    return row[0], int(row[1] or 0)
+
+
+def _uncounted(given: Given, step: Step) -> bool:
+    """Whether Delta may have lost count of deletion vectors, and so names another reason to wait.
+
+    Its snapshots count them only while more may be written (`aggregationsToComputeState`).
+    """
+    off = not given.table.on("delta.enableDeletionVectors")
+    return step.feature == "deletionVectors" and bool(given.table.vectors) and off
+
+
+def _as_it_is(given: Given) -> Ending:
+    return Ending(given.table.protocol)
+
+
+def _without(protocol: Protocol, features: set[str]) -> Protocol:
+    for feature in features & protocol.supported:
+        protocol = protocol.without_feature(feature)
+    return protocol
+
+
+def _within(some: Sequence[str], every: Sequence[str]) -> bool:
+    """Whether `some` are among `every` in the same order."""
+    rest = iter(every)
+    return all(operation in rest for operation in some)
+
+
+def _moved(step: Step, table: str, other: str) -> Step:
+    return step._replace(sql=None if step.sql is None else step.sql.replace(table, other))
