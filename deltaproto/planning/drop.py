@@ -116,12 +116,8 @@ def _dropped(
     after = arithmetic.without(after, name, engine)
     commits = [Commit(operation, before, sure) for operation, sure in operations]
     table = prepared.table
-    if (
-        name == "rowTracking"
-        and table.strays is False
-        and {*ROW_ID_COLUMNS} & {*table.configuration}
-    ):
-        # Files in which rows were rewritten hold these columns, and nothing names them any longer.
+    if table.strays is False and _leaves_columns(name, table):
+        # Nothing names these columns any longer, and REORG takes them for dropped ones.
         table = table._replace(strays=None)
     table = table.without_properties(*_AT_DROP.get(name, ()))
     if protect:
@@ -136,6 +132,13 @@ def _dropped(
         prepared.rewrites,
         warnings=prepared.warnings,
     )
+
+
+def _leaves_columns(name: str, table: Table) -> bool:
+    """Whether data files may keep columns that the feature had them hold."""
+    if name == "rowTracking":
+        return bool({*ROW_ID_COLUMNS} & {*table.configuration})
+    return name == "materializePartitionColumns" and bool(table.partition_columns)
 
 
 def _truncating(prepared: Prepared, name: str, engine: Engine, *, truncate: bool) -> Outcome:

@@ -8,9 +8,11 @@ from typing import Any
 from deltaproto.planning.schema import from_log
 from deltaproto.planning.table import MAX_COLUMN, MODE, Table
 from deltaproto.protocol.feature import Trace
+from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import TableState
 
 _HOUR_MS = 3_600_000
+_FEED = "delta.enableChangeDataFeed"
 
 
 def observe(state: TableState) -> Table:
@@ -24,7 +26,12 @@ def observe(state: TableState) -> Table:
         row_ids=traces.get(Trace.ROW_IDS),
         clustering=state.clustering_columns,
         partition_columns=metadata.partition_columns,
-        strays=_dropped(metadata.configuration, metadata.schema),
+        strays=strays(
+            state.protocol,
+            metadata.configuration,
+            metadata.schema,
+            change_files=traces.get(Trace.CHANGE_FILES),
+        ),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
     )
     return table.with_schema(None if metadata.schema is None else from_log(metadata.schema))
@@ -47,8 +54,21 @@ def with_history(
     )
 
 
-def _dropped(configuration: Mapping[str, str | None], schema: Any) -> bool | None:
-    """Whether files may hold columns that were dropped: more were numbered than are there."""
+def strays(
+    protocol: Protocol,
+    configuration: Mapping[str, str | None],
+    schema: Any,
+    *,
+    change_files: bool | None,
+) -> bool | None:
+    """Whether data files may hold columns that the schema does not; None: it is possible.
+
+    An UPDATE, DELETE or MERGE under a change data feed writes `_change_type` into data files, too.
+    """
+    fed = "changeDataFeed" in protocol.supported and change_files is not False
+    if fed or (configuration.get(_FEED) or "").lower() == "true":
+        return None
+    # More columns were numbered than are there: some were dropped.
     highest = configuration.get(MAX_COLUMN) or ""
     if (configuration.get(MODE) or "none").lower() == "none" or not highest.isdecimal():
         return False

@@ -131,15 +131,19 @@ def _drop(walk: _Walk, choice: Choice, drops: Drops) -> None:
 
 
 def _held(choice: Choice, table: Table) -> frozenset[str]:
-    """What goes after deletion vectors, lest their REORG rewrite files that keep ids of rows.
+    """What goes after deletion vectors, lest their REORG rewrite files that keep its columns.
 
     Where mapping goes, it rewrites every file anyway, and without these columns.
     """
     mapped = "columnMapping" in choice.gone and table.configuration.get(MODE, "none") != "none"
-    kept = {*ROW_ID_COLUMNS} & {*table.configuration}
-    if mapped or not kept or not choice.gone >= {"rowTracking", "deletionVectors"}:
+    if mapped or "deletionVectors" not in choice.gone:
         return frozenset()
-    return frozenset({"rowTracking", "domainMetadata"})
+    held: frozenset[str] = frozenset()
+    if "rowTracking" in choice.gone and {*ROW_ID_COLUMNS} & {*table.configuration}:
+        held |= {"rowTracking", "domainMetadata"}
+    if table.partition_columns:
+        held |= {"materializePartitionColumns"} & choice.gone
+    return held
 
 
 def _only_waits(drop: DropFeature, walk: _Walk) -> bool:

@@ -162,8 +162,6 @@ class ClusterBy(NamedTuple):
         return f"ALTER TABLE {table} CLUSTER BY ({', '.join(columns)})"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        if not self.columns and "clustering" not in table.protocol.supported:
-            return Outcome(table)
         if table.partition_columns:
             refusal = Refusal(
                 "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from deltaproto.planning.drop import drop_feature
 from deltaproto.planning.engine import Engine
+from deltaproto.planning.observe import strays
 from deltaproto.planning.outcome import Rewrite
 from deltaproto.planning.route import Choice, Drops, route
 from deltaproto.planning.statement import DropFeature, Purge
@@ -67,3 +68,25 @@ def test_mapping_goes_after_row_tracking_and_leaves_nothing_behind() -> None:
     dropped = [m.statement.feature for m in moves if isinstance(m.statement, DropFeature)]
     assert dropped == ["rowTracking", "columnMapping", "deletionVectors"]
     assert [m.outcome.rewrites for m in moves] == [Rewrite.NONE, Rewrite.ALL, Rewrite.NONE]
+
+
+def test_materialized_partition_columns_are_left_behind_and_go_last() -> None:
+    names = {"materializePartitionColumns", "deletionVectors"}
+    table = plain(names, VECTORS)._replace(partition_columns=("p",))
+    dropped = drop_feature(table, "materializePartitionColumns", Engine())
+    assert dropped.table.strays is None
+    moves = route(table, Choice(frozenset(names)), Engine(), Drops.FAST)
+    order = [move.statement.feature for move in moves]
+    assert order.index("deletionVectors") < order.index("materializePartitionColumns")
+    whole = plain(names, VECTORS)
+    assert drop_feature(whole, "materializePartitionColumns", Engine()).table.strays is False
+
+
+def test_a_change_data_feed_leaves_columns_in_data_files() -> None:
+    feed = {"delta.enableChangeDataFeed": "true"}
+    legacy = Protocol(1, 4)
+    assert strays(legacy, feed, None, change_files=False) is None
+    assert strays(legacy, {}, None, change_files=True) is None
+    assert strays(legacy, {}, None, change_files=None) is None
+    assert strays(legacy, {}, None, change_files=False) is False
+    assert strays(Protocol(1, 2), {}, None, change_files=None) is False
