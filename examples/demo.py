@@ -104,6 +104,14 @@ COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "deltalake@1.6.6",
         ),
     ),
+    (
+        "How does everybody get back in? The plan, step by step",
+        ("plan-downgrade", "{root}/deletion_vectors", "--drop", "deletionVectors"),
+    ),
+    (
+        "What would row tracking bring, and would Trino still work?",
+        ("plan-upgrade", "{root}/plain", "--enable", "rowTracking", "--for-client", "trino@400"),
+    ),
     ("Which writers would a change hit?", ("conflicts", "{root}/deletion_vectors")),
     ("Everything known about one feature", ("features", "columnMapping")),
     ("Many tables for a script: JSON, here cut down to the protocols", ("inspect", "{all}")),

@@ -19,7 +19,7 @@ from deltaproto.cli import short
 from deltaproto.errors import ErrorCode, ExitCode
 from deltaproto.policy.rules import all_rules
 from tests.conftest import Ran
-from tests.support.logs import Log, commit_info, metadata, protocol
+from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
 entry = importlib.import_module("deltaproto.cli.main")
@@ -207,6 +207,26 @@ class TestSamples:
         ran = cli("inspect", f".demo/{name}")
         assert ran.code == 0
         assert self.elsewhere(shown.removeprefix(title)) == self.elsewhere(ran.out)
+
+    def test_the_plan_is_what_the_tool_prints(
+        self, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        log = Log(tmp_path / ".demo" / "deletion_vectors")
+        vectors(log)
+        marked = {"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
+        log.commit(
+            3, add("a.parquet", size=1840), add("b.parquet", size=1811, deletionVector=marked)
+        )
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("COLUMNS", "80")
+        title = next(
+            t for t in re.findall(r"^\$ deltaproto plan-downgrade .*\n", README, re.MULTILINE)
+        )
+        (shown,) = [block for block in blocks(README, "text") if block.startswith(title)]
+        ran = cli(*shlex.split(title)[2:])
+        assert ran.code == 0
+        said = ran.out.replace(str(tmp_path), "/home/you/deltaproto")
+        assert shown.removeprefix(title).rstrip() == said.rstrip()
 
     def elsewhere(self, text: str) -> str:
         """The output without the table's location, which may fill several lines."""

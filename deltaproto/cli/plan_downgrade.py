@@ -40,6 +40,7 @@ def run(values: Mapping[str, Any]) -> int:
         drop=feature_names(values["drop"], "--drop"),
         to=versions(values["to"]),
         history=values["history"],
+        rewrite=values["rewrite"],
     )
 
     def planner(given: Given) -> Plan:
@@ -140,6 +141,12 @@ COMMAND = Command(
             ("--history",),
             "keep: nothing is truncated, checkpointProtection may stay; truncate: it does not.",
             History,
+        ),
+        Option(
+            ("--rewrite",),
+            "Where drops do not reach the goal: plan a copy into a new table, and a swap.",
+            bool,
+            False,
         ),
         plans.CLIENT,
         *plans.ENDING,

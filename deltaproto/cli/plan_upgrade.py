@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,13 +12,15 @@ from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.plan_downgrade import feature_names, is_client, is_feature, versions
 from deltaproto.drafting.users import Users
 from deltaproto.errors import UsageError
+from deltaproto.planning.ddl.own import Parsed
+from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.enable import Wanted
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.upgrade import Upgrade, plan_upgrade
 from deltaproto.protocol import catalogue
 
-_ASKS = ("--enable", "--set", "--to", "--isolation", "--cluster-by")
+_ASKS = ("--enable", "--set", "--to", "--isolation", "--cluster-by", "--sql")
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -32,13 +35,16 @@ def run(values: Mapping[str, Any]) -> int:
         set=options.pairs(values["set"], "--set"),
         to=versions(values["to"]),
         isolation=values["isolation"],
+        statements=tuple(parsed for text in values["sql"] for parsed in _script(text)),
     )
 
     def planner(given: Given) -> Plan:
         keep = [c for c in given.clients if str(c.candidate.reference) in named]
         return plan_upgrade(given, asked._replace(keep=tuple(keep)))
 
-    return plans.plan_tables(values, "plan-upgrade", users, planner)
+    # Statements name tables.
+    alike = not asked.statements
+    return plans.plan_tables(values, "plan-upgrade", users, planner, alike_saved=alike)
 
 
 def _wanted(given: Iterable[str], columns: tuple[str, ...]) -> tuple[Wanted, ...]:
@@ -57,6 +63,20 @@ def _wanted(given: Iterable[str], columns: tuple[str, ...]) -> tuple[Wanted, ...
     if columns and "clustering" not in found:
         found["clustering"] = Wanted("clustering", columns=columns)
     return tuple(sorted(found.values(), key=_requirements_first))
+
+
+def _script(text: str) -> list[Parsed]:
+    """The statements of `--sql`, which is a file or SQL itself."""
+    if os.path.isfile(text):
+        try:
+            with open(text, encoding="utf-8-sig") as file:
+                text = file.read()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read {text}: {error}", "it must be SQL, as UTF-8") from None
+    found = parse(text)
+    if not found:
+        raise UsageError("--sql holds no statement", "give SQL, or a file of SQL statements")
+    return found
 
 
 def _requirements_first(wanted: Wanted) -> tuple[int, str]:
@@ -110,6 +130,13 @@ COMMAND = Command(
             str,
             many=True,
             metavar="COLUMN",
+        ),
+        Option(
+            ("--sql",),
+            "Statements, or a file of them, and what they would do; repeatable.",
+            str,
+            many=True,
+            metavar="SQL",
         ),
         Option(
             ("--for-client",),

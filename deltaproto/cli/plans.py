@@ -63,15 +63,25 @@ ENDING = (
 )
 
 
-def plan_tables(values: Mapping[str, Any], command: str, users: Users, planner: Planner) -> int:
-    """Plan every table, render each, and return the worst exit code."""
+def plan_tables(
+    values: Mapping[str, Any],
+    command: str,
+    users: Users,
+    planner: Planner,
+    *,
+    alike_saved: bool = True,
+) -> int:
+    """Plan every table, render each, and return the worst exit code.
+
+    With `alike_saved`, a plan depends on nothing of a saved table but what the planner sees of it.
+    """
     names = list(given_tables(values["tables"]))
     if not names:
         raise UsageError("no table", "give a path, a URI or a catalog name")
     engine = parse_engine(values["engine"]) if values["engine"] else Engine()
     spare(values["output"], (*names, values.get("policy"), *values["catalogue"]))
     codes = {ExitCode.OK}
-    planned = Alike(planner)
+    alike = Alike(planner)
     session = options.spark_settings(values).conf
     with options.opened(values["output"]) as file:
         report = PlanReport(
@@ -87,7 +97,10 @@ def plan_tables(values: Mapping[str, Any], command: str, users: Users, planner: 
             try:
                 if isinstance(found, TableError):
                     raise found
-                plan = planned(_for(found, engine, users)._replace(session=session))
+                ready = _for(found, engine, users)._replace(session=session)
+                # Saved tables are many and of few kinds.
+                saved = alike_saved and found.fingerprint.metadata is None
+                plan = alike(ready) if saved else planner(ready)
             except TableError as error:
                 if not report.many:
                     raise

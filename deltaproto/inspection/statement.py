@@ -8,7 +8,8 @@ from typing import Any
 from deltaproto.errors import UsageError
 from deltaproto.protocol.conflicts.operation import Operation
 from deltaproto.protocol.conflicts.statement import Classification, Condition, not_understood
-from deltaproto.protocol.conflicts.statement_prefix import by_prefix, tokens
+from deltaproto.protocol.conflicts.statement_prefix import by_prefix
+from deltaproto.protocol.conflicts.tokens import tokens
 
 _EVOLUTION = ["WITH", "SCHEMA", "EVOLUTION"]
 _COMPARISONS = {"EQ", "NullSafeEQ", "GT", "GTE", "LT", "LTE", "Between", "In"}

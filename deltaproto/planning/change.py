@@ -10,18 +10,14 @@ from collections.abc import Iterable, Mapping
 
 from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import DEFAULT, Engine
-from deltaproto.planning.outcome import REMOVE_MAPPING, Commit, Outcome, Rewrite
+from deltaproto.planning.outcome import REMOVE_MAPPING, Commit, Outcome, Refusal, Rewrite
+from deltaproto.planning.pulled import upgraded
 from deltaproto.planning.refused import FEATURE, READER, WRITER, asked_versions, feature_of, refused
 from deltaproto.planning.table import MODE, Table
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.protocol import Protocol
 
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
 _ROW_TRACKING = "delta.enableRowTracking"
-_MATERIALIZE = "delta.enableMaterializePartitionColumnsFeature"
-# What the property adds where a preview name and a final one share it (Delta Spark's defaults).
-_CHOSEN = {"delta.enableVariantShredding": "variantShredding-preview"}
 
 
 def set_properties(
@@ -41,8 +37,11 @@ def set_properties(
         table = table.without_mapping().with_properties({MODE: "none"})
         if len(properties) == 1:
             return Outcome(table, tuple(commits), rewrites)
-    after = _protocol(table, properties, engine)
-    stored = {key: value for key, value in properties.items() if not _about_protocol(key)}
+    asked = requested(table, properties, engine)
+    after = upgraded(asked, {**table.configuration, **properties}, None, engine)
+    if isinstance(after, Refusal):
+        return Outcome(table, refusal=after)
+    stored = {key: value for key, value in properties.items() if not about_protocol(key)}
     table = table.with_properties(stored)._replace(protocol=after)
     return Outcome(table, (*commits, Commit(SET, after)), rewrites)
 
@@ -65,7 +64,8 @@ def unset_properties(table: Table, keys: Iterable[str]) -> Outcome:
     return Outcome(table, (*commits, Commit(UNSET, table.protocol)), rewrites)
 
 
-def _protocol(table: Table, properties: Mapping[str, str], engine: Engine) -> Protocol:
+def requested(table: Table, properties: Mapping[str, str], engine: Engine = DEFAULT) -> Protocol:
+    """The protocol with the versions and features that properties ask for by name."""
     after = table.protocol
     versions = asked_versions(table, properties)
     if versions is not None:
@@ -73,34 +73,7 @@ def _protocol(table: Table, properties: Mapping[str, str], engine: Engine) -> Pr
     for key in properties:
         if key.lower().startswith(FEATURE):
             after = arithmetic.named(after, feature_of(key) or "", engine)
-    for name in sorted(_enabled({**table.configuration, **properties}, after)):
-        known = engine.knows(catalogue.record(name)) is not False
-        if name not in after.supported and known:
-            after = arithmetic.enabled(after, name, engine)
     return after
-
-
-def _enabled(configuration: Mapping[str, str], protocol: Protocol) -> set[str]:
-    """The features that the properties switch on, and so pull into the protocol."""
-    found: set[str] = set()
-    for feature in catalogue.all_features():
-        rule = feature.enablement
-        if not catalogue.registered(feature.name) or not isinstance(rule, PropertyIs):
-            continue
-        if configuration.get(rule.key, "").strip().lower() in {v.lower() for v in rule.values}:
-            found.add(_chosen(rule.key, feature.name, protocol))
-    if configuration.get(_MATERIALIZE, "").lower() == "true":
-        found.add("materializePartitionColumns")
-    return found
-
-
-def _chosen(key: str, name: str, protocol: Protocol) -> str:
-    """Of a preview name and a final one: what is there already, else what Delta Spark adds."""
-    final = name.removesuffix("-preview")
-    for each in (final, f"{final}-preview"):
-        if each in protocol.supported:
-            return each
-    return _CHOSEN.get(key, final)
 
 
 def _backfilled(table: Table, engine: Engine) -> tuple[Table, list[Commit]]:
@@ -116,5 +89,6 @@ def _backfilled(table: Table, engine: Engine) -> tuple[Table, list[Commit]]:
     return table._replace(row_ids=True), commits
 
 
-def _about_protocol(key: str) -> bool:
+def about_protocol(key: str) -> bool:
+    """Whether a property is about the protocol, and so never stored."""
     return key in (READER, WRITER) or key.lower().startswith(FEATURE)

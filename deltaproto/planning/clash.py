@@ -9,15 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.planning.ddl.own import Own
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import REMOVE_MAPPING, Outcome
 from deltaproto.planning.plan import Clash, Effect, Stream
+from deltaproto.planning.schema import walk
 from deltaproto.planning.statement import ClusterBy, DropFeature, SetProperties, Statement, Wait
 from deltaproto.planning.table import Table
 from deltaproto.protocol.conflicts.exception import ExceptionName
 
 _METADATA, _PROTOCOL = str(ExceptionName.METADATA), str(ExceptionName.PROTOCOL)
-_REWRITING = ("REORG", REMOVE_MAPPING)
+_REWRITING = ("REORG", "OPTIMIZE", REMOVE_MAPPING)
+# Commits that leave metadata and protocol alone; what they meet otherwise, the matrices say.
+_FILES = frozenset(
+    {"WRITE", "UPDATE", "DELETE", "MERGE", "TRUNCATE"}
+    | {"OPTIMIZE", "REORG", "VACUUM START", "VACUUM END"}
+)
 # Key and value whose change Delta Spark rebases other writers over (`resolution`).
 _SURVIVED = {
     "delta.enabledeletionvectors": "true",
@@ -37,6 +44,36 @@ def clashes(
     """The transactions that a step cannot run beside."""
     if isinstance(statement, Wait) or not outcome.commits:
         return
+    on_spark = EngineName.DELTA_SPARK.value
+    if not _only_files(outcome):
+        yield from _by_metadata(statement, before, outcome)
+    if any(commit.operation in _REWRITING for commit in outcome.commits):
+        why = "the step rewrites data files, and both remove the same ones"
+        for exception in (ExceptionName.DELETE_READ, ExceptionName.DELETE_DELETE):
+            yield Clash(
+                on_spark, "UPDATE, DELETE, MERGE and OPTIMIZE", str(exception), why, "writer"
+            )
+        yield Clash(
+            on_spark,
+            "UPDATE, DELETE, MERGE and OPTIMIZE that commit while files are rewritten",
+            str(ExceptionName.DELETE_READ),
+            "the files that the step rewrites are gone; it can be run again",
+            "step",
+        )
+    yield Clash(
+        on_spark,
+        "any other change of metadata or protocol",
+        _METADATA,
+        "it is never reconciled with the step; it can be run again",
+        "step",
+    )
+
+
+def _only_files(outcome: Outcome) -> bool:
+    return all(commit.operation in _FILES for commit in outcome.commits)
+
+
+def _by_metadata(statement: Statement, before: Table, outcome: Outcome) -> Iterator[Clash]:
     on_spark, databricks = EngineName.DELTA_SPARK.value, EngineName.DATABRICKS.value
     dropped = before.protocol.supported - outcome.table.protocol.supported
     raised = outcome.table.protocol.supported - before.protocol.supported
@@ -58,26 +95,6 @@ def clashes(
         _PROTOCOL if dropped or raised else _METADATA,
         "as documented, every change of metadata or protocol fails concurrent writes",
         "writer",
-    )
-    if any(commit.operation in _REWRITING for commit in outcome.commits):
-        why = "the step rewrites data files, and both remove the same ones"
-        for exception in (ExceptionName.DELETE_READ, ExceptionName.DELETE_DELETE):
-            yield Clash(
-                on_spark, "UPDATE, DELETE, MERGE and OPTIMIZE", str(exception), why, "writer"
-            )
-        yield Clash(
-            on_spark,
-            "UPDATE, DELETE, MERGE and OPTIMIZE that commit while files are rewritten",
-            str(ExceptionName.DELETE_READ),
-            "the files that the step rewrites are gone; it can be run again",
-            "step",
-        )
-    yield Clash(
-        on_spark,
-        "any other change of metadata or protocol",
-        _METADATA,
-        "it is never reconciled with the step; it can be run again",
-        "step",
     )
 
 
@@ -111,7 +128,7 @@ def _tolerated(statement: SetProperties) -> bool:
 
 def streams(statement: Statement, before: Table, outcome: Outcome) -> Iterator[Stream]:
     """What becomes of streams that read the table."""
-    if isinstance(statement, Wait) or not outcome.commits:
+    if isinstance(statement, Wait) or not outcome.commits or _only_files(outcome):
         return
     unmapped = any(commit.operation == REMOVE_MAPPING for commit in outcome.commits)
     if unmapped:
@@ -123,7 +140,7 @@ def streams(statement: Statement, before: Table, outcome: Outcome) -> Iterator[S
             "delta.streaming.allowSourceColumnRenameAndDrop is set",
         )
     else:
-        yield Stream("Delta Spark, plain", Effect.CONTINUES, "the schema stays as it is")
+        yield _plain(statement, before, outcome.table)
         stops = sum(commit.operation not in ("Empty Commit", "REORG") for commit in outcome.commits)
         times = "once" if stops == 1 else f"up to {stops} times"
         yield Stream(
@@ -138,3 +155,20 @@ def streams(statement: Statement, before: Table, outcome: Outcome) -> Iterator[S
             Effect.LOSES,
             "commits that it has not read yet may be deleted",
         )
+
+
+def _plain(statement: Statement, before: Table, after: Table) -> Stream:
+    """A stream of Delta Spark without a schema log, when the schema may have changed."""
+    reads = "Delta Spark, plain"
+    if before.schema is None or after.schema is None:
+        if not isinstance(statement, Own):
+            return Stream(reads, Effect.CONTINUES, "the schema stays as it is")
+        return Stream(reads, Effect.RESTART, "the schema may change; what it is, is not known")
+    old, new = dict(walk(before.schema)), dict(walk(after.schema))
+    if not old.keys() <= new.keys():
+        why = "columns go: DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
+        return Stream(reads, Effect.ENDS, f"{why}, also after a restart")
+    changed = any(old.get(path, column)[:3] != column[:3] for path, column in new.items())
+    if changed or len(new) > len(old):
+        return Stream(reads, Effect.RESTART, "it stops once: DELTA_SCHEMA_CHANGED_WITH_VERSION")
+    return Stream(reads, Effect.CONTINUES, "it is read as before")

@@ -15,12 +15,18 @@ from deltaproto.planning.goal import Absent, AtMost, Ending, Goal, Usable, Use, 
 from deltaproto.planning.impact import impact, told
 from deltaproto.planning.lowest import lowest
 from deltaproto.planning.plan import Alternative, Blocked, Plan
+from deltaproto.planning.rewrite import rewrite
 from deltaproto.planning.route import Choice, Drops
 from deltaproto.planning.search import Found, History, Task, nearest, search
 from deltaproto.planning.steps import steps
 from deltaproto.planning.usage import ending_of
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
+
+_COPY = (
+    "A copy is another table: rehearse it, compare the rows before the swap, and keep the old one "
+    "until everybody has moved."
+)
 
 
 class Downgrade(NamedTuple):
@@ -33,6 +39,8 @@ class Downgrade(NamedTuple):
     clients: tuple[Use, ...] = ()
     """that must be able to do what they are named with"""
     history: History | None = None
+    rewrite: bool = False
+    """where drops do not reach the goal, copy into a new table"""
 
 
 def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
@@ -59,6 +67,11 @@ def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
         blocked = tuple(_blocked(given, asked, goal, ending, can))
         if weaker[0].moves:
             alternatives.append(_alternative(given, weaker[0], "nearest", reached.text, False))
+        copy = rewrite(given, goal)
+        if copy is not None and asked.rewrite:
+            return _rewritten(given, asked, goal, copy, tuple(alternatives))
+        if copy is not None:
+            alternatives.append(copy)
     return _plan(given, asked, goal, best, tuple(alternatives), blocked, kept)
 
 
@@ -110,6 +123,26 @@ def _plan(
     )
 
 
+def _rewritten(
+    given: Given,
+    asked: Downgrade,
+    goal: Goal,
+    copy: Alternative,
+    alternatives: tuple[Alternative, ...],
+) -> Plan:
+    """The plan to copy the table."""
+    still = Found(Choice(), Drops.FAST, [], Cost())
+    plan = _plan(given, asked, goal, still, alternatives, (), ())
+    after = needs_after(given.needs, Ending(copy.protocol_after))
+    return plan._replace(
+        protocol_after=copy.protocol_after,
+        steps=copy.steps,
+        cost=copy.cost,
+        clients=told(given, after),
+        warnings=(*given.warnings, _COPY),
+    )
+
+
 def _as_asked(asked: Downgrade) -> Mapping[str, Any]:
     if asked.lowest:
         goal: dict[str, Any] = {"kind": "lowest", "include_enabled": asked.include_enabled}
@@ -123,14 +156,20 @@ def _as_asked(asked: Downgrade) -> Mapping[str, Any]:
             for use in asked.clients
         ]
         goal = {"kind": "for-client", "clients": named}
-    return {**goal, "history": None if asked.history is None else str(asked.history)}
+    return {
+        **goal,
+        "history": None if asked.history is None else str(asked.history),
+        "rewrite": asked.rewrite,
+    }
 
 
 def _alternatives(given: Given, best: Found, others: Iterable[Found]) -> Iterator[Alternative]:
     """The cheapest of each other kind, where it is better in any way."""
     seen = {_kind(best)}
-    lowest = _end(best).min_writer_version
-    for other in others:
+    every = list(others)
+    ends = [_end(e).min_writer_version for e in (best, *every) if _kind(e) != "fill-gaps"]
+    lowest = min(ends, default=8)
+    for other in every:
         kind = _kind(other)
         idle = kind == "fill-gaps" and _end(other).min_writer_version >= lowest
         if kind not in seen and not idle:

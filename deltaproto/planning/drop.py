@@ -141,7 +141,7 @@ def _dropped(
 def _truncating(prepared: Prepared, name: str, engine: Engine, *, truncate: bool) -> Outcome:
     protects = catalogue.record(name).drop.protects_history
     operations = list(prepared.operations)
-    if protects:
+    if protects and (engine.leaves_checkpoint or prepared.changed):
         operations.append((_EMPTY, True))
     before = prepared.table.protocol
     commits = tuple(Commit(operation, before, sure) for operation, sure in operations)

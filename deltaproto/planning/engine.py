@@ -44,6 +44,11 @@ class Engine(NamedTuple):
         return self.at_least("4.0" if self.name is EngineName.DELTA_SPARK else "16.3")
 
     @property
+    def leaves_checkpoint(self) -> bool:
+        """A truncating drop always leaves an empty commit and its checkpoint: Delta 3.2."""
+        return self.name is not EngineName.DELTA_SPARK or self.at_least("3.2")
+
+    @property
     def normalises(self) -> bool:
         """Every change stores the lowest protocol for its features: Delta 3.3, runtime 16.0."""
         return self.at_least("3.3" if self.name is EngineName.DELTA_SPARK else "16.0")

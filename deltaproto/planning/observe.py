@@ -5,26 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from deltaproto.planning.schema import from_log
 from deltaproto.planning.table import MAX_COLUMN, MODE, Table
-from deltaproto.protocol.feature import Trace, Trait
+from deltaproto.protocol.feature import Trace
 from deltaproto.tables.interface import TableState
 
-# What a Parquet column without mapping may not have in its name (Delta's SchemaUtils).
 _HOUR_MS = 3_600_000
-_FORBIDDEN = frozenset(" ,;{}()\n\t=")
 
 
 def observe(state: TableState) -> Table:
     """The planner's view of a table; what the reader did not look at stays unknown."""
     metadata, traces = state.metadata, state.traces
-    traits = metadata.traits
-    return Table(
+    table = Table(
         protocol=state.protocol,
         configuration={k: v for k, v in metadata.configuration.items() if v is not None},
         vectors=traces.get(Trace.DELETION_VECTORS),
-        widened=None if traits is None else bool(traits.get(Trait.TYPE_CHANGE)),
-        unmappable=tuple(name for name in _names(metadata.schema or {}) if _FORBIDDEN & set(name)),
-        geospatial=() if traits is None else tuple(traits.get(Trait.GEOSPATIAL, ())),
         v2_checkpoint=traces.get(Trace.V2_CHECKPOINT),
         row_ids=traces.get(Trace.ROW_IDS),
         clustering=state.clustering_columns,
@@ -32,6 +27,7 @@ def observe(state: TableState) -> Table:
         strays=_dropped(metadata.configuration, metadata.schema),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
     )
+    return table.with_schema(None if metadata.schema is None else from_log(metadata.schema))
 
 
 def with_history(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from deltaproto.planning.outcome import REMOVE_MAPPING, Refusal, Rewrite
+from deltaproto.planning.schema import settled
 from deltaproto.planning.table import MODE, Table
 
 _SET, _UNSET, _REORG, _DROP = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "REORG", "DROP FEATURE"
@@ -135,7 +136,9 @@ def _widening(table: Table) -> Prepared:
     if not enabled and table.widened is False:
         return Prepared(table)
     operations = [(_UNSET, enabled or bool(table.widened))]
-    after = table.without_properties("delta.enableTypeWidening")._replace(widened=False)
+    after = table.without_properties("delta.enableTypeWidening")._replace(
+        widened=False, schema=None if table.schema is None else settled(table.schema)
+    )
     if table.widened is False:
         return Prepared(after, tuple(operations))
     sure = bool(table.widened)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.engine import DEFAULT, Engine, EngineName
 from deltaproto.planning.outcome import Refusal
 from deltaproto.planning.table import CONSTRAINT, MODE, Table
 from deltaproto.protocol import catalogue
@@ -27,25 +27,30 @@ _COMPATIBLE = {
 
 def refused(table: Table, properties: Mapping[str, str], engine: Engine) -> Refusal | None:
     """Why the statement is refused; None when it is not."""
+    return (
+        asked_wrongly(properties, engine)
+        or _bad_versions(table, properties, engine)
+        or _bad_row_tracking(table, properties, engine)
+        or _bad_mapping(table, properties)
+    )
+
+
+def asked_wrongly(properties: Mapping[str, str], engine: Engine = DEFAULT) -> Refusal | None:
+    """The refusal of properties that no table takes."""
     for key, value in properties.items():
         lower = key.lower()
+        refusal = None
         if lower.startswith(CONSTRAINT):
             return Refusal(
                 "DELTA_ADD_CONSTRAINTS", f"{key} is a constraint", "ALTER TABLE … ADD CONSTRAINT"
             )
         if lower.startswith(FEATURE):
             refusal = _bad_feature(key, value, engine)
-            if refusal is not None:
-                return refusal
-        if lower == ISOLATION.lower():
+        elif lower == ISOLATION.lower():
             refusal = _bad_isolation(value, engine)
-            if refusal is not None:
-                return refusal
-    return (
-        _bad_versions(table, properties, engine)
-        or _bad_row_tracking(table, properties, engine)
-        or _bad_mapping(table, properties)
-    )
+        if refusal is not None:
+            return refusal
+    return None
 
 
 def _bad_isolation(value: str, engine: Engine) -> Refusal | None:

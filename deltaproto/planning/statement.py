@@ -29,6 +29,10 @@ class Action(StrEnum):
     CLUSTER_BY = "cluster-by"
     REORG = "reorg"
     WAIT = "wait"
+    REWRITE = "rewrite-table"
+    """a copy as a new table"""
+    SWAP = "swap"
+    """the copy takes the place of the table"""
     SQL = "sql"
     """a statement of the user's own"""
 
@@ -167,6 +171,8 @@ class ClusterBy(NamedTuple):
                 "only a new table without partitions can be clustered",
             )
             return Outcome(table, refusal=refusal)
+        if not self.columns and "clustering" not in table.protocol.supported:
+            return Outcome(table)
         protocol = table.protocol.with_feature("clustering") if self.columns else table.protocol
         after = table._replace(protocol=protocol, clustering=self.columns)
         return Outcome(after, (Commit("CLUSTER BY", protocol),))

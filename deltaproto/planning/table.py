@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from deltaproto.planning.schema import Struct, of_type, unmappable, walk
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
@@ -60,6 +61,8 @@ class Table(NamedTuple):
     """hours until a truncation may remove what history shows of a feature, where it can at all"""
     aged: frozenset[str] | None = None
     """features that only such history shows as a truncation removes; None: not known"""
+    schema: Struct | None = None
+    """None: not known"""
 
     @property
     def constraints(self) -> tuple[str, ...]:
@@ -96,6 +99,22 @@ class Table(NamedTuple):
             return self
         left = {name: self.left.get(name, hours) for name in self.traced | self.unsure}
         return self._replace(left=left)
+
+    def with_schema(self, schema: Struct | None) -> Table:
+        """With these columns; what is told from a schema follows."""
+        if schema is None:
+            return self._replace(schema=None, widened=None)
+        return self._replace(
+            schema=schema,
+            widened=any(column.widened for _, column in walk(schema)),
+            unmappable=unmappable(schema),
+            geospatial=of_type(schema, "geometry", "geography"),
+        )
+
+    @property
+    def mapped(self) -> bool:
+        """Whether column mapping is on."""
+        return self.configuration.get(MODE, "none").strip().lower() in ("name", "id")
 
     def shows(self, feature: str) -> bool | None:
         """Whether history shows the feature, so that a truncating drop has to wait."""

@@ -10,11 +10,13 @@ from deltaproto.clients.judgement import Verdict
 from deltaproto.planning.advice import advice
 from deltaproto.planning.capable import incapable
 from deltaproto.planning.cost import cost
+from deltaproto.planning.ddl.own import Parsed
 from deltaproto.planning.enable import Impossible, Wanted, enabling
 from deltaproto.planning.given import Client, Given
 from deltaproto.planning.goal import Ending, needs_after
 from deltaproto.planning.impact import impact, told
 from deltaproto.planning.outcome import Outcome
+from deltaproto.planning.own_sql import names_it, short, what_it_does
 from deltaproto.planning.plan import Blocked, Plan
 from deltaproto.planning.refused import ISOLATION
 from deltaproto.planning.route import Move, versions
@@ -33,7 +35,7 @@ class Upgrade(NamedTuple):
     set: Mapping[str, str] = MappingProxyType({})
     to: tuple[int, int] | None = None
     isolation: str | None = None
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[Parsed, ...] = ()
     """of the user's own SQL"""
     keep: tuple[Client, ...] = ()
     """clients that must be able to do the same afterwards"""
@@ -55,14 +57,20 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
         walk.raised(asked.to)
     if asked.isolation is not None:
         walk.isolated(asked.isolation)
-    for statement in asked.statements:
-        walk.go(statement, always=True)
+    for parsed in asked.statements:
+        walk.own(parsed, given.sql)
     ending = ending_of(walk.table)
     walk.blocked += _shut_out(given, asked, ending)
     if walk.moves:
         walk.blocked += incapable(given)
     moves = [] if walk.blocked else walk.moves
     made = steps(moves, given.engine, given.files, given.sql)
+    made = tuple(
+        step._replace(why=what_it_does(walk.told[id(move.statement)], step))
+        if id(move.statement) in walk.told
+        else step
+        for step, move in zip(made, moves, strict=True)
+    )
     after = made[-1].protocol_after if made else given.table.protocol
     return Plan(
         command="plan-upgrade",
@@ -94,9 +102,34 @@ class _Walk:
         self.moves: list[Move] = []
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []
+        self.told: dict[int, Parsed] = {}
+        """what the statements of the user's own were parsed from, by identity"""
 
-    def go(self, statement: Statement, *, always: bool = False, together: bool = False) -> None:
-        """One statement; it is left out when it would change nothing, unless `always`.
+    def own(self, parsed: Parsed, table: str) -> None:
+        """A statement of the user's own; it is left out only when it commits nothing."""
+        if self.blocked:
+            return
+        outcome = parsed.statement.outcome(self.table, self._engine)
+        refusal = outcome.refusal
+        if refusal is not None and not refusal.retry:
+            where = f"line {parsed.line}: {short(parsed.text)}: {refusal.message}"
+            self.blocked.append(
+                Blocked(parsed.statement.feature, where, refusal.remedy, refusal.error)
+            )
+            return
+        if parsed.target is not None and not names_it(parsed.target, table):
+            note = (
+                f"The SQL names the table {'.'.join(parsed.target)}; it is predicted for this one."
+            )
+            if note not in self.notes:
+                self.notes.append(note)
+        if outcome.commits:
+            self.told[id(parsed.statement)] = parsed
+            self.moves.append(Move(parsed.statement, self.table, outcome))
+        self.table = outcome.table
+
+    def go(self, statement: Statement, *, together: bool = False) -> None:
+        """One statement; it is left out when it would change nothing.
 
         With `together`, properties are set in one statement where that comes to the same: each
         commit of metadata is one more that other writers run into.
@@ -110,7 +143,7 @@ class _Walk:
                 Blocked(statement.feature, refusal.message, refusal.remedy, refusal.error)
             )
             return
-        if not always and _idle(self.table, outcome):
+        if _idle(self.table, outcome):
             return
         self.moves.append(Move(statement, self.table, outcome))
         self.table = outcome.table
@@ -189,7 +222,7 @@ def _as_asked(asked: Upgrade) -> Mapping[str, Any]:
     if asked.isolation is not None:
         goal["isolation"] = asked.isolation
     if asked.statements:
-        goal["sql"] = [statement.sql("TABLE") for statement in asked.statements]
+        goal["sql"] = [parsed.text for parsed in asked.statements]
     if asked.keep:
         goal["keep"] = [str(client.candidate.reference) for client in asked.keep]
     return goal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deltaproto.planning.goal import Ending
+from deltaproto.planning.pulled import by_columns
 from deltaproto.planning.table import MODE, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Kind, PropertyIs
@@ -27,6 +28,8 @@ def ending_of(after: Table) -> Ending:
             on.add(name)
         elif not _leaves_traces(name, after):
             off.add(name)
+    if after.schema is not None:
+        on |= by_columns(after.schema, after.protocol) & after.protocol.supported
     mode = after.configuration.get(MODE)
     return Ending(after.protocol, frozenset(off), frozenset(on), mode)
 

@@ -58,3 +58,14 @@ def runs(items: Iterable[str]) -> str:
         else:
             found.append((item, 1))
     return ", ".join(f"{count} x {item}" if count > 1 else item for item, count in found)
+
+
+def duration(hours: float) -> str:
+    """Hours as people say them, rounded up to a minute: `24 h`, `3 h 20 min`, `30 d`."""
+    minutes = -(-round(hours * 3600) // 60)
+    days, rest = divmod(minutes, 24 * 60)
+    if days > 2:
+        return f"{days} d" + (f" {rest // 60} h" if rest >= 60 else "")
+    whole, left = divmod(minutes, 60)
+    parts = [f"{whole} h"] if whole else []
+    return " ".join([*parts, f"{left} min"]) if left or not whole else parts[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO
 
 from deltaproto.planning.plan import Plan
-from deltaproto.report.paint import flat, runs
+from deltaproto.report.paint import duration, flat, runs
 from deltaproto.report.plan_json import moments, plan_id, stamp
 from deltaproto.report.plan_text import named
 
@@ -34,7 +34,7 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
             comment("point of no return")
         comment(f"{step.id}: {step.why}")
         if step.sql is None:
-            comment(f"{step.wait_hours:g} hours, by {step.setting}: until {stamp(earliest)}")
+            comment(f"{duration(step.wait_hours)}, by {step.setting}: until {stamp(earliest)}")
             continue
         comment(f"commits: {runs(step.operations)}")
         comment(f"then: {named(step.protocol_after)}")

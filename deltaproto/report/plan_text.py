@@ -9,7 +9,7 @@ from deltaproto.clients.judgement import Verdict
 from deltaproto.errors import TableError
 from deltaproto.planning.impact import better, worse
 from deltaproto.planning.outcome import Rewrite
-from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Effect, Plan, Step
+from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan, Step
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.report.paint import (
@@ -21,11 +21,14 @@ from deltaproto.report.paint import (
     RED,
     YELLOW,
     Painter,
+    duration,
     runs,
 )
+from deltaproto.report.plan_impact import hits
 from deltaproto.report.plan_json import moments, stamp
 
 _SHOWN_SAME = 8
+_SHOWN_BECAUSE = 4
 _VERDICTS = {Verdict.OK: GREEN, Verdict.REFUSED: RED, Verdict.UNKNOWN: YELLOW, Verdict.WRONG: LOUD}
 
 
@@ -113,8 +116,11 @@ class PlanText:
             self._step(step, earliest, lost)
         out.line()
         out.line("  " + out.paint("impact", BOLD))
-        for whom, what in _hits(plan):
-            out.folded(f"{whom} {what}", first="    ", rest="      ")
+        for title, rows in hits(plan):
+            out.line(f"    {title}")
+            width = max(len(label) for label, _ in rows)
+            for label, text in rows:
+                out.folded(text, first=f"      {label.ljust(width)}  ")
 
     def _step(self, step: Step, earliest: float | None, lost: float | None) -> None:
         out = self._out
@@ -124,6 +130,9 @@ class PlanText:
             out.line("        " + out.paint(step.sql + ";", BOLD))
         for label, text in _details(step, earliest, lost):
             out.folded(text, first=f"        {label:<10}")
+        if step.undo is not None:
+            # To be copied, and so on one line.
+            out.line("        undo      " + out.paint(step.undo, DIM))
         for loss in step.losses:
             out.folded(f"for good: {loss}", RED, first="        ")
 
@@ -139,7 +148,7 @@ class PlanText:
             arrow = out.paint(str(change.after), _VERDICTS[change.after])
             if change.before is not change.after:
                 arrow = f"{change.before} -> {arrow}"
-            because = f"  {', '.join(change.because)}" if change.because else ""
+            because = f"  {_some(change.because)}" if change.because else ""
             label = f" ({change.label})" if change.label else ""
             out.line(
                 f"    {out.paint(change.client.ljust(width))}{out.paint(label)}  "
@@ -176,13 +185,19 @@ class PlanText:
                 out.folded(remedy, first="      remedy: ")
 
 
+def _some(names: tuple[str, ...]) -> str:
+    more = len(names) - _SHOWN_BECAUSE
+    return ", ".join(names[:_SHOWN_BECAUSE]) + (f" and {more} more" if more > 0 else "")
+
+
 def _details(step: Step, earliest: float | None, lost: float | None) -> Iterable[tuple[str, str]]:
     if step.wait_hours:
-        yield "wait", f"{step.wait_hours:g} hours, by {step.setting}; over at {stamp(earliest)}"
+        yield "wait", f"{duration(step.wait_hours)}, by {step.setting}; over at {stamp(earliest)}"
         return
     least, most = step.commits
     count = f"{most}" if least == most else f"{least} to {most}"
-    yield "commits", f"{count}: {runs(step.operations)}"
+    if step.operations:
+        yield "commits", f"{count}: {runs(step.operations)}"
     if step.protocol_after != step.protocol_before:
         yield "protocol", _difference(step.protocol_before, step.protocol_after)
     if step.rewrites.which is not Rewrite.NONE:
@@ -193,8 +208,6 @@ def _details(step: Step, earliest: float | None, lost: float | None) -> Iterable
         yield "history", f"older than {stamp(lost)} is deleted"
     if step.expects is not None:
         yield "answers", f"{step.expects}, as it should"
-    if step.undo is not None:
-        yield "undo", step.undo
 
 
 def _difference(before: Protocol, after: Protocol) -> str:
@@ -202,44 +215,6 @@ def _difference(before: Protocol, after: Protocol) -> str:
     signs += [f"+{name}" for name in sorted(after.supported - before.supported)]
     versions = f"{before} -> {after}" if str(before) != str(after) else f"still {after}"
     return f"{' '.join(signs) or 'the same features'}  {versions}"
-
-
-def _hits(plan: Plan) -> Iterable[tuple[str, str]]:
-    """Who is hit by which steps: writers by exception, then streams."""
-    writers: dict[tuple[str, str, str], list[str]] = {}
-    streams: dict[tuple[str, Effect], list[str]] = {}
-    for step in plan.steps:
-        for clash in step.clashes:
-            whom = clash.engine, clash.who, clash.loser
-            writers.setdefault(whom, []).append(f"{clash.exception} in {step.id}")
-        for stream in step.streams:
-            streams.setdefault((stream.reads, stream.effect), []).append(step.id)
-    for (engine, who, loser), where in writers.items():
-        if loser == "writer":
-            yield f"{who} ({engine})", f"fails: {_gathered(where)}"
-    for (engine, who, loser), where in writers.items():
-        if loser == "step":
-            yield f"{who} ({engine})", f"makes the step fail: {_gathered(where)}"
-    for (reads, effect), steps in streams.items():
-        if effect is not Effect.CONTINUES:
-            yield f"streams: {reads}", f"{_EFFECTS[effect]}: {', '.join(steps)}"
-
-
-_EFFECTS = {
-    Effect.RESTART: "stop and go on after a restart",
-    Effect.ENDS: "END FOR GOOD, only a new checkpoint helps",
-    Effect.LOSES: "fail when they are behind what is left of the history",
-    Effect.CONTINUES: "go on",
-}
-
-
-def _gathered(where: Iterable[str]) -> str:
-    """`A in s1`, `A in s2`, `B in s1` as `A in s1, s2; B in s1`."""
-    found: dict[str, list[str]] = {}
-    for each in where:
-        name, _, step = each.rpartition(" in ")
-        found.setdefault(name, []).append(step)
-    return "; ".join(f"{name} in {', '.join(steps)}" for name, steps in found.items())
 
 
 def _rewrites(step: Step) -> str:

@@ -122,6 +122,63 @@ class TestGoals:
         assert found["blocked"][0]["feature"] == VECTORS
 
 
+class TestSql:
+    def test_statements_are_followed_one_after_the_other(
+        self, cli: Cli, plain: str, tmp_path: Path
+    ) -> None:
+        script = tmp_path / "migration.sql"
+        script.write_text(
+            "-- two steps\nALTER TABLE orders SET TBLPROPERTIES "
+            "('delta.feature.timestampNtz' = 'supported');\n"
+            "ALTER TABLE orders ADD COLUMN at TIMESTAMP_NTZ;\nSELECT 1"
+        )
+        ran = cli("plan-upgrade", plain, "--sql", str(script), "--format", "json")
+        found = plan(ran, "plan-upgrade")
+        assert [step["action"] for step in found["steps"]] == ["add-feature", "sql"]
+        assert found["features_added"] == ["timestampNtz"]
+        assert plain in found["steps"][1]["sql"]
+        assert any("names the table orders" in warning for warning in found["warnings"])
+
+    def test_what_spark_would_refuse_blocks(self, cli: Cli, plain: str) -> None:
+        sql = "ALTER TABLE t ADD COLUMN at TIMESTAMP_NTZ"
+        ran = cli("plan-upgrade", plain, "--sql", sql, "--format", "json")
+        assert ran.code == 1
+        (blocked,) = plan(ran, "plan-upgrade")["blocked"]
+        assert blocked["error"] == "DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT"
+
+    @pytest.mark.parametrize("sql", ["frobnicate t", "SELECT 1; ALTER TABLE t FROB"])
+    def test_nothing_is_claimed_of_what_is_not_understood(
+        self, cli: Cli, plain: str, sql: str
+    ) -> None:
+        ran = cli("plan-upgrade", plain, "--sql", sql)
+        assert ran.code == 1
+        assert "nothing is claimed" in " ".join(ran.out.split())
+
+    def test_a_query_is_an_empty_plan(self, cli: Cli, plain: str) -> None:
+        ran = cli("plan-upgrade", plain, "--sql", "SELECT * FROM t", "--detailed-exitcode")
+        assert ran.code == 0
+        assert "Nothing to do" in ran.out
+
+    def test_no_statement_is_a_mistake(self, cli: Cli, plain: str) -> None:
+        assert cli("plan-upgrade", plain, "--sql", " ; -- nothing").code == 2
+
+
+class TestRewrite:
+    def test_a_copy_is_an_alternative_and_the_plan_when_asked(self, cli: Cli, log: Log) -> None:
+        names = ["appendOnly", "changeDataFeed", "invariants"]
+        stored = metadata({"delta.enableChangeDataFeed": "true"})
+        log.commit(0, protocol(1, 7, None, names), stored, add(size=5))
+        words = ("plan-downgrade", log.table, "--drop", "changeDataFeed", "--format", "json")
+        blocked = cli(*words)
+        assert blocked.code == 1
+        (copy,) = [a for a in plan(blocked)["alternatives"] if a["name"] == "rewrite"]
+        asked = plan(cli(*words, "--rewrite"))
+        assert asked["steps"] == copy["steps"]
+        assert not asked["blocked"]
+        assert asked["protocol_after"]["minWriterVersion"] == 2
+        assert "changeDataFeed" not in (asked["steps"][0]["sql"] or "").replace(log.table, "")
+
+
 class TestExitCodes:
     def test_detailed(self, cli: Cli, vectors: str, plain: str) -> None:
         assert cli("plan-downgrade", vectors, "--drop", VECTORS).code == 0

@@ -1,49 +1,18 @@
 """Statements whose first words tell what they are: those that no common parser knows.
 
-OPTIMIZE, REORG, ALTER TABLE and CREATE need no look at their expressions. Recognising them takes
-only tokens: words, quoted names, strings and single characters.
+OPTIMIZE, REORG, ALTER TABLE and CREATE need no look at their expressions: tokens are enough.
 """
 
 from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import NamedTuple
 
 from deltaproto.protocol.catalogue import all_features
 from deltaproto.protocol.conflicts.operation import Operation
 from deltaproto.protocol.conflicts.statement import Classification, not_understood
+from deltaproto.protocol.conflicts.tokens import Token
 from deltaproto.protocol.feature import PropertyIs
-
-_TOKEN = re.compile(
-    r"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)
-      | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.)*")
-      | (?P<name>`(?:[^`]|``)*`)
-      | (?P<word>\w+)
-      | (?P<other>.)""",
-    re.DOTALL | re.VERBOSE,
-)
-
-
-class Token(NamedTuple):
-    """One token. Words are upper-cased in `key`; quoted names and strings have no key."""
-
-    text: str
-    key: str
-    end: int
-
-
-def tokens(sql: str) -> list[Token]:
-    """The statement's tokens, without comments and a last semicolon."""
-    found = []
-    for match in _TOKEN.finditer(sql):
-        if match.lastgroup == "space":
-            continue
-        keyed = match.lastgroup in ("word", "other")
-        found.append(Token(match[0], match[0].upper() if keyed else "", match.end()))
-    while found and found[-1].key == ";":
-        found.pop()
-    return found
 
 
 def by_prefix(found: list[Token]) -> Classification | None:
@@ -198,8 +167,7 @@ def _settings(found: list[Token]) -> dict[str, str]:
         elif token.key == "=":
             in_value = True
         else:
-            text = token.text if token.key else token.text[1:-1]
-            key, value = (key, value + text) if in_value else (key + text, value)
+            key, value = (key, value + token.value) if in_value else (key + token.value, value)
     return settings
 
 

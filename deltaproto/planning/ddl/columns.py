@@ -1,0 +1,223 @@
+"""ALTER TABLE … ADD, DROP and RENAME COLUMN.
+
+Source: Delta Spark 4.4's `alterDeltaTableCommands` and Spark's `CheckAnalysis`; measured with
+Delta Spark 4.4.0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deltaproto.planning.ddl.checks import Change, altered, dependents, unresolved
+from deltaproto.planning.ddl.own import elsewhere, refused
+from deltaproto.planning.ddl.types import Definition
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.outcome import Outcome, Refusal
+from deltaproto.planning.schema import (
+    Column,
+    Path,
+    Struct,
+    added,
+    changed,
+    dotted,
+    find,
+    placed,
+    same,
+    walk,
+)
+from deltaproto.planning.table import MODE, Table
+
+_MAP_FIRST = f"set {MODE} = name first"
+_BROKEN = (
+    "a clustering column lies below {}: Delta Spark takes the statement, and OPTIMIZE and CLUSTER "
+    "BY fail from then on; CLUSTER BY other columns first"
+)
+
+
+class AddColumns(NamedTuple):
+    """ADD COLUMN and ADD COLUMNS."""
+
+    columns: tuple[Definition, ...]
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        refusal = self._refused(table)
+        if refusal is not None:
+            named = "DEFAULT" in refusal.error and engine.name is EngineName.DATABRICKS
+            return Outcome(table, refusal=elsewhere(refusal) if named else refusal)
+        new = [definition.column for definition in self.columns]
+        if table.schema is None:
+            return altered(table, Change("ADD COLUMNS", Struct(tuple(new)), known=False))
+        schema = table.schema
+        for definition in self.columns:
+            schema = added(schema, definition.path[:-1], definition.column)
+            if definition.position:
+                schema = placed(schema, definition.path, definition.after)
+        return altered(table, Change("ADD COLUMNS", schema))
+
+    def _refused(self, table: Table) -> Refusal | None:
+        seen: list[Path] = []
+        for definition in self.columns:
+            if table.schema is not None:
+                refusal = _misplaced(table.schema, definition)
+                if refusal is not None:
+                    return refusal
+            folded = tuple(name.casefold() for name in definition.path)
+            if folded in seen:
+                return Refusal(
+                    "COLUMN_ALREADY_EXISTS",
+                    f"{dotted(definition.path)} is added twice",
+                    "add it once",
+                )
+            seen.append(folded)
+        for definition in self.columns:
+            if definition.column.default is not None:
+                return Refusal(
+                    "WRONG_COLUMN_DEFAULTS_FOR_DELTA_ALTER_TABLE_ADD_COLUMN_NOT_SUPPORTED",
+                    "a new column of an existing table cannot have a default at once",
+                    "add it without, then ALTER COLUMN … SET DEFAULT",
+                )
+            if not _nullable(definition.column):
+                return Refusal(
+                    "DELTA_OPERATION_NOT_ALLOWED",
+                    "a new column of an existing table cannot be NOT NULL",
+                    "add it without NOT NULL",
+                )
+        return None
+
+
+def _misplaced(schema: Struct, definition: Definition) -> Refusal | None:
+    parent, path = definition.path[:-1], definition.path
+    if parent:
+        found = find(schema, parent)
+        if found is None:
+            return unresolved(parent)
+        if not isinstance(found.type, Struct):
+            return Refusal(
+                "INVALID_FIELD_NAME", f"{dotted(parent)} is no struct", "name a struct before it"
+            )
+    if find(schema, path) is not None:
+        return Refusal(
+            "FIELD_ALREADY_EXISTS",
+            f"there is a column {dotted(path)} already",
+            "leave the statement out",
+        )
+    if definition.after is not None and find(schema, (*parent, definition.after)) is None:
+        return Refusal(
+            "FIELD_NOT_FOUND",
+            f"there is no column {definition.after} to come after",
+            "name another one",
+        )
+    return None
+
+
+def _nullable(column: Column) -> bool:
+    fields = (field for path, field in walk(Struct((column,))) if path[-1] != "key")
+    return all(field.nullable for field in fields)
+
+
+class DropColumns(NamedTuple):
+    """DROP COLUMN and DROP COLUMNS."""
+
+    paths: tuple[Path, ...]
+    if_exists: bool = False
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        schema, paths = table.schema, self.paths
+        if schema is not None:
+            missing = [path for path in paths if find(schema, path) is None]
+            if missing and not self.if_exists:
+                return Outcome(table, refusal=unresolved(missing[0]))
+            paths = tuple(path for path in paths if path not in missing)
+            if not paths:
+                return Outcome(table)
+        if not table.mapped:
+            return refused(
+                table,
+                "DELTA_UNSUPPORTED_DROP_COLUMN",
+                "columns are dropped only under column mapping",
+                _MAP_FIRST,
+            )
+        for path in paths if schema is not None else ():
+            assert schema is not None
+            parent = find(schema, path[:-1])
+            container = schema if parent is None else parent.type
+            if isinstance(container, Struct) and len(container.columns) == 1:
+                return refused(
+                    table,
+                    "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA",
+                    f"{dotted(path)} is the only column left where it is",
+                    "drop what it is in, or add another column first",
+                )
+            schema = changed(schema, path, lambda _: None)
+        refusal = _needed(table, paths)
+        if refusal is not None:
+            return Outcome(table, refusal=refusal)
+        change = Change("DROP COLUMNS", schema or Struct(()), known=schema is not None)
+        broken = [p for p in paths if any(_below(c, p) for c in table.clustering or ())]
+        warnings = tuple(_BROKEN.format(dotted(path)) for path in broken)
+        outcome = altered(table, change)
+        if outcome.refusal is None:
+            # Files written before still hold the columns.
+            outcome = outcome._replace(table=outcome.table._replace(strays=None))
+        return outcome._replace(warnings=warnings)
+
+
+def _needed(table: Table, paths: tuple[Path, ...]) -> Refusal | None:
+    """Partition and clustering columns stay, and what others are computed from."""
+    for error, kind, columns in (
+        ("DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN", "partitioned", table.partition_columns),
+        ("DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN", "clustered", table.clustering or ()),
+    ):
+        for path in paths:
+            if dotted(path) in columns:
+                remedy = "CLUSTER BY other columns first" if kind == "clustered" else "it stays"
+                return Refusal(error, f"the table is {kind} by {dotted(path)}", remedy)
+    return next(filter(None, (dependents(table, path) for path in paths)), None)
+
+
+def _below(column: str, path: Path) -> bool:
+    return column.casefold().startswith(f"{dotted(path)}.".casefold())
+
+
+class RenameColumn(NamedTuple):
+    """RENAME COLUMN."""
+
+    path: Path
+    name: str
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        schema = table.schema
+        if schema is not None:
+            if find(schema, self.path) is None:
+                return Outcome(table, refusal=unresolved(self.path))
+            if find(schema, (*self.path[:-1], self.name)) is not None:
+                return refused(
+                    table,
+                    "FIELD_ALREADY_EXISTS",
+                    f"there is a column {self.name} already",
+                    "choose another name",
+                )
+        refusal = dependents(table, self.path)
+        if refusal is not None:
+            return Outcome(table, refusal=refusal)
+        if not table.mapped:
+            return refused(
+                table,
+                "DELTA_UNSUPPORTED_RENAME_COLUMN",
+                "columns are renamed only under column mapping",
+                _MAP_FIRST,
+            )
+        if schema is not None:
+            schema = changed(schema, self.path, lambda column: column._replace(name=self.name))
+        change = Change("RENAME COLUMN", schema or Struct(()), known=schema is not None)
+        clustering = table.clustering and tuple(map(self._renamed, table.clustering))
+        partitions = tuple(map(self._renamed, table.partition_columns))
+        outcome = altered(table, change)
+        after = outcome.table._replace(clustering=clustering, partition_columns=partitions)
+        return outcome._replace(table=after)
+
+    def _renamed(self, column: str) -> str:
+        old, new = dotted(self.path), dotted((*self.path[:-1], self.name))
+        if same(column, old):
+            return new
+        return new + column[len(old) :] if _below(column, self.path) else column

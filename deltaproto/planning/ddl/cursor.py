@@ -1,0 +1,132 @@
+"""A place in a statement's tokens, and what can be read from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from deltaproto.planning.schema import Path
+from deltaproto.protocol.conflicts.tokens import Token, tokens
+
+T = TypeVar("T")
+_OPENING, _CLOSING = "([{", ")]}"
+
+
+class UnreadableError(Exception):
+    """The statement is not of a form that is known here; never leaves this package."""
+
+
+class Cursor:
+    """Reads tokens from left to right."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        self.tokens = tokens(sql)
+        self.at = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether all tokens are read."""
+        return self.at >= len(self.tokens)
+
+    def keys(self, count: int) -> tuple[str, ...]:
+        """The next keys, as many as there are."""
+        return tuple(token.key for token in self.tokens[self.at : self.at + count])
+
+    def take(self, *keys: str) -> bool:
+        """Read these keys, if they come next."""
+        if self.keys(len(keys)) != keys:
+            return False
+        self.at += len(keys)
+        return True
+
+    def expect(self, *keys: str) -> None:
+        """Read these keys.
+
+        Raises:
+            UnreadableError: when something else comes next.
+        """
+        if not self.take(*keys):
+            raise self.unreadable(f"{' '.join(keys)} was expected")
+
+    def one_of(self, *keys: str) -> str:
+        """Read one of these keys, or nothing; then it is empty."""
+        return next((key for key in keys if self.take(key)), "")
+
+    def next(self) -> Token:
+        """Read one token."""
+        if self.done:
+            raise self.unreadable("it ends too early")
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def end(self) -> None:
+        """Make sure that nothing follows."""
+        if not self.done:
+            raise self.unreadable("nothing more was expected")
+
+    def name(self) -> str:
+        """One identifier."""
+        token = self.next()
+        if token.string or not (token.quoted or token.key.isidentifier() or token.text.isalnum()):
+            self.at -= 1
+            raise self.unreadable("a name was expected")
+        return token.value
+
+    def path(self) -> Path:
+        """Identifiers joined by dots."""
+        names = [self.name()]
+        while self.take("."):
+            names.append(self.name())
+        return tuple(names)
+
+    def string(self) -> str:
+        """One string, or several side by side."""
+        if self.done or not self.tokens[self.at].string:
+            raise self.unreadable("a string was expected")
+        text = ""
+        while not self.done and self.tokens[self.at].string:
+            text += self.next().value
+        return text
+
+    def number(self) -> int:
+        """A whole number."""
+        token = self.next()
+        if not (token.text.isascii() and token.text.isdigit()):
+            self.at -= 1
+            raise self.unreadable("a number was expected")
+        return int(token.text[:9])
+
+    def listed(self, read: Callable[[], T], opening: str = "(", closing: str = ")") -> list[T]:
+        """A list in brackets, parted by commas."""
+        self.expect(opening)
+        found = [read()]
+        while self.take(","):
+            found.append(read())
+        self.expect(closing)
+        return found
+
+    def until(self, *keys: str) -> str:
+        """The text up to one of these keys outside of brackets, or to the end."""
+        start, depth = self.at, 0
+        while not self.done:
+            key = self.tokens[self.at].key
+            if depth == 0 and key in keys:
+                break
+            depth += (key in _OPENING if key else 0) - (key in _CLOSING if key else 0)
+            self.at += 1
+        if self.at == start:
+            return ""
+        return self.sql[self.tokens[start].start : self.tokens[self.at - 1].end]
+
+    def bracketed(self) -> str:
+        """The text in parentheses."""
+        self.expect("(")
+        text = self.until(")")
+        self.expect(")")
+        return text
+
+    def unreadable(self, why: str) -> UnreadableError:
+        """The error for this place."""
+        here = "at its end" if self.done else f"at {self.tokens[self.at].text[:40]}"
+        return UnreadableError(f"{why} {here}")

@@ -1,0 +1,119 @@
+"""A script of statements, each as plans take it. Never raises, and never guesses.
+
+What is read: ALTER TABLE in all forms that Delta takes, CREATE and REPLACE TABLE, statements about
+rows, upkeep, queries. Own tokens are enough for them: expressions and queries are passed over.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deltaproto.planning.ddl.cursor import Cursor, UnreadableError
+from deltaproto.planning.ddl.own import Effect, Known, Nothing, NotUnderstood, Own, Parsed, Refused
+from deltaproto.planning.ddl.read_alter import read_alter
+from deltaproto.planning.ddl.read_create import read_create, read_header
+from deltaproto.planning.ddl.read_rows import read_rows
+from deltaproto.planning.ddl.read_upkeep import STARTS, read_upkeep
+from deltaproto.planning.ddl.script import Piece, split
+from deltaproto.planning.outcome import Refusal
+from deltaproto.planning.schema import Path
+from deltaproto.planning.statement import Statement
+from deltaproto.protocol.conflicts.operation import Operation
+from deltaproto.protocol.conflicts.statement_prefix import by_prefix
+from deltaproto.protocol.conflicts.tokens import tokens
+
+_READING = frozenset(
+    {"SELECT", "VALUES", "DESCRIBE", "DESC", "SHOW", "EXPLAIN", "USE", "REFRESH", "LIST", "DECLARE"}
+    | {"CACHE", "UNCACHE", "CLEAR", "WITH", "FROM", "("}
+)
+_DELTA = "spark.databricks.delta."
+
+
+class _Read(NamedTuple):
+    what: Known | Effect
+    target: Path | None = None
+    span: tuple[int, int] | None = None
+    """where the table's name stands, if it may be written otherwise"""
+    operation: Operation | None = None
+
+
+def parse(sql: str) -> list[Parsed]:
+    """The statements of a script, in order; without one, an empty list."""
+    return [_parsed(piece) for piece in split(sql)]
+
+
+def _parsed(piece: Piece) -> Parsed:
+    cursor = Cursor(piece.text)
+    try:
+        read = _read(cursor)
+        cursor.end()
+    except UnreadableError as error:
+        read = _Read(NotUnderstood(str(error)))
+    except RecursionError:
+        read = _Read(NotUnderstood("it is nested too deeply"))
+    text = piece.text
+    head, tail = (text, None)
+    if read.span is not None:
+        head, tail = text[: read.span[0]], text[read.span[1] :]
+    what = read.what
+    statement: Statement = what if isinstance(what, Known) else Own(head, tail, what)
+    return Parsed(statement, text, piece.line, read.target, read.operation)
+
+
+def _read(cursor: Cursor) -> _Read:
+    if cursor.take("ALTER", "TABLE"):
+        if cursor.take("IF", "EXISTS"):
+            cursor.until()
+            error = "PARSE_SYNTAX_ERROR"
+            refusal = Refusal(error, "ALTER TABLE takes no IF EXISTS", "leave IF EXISTS out")
+            return _Read(Refused(refusal))
+        target, span = _target(cursor)
+        return _Read(read_alter(cursor), target, span, _operation(cursor.sql))
+    header = read_header(cursor)
+    if header is not None:
+        target, _ = _target(cursor)
+        by_path = len(target) == 2 and target[0].lower() == "delta" and "/" in target[1]
+        created = read_create(cursor, header, by_path=by_path)
+        ignored = header.if_not_exists and not header.replace
+        return _Read(created, target, None, None if ignored else _operation(cursor.sql))
+    for start in STARTS:
+        if cursor.take(*start):
+            target, span = _target(cursor)
+            return _Read(read_upkeep(cursor, start), target, span, _operation(cursor.sql))
+    rows = read_rows(cursor)
+    if rows is not None:
+        cursor.until()
+        return _Read(rows.effect, rows.target, None, rows.operation)
+    return _reading(cursor)
+
+
+def _target(cursor: Cursor) -> tuple[Path, tuple[int, int]]:
+    """The table's name or path, and where it stands."""
+    first = cursor.at
+    if not cursor.done and cursor.tokens[first].string:
+        target: Path = ("delta", cursor.string())
+    else:
+        target = cursor.path()
+    return target, (cursor.tokens[first].start, cursor.tokens[cursor.at - 1].end)
+
+
+def _reading(cursor: Cursor) -> _Read:
+    """Statements that leave every table alone."""
+    word = cursor.keys(1)[0]
+    if word == "SET" and not cursor.sql.lower().startswith(_DELTA, cursor.tokens[0].end + 1):
+        cursor.until()
+        return _Read(Nothing())
+    if word in _READING:
+        cursor.until()
+        return _Read(Nothing())
+    words = cursor.keys(5)
+    if word == "CREATE" and "VIEW" in words and "TABLE" not in words:
+        cursor.until()
+        return _Read(Nothing())
+    what = "a setting of Delta" if word == "SET" else f"{cursor.tokens[0].text[:40]} is not known"
+    raise UnreadableError(what)
+
+
+def _operation(sql: str) -> Operation | None:
+    known = by_prefix(tokens(sql))
+    return None if known is None else known.operation

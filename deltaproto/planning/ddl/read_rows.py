@@ -1,0 +1,109 @@
+"""INSERT, UPDATE, DELETE, MERGE and TRUNCATE: what they do, to which table.
+
+Source: Spark's `SqlBaseParser`; the Databricks page "Isolation levels and write conflicts" for
+what counts as a blind append.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deltaproto.planning.ddl.cursor import Cursor
+from deltaproto.planning.ddl.own import Effect, Refused
+from deltaproto.planning.ddl.rows import Rows
+from deltaproto.planning.outcome import Refusal
+from deltaproto.planning.schema import Path
+from deltaproto.protocol.conflicts.operation import Operation
+
+_EVOLUTION = ("WITH", "SCHEMA", "EVOLUTION")
+
+
+class ReadRows(NamedTuple):
+    """A statement about rows."""
+
+    effect: Effect
+    target: Path
+    operation: Operation
+
+
+def read_rows(cursor: Cursor) -> ReadRows | None:
+    """The statement; None when it is about no rows.
+
+    Raises:
+        UnreadableError: when its table cannot be made out.
+    """
+    if cursor.keys(1) in (("WITH",), ("FROM",)):
+        _query(cursor)
+    word = cursor.one_of("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE")
+    evolves = bool(word) and cursor.take(*_EVOLUTION)
+    match word:
+        case "INSERT":
+            return _insert(cursor, evolves)
+        case "UPDATE":
+            rows, operation = Rows("UPDATE", adds=True, removes=True), Operation.UPDATE
+        case "DELETE":
+            cursor.expect("FROM")
+            rows, operation = Rows("DELETE", removes=True), Operation.DELETE
+        case "MERGE":
+            cursor.expect("INTO")
+            rows, operation = _merge(cursor, evolves), Operation.MERGE
+        case "TRUNCATE":
+            cursor.expect("TABLE")
+            return _truncate(cursor)
+        case _:
+            return None
+    return ReadRows(rows, cursor.path(), operation)
+
+
+def _query(cursor: Cursor) -> None:
+    """Pass over a query that stands before the statement itself."""
+    start = cursor.at
+    cursor.until("INSERT", "UPDATE", "DELETE", "MERGE")
+    if cursor.done:
+        cursor.at = start
+
+
+def _insert(cursor: Cursor, evolves: bool) -> ReadRows:
+    overwrite = cursor.one_of("OVERWRITE", "INTO") == "OVERWRITE"
+    cursor.take("TABLE")
+    target = cursor.path()
+    rest = cursor.tokens[cursor.at :]
+    words = [token.key for token in rest[:40]]
+    replaces = overwrite or "REPLACE" in words[:3]
+    # With values it always adds rows; a query may find none.
+    sure = "VALUES" in words and "SELECT" not in words
+    rows = Rows("WRITE", adds=True, removes=replaces, sure=sure, evolves=evolves)
+    operation = Operation.DELETE if replaces else Operation.INSERT
+    if not replaces and _again(cursor, target, cursor.at):
+        # It reads the table that it writes to.
+        operation = Operation.MERGE
+    return ReadRows(rows, target, operation)
+
+
+def _again(cursor: Cursor, target: Path, start: int) -> bool:
+    """Whether the table's own name comes up again."""
+    wanted = target[-1].casefold()
+    before = cursor.tokens[: max(start - 2 * len(target), 0)]
+    others = [*before, *cursor.tokens[start:]]
+    return any(not token.string and token.value.casefold() == wanted for token in others)
+
+
+def _merge(cursor: Cursor, evolves: bool) -> Rows:
+    keys = [token.key for token in cursor.tokens]
+    actions = {keys[at + 1] for at in range(len(keys) - 1) if keys[at] == "THEN"}
+    removes = bool(actions & {"UPDATE", "DELETE"}) or not actions
+    return Rows("MERGE", adds=True, removes=removes, evolves=evolves)
+
+
+def _truncate(cursor: Cursor) -> ReadRows:
+    target = cursor.path()
+    effect: Effect = Rows("TRUNCATE", removes=True)
+    if cursor.take("PARTITION"):
+        effect = Refused(
+            Refusal(
+                "DELTA_TRUNCATE_TABLE_PARTITION_NOT_SUPPORTED",
+                "TRUNCATE takes the whole table",
+                "DELETE … WHERE",
+            )
+        )
+    return ReadRows(effect, target, Operation.DELETE)

@@ -1,0 +1,100 @@
+"""OPTIMIZE, VACUUM, REORG, RESTORE and others that keep a table in order.
+
+Source: Delta's `DeltaSqlBase` grammar and Spark's `SqlBaseParser`.
+"""
+
+from __future__ import annotations
+
+from deltaproto.planning.ddl.cursor import Cursor
+from deltaproto.planning.ddl.own import Effect, Known, Nothing, NotUnderstood, Refused
+from deltaproto.planning.ddl.uniform import UpgradeUniform
+from deltaproto.planning.ddl.upkeep import Comment, Optimize, PurgeWhere, Restore, Vacuum
+from deltaproto.planning.outcome import Refusal
+from deltaproto.planning.statement import Purge
+
+STARTS = (
+    ("OPTIMIZE",),
+    ("VACUUM",),
+    ("REORG", "TABLE"),
+    ("RESTORE", "TABLE"),
+    ("RESTORE",),
+    ("ANALYZE", "TABLE"),
+    ("COMMENT", "ON", "TABLE"),
+    ("CONVERT", "TO", "DELTA"),
+    ("GENERATE",),
+    ("DROP", "TABLE", "IF", "EXISTS"),
+    ("DROP", "TABLE"),
+)
+
+
+def read_upkeep(cursor: Cursor, start: tuple[str, ...]) -> Known | Effect:
+    """What comes after the table's name.
+
+    Raises:
+        UnreadableError: when it is of no form that is known here.
+    """
+    match start[0]:
+        case "OPTIMIZE":
+            return _optimize(cursor)
+        case "VACUUM":
+            return _vacuum(cursor)
+        case "REORG":
+            return _reorg(cursor)
+        case "RESTORE":
+            cursor.take("TO")
+            return Restore(cursor.until().lower())
+        case "ANALYZE":
+            cursor.until()
+            error = "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
+            return Refused(Refusal(error, "Spark analyzes no Delta table", "leave it out"))
+        case "COMMENT":
+            cursor.expect("IS")
+            cursor.next()
+            return Comment()
+        case "DROP":
+            return NotUnderstood("the table itself goes, and no plan is made beyond that")
+    cursor.until()
+    return Nothing()
+
+
+def _optimize(cursor: Cursor) -> Optimize:
+    full = cursor.take("FULL")
+    where = cursor.until("ZORDER") if cursor.take("WHERE") else ""
+    zorder = []
+    if cursor.take("ZORDER", "BY"):
+        if cursor.keys(1) == ("(",):
+            zorder = cursor.listed(cursor.path)
+        else:
+            zorder = [cursor.path()]
+            while cursor.take(","):
+                zorder.append(cursor.path())
+    return Optimize(where, tuple(zorder), full)
+
+
+def _vacuum(cursor: Cursor) -> Vacuum:
+    found = Vacuum()
+    while word := cursor.one_of("LITE", "FULL", "RETAIN", "DRY", "USING"):
+        match word:
+            case "RETAIN":
+                text = cursor.until("HOURS")
+                cursor.expect("HOURS")
+                whole = text.split(".")[0].strip()
+                found = found._replace(hours=int(whole[:9]) if whole.isdecimal() else 0)
+            case "DRY":
+                cursor.expect("RUN")
+                found = found._replace(dry=True)
+            case "USING":
+                cursor.expect("INVENTORY")
+                cursor.until("LITE", "FULL", "RETAIN", "DRY")
+    return found
+
+
+def _reorg(cursor: Cursor) -> Known | Effect:
+    where = cursor.until("APPLY") if cursor.take("WHERE") else ""
+    cursor.expect("APPLY", "(")
+    if cursor.take("PURGE", ")"):
+        return PurgeWhere(where) if where else Purge()
+    cursor.expect("UPGRADE", "UNIFORM", "(", "ICEBERG_COMPAT_VERSION", "=")
+    version = cursor.number()
+    cursor.expect(")", ")")
+    return UpgradeUniform(version)

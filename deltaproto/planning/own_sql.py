@@ -1,0 +1,35 @@
+"""What is said of the statements that users bring themselves."""
+
+from __future__ import annotations
+
+from deltaproto.planning.ddl.own import Parsed
+from deltaproto.planning.plan import Step
+from deltaproto.tables.sql import name_parts
+
+_SHOWN = 80
+
+
+def names_it(target: tuple[str, ...], table: str) -> bool:
+    """Whether a statement's table can be the one that is planned for, which is written as SQL."""
+    planned = name_parts(table)
+    if target[0].lower() == "delta" or planned[0].lower() == "delta":
+        return [part.rstrip("/") for part in target] == [part.rstrip("/") for part in planned]
+    folded = [part.casefold() for part in target]
+    return folded == [part.casefold() for part in planned][-len(folded) :]
+
+
+def short(text: str) -> str:
+    """The beginning of a statement, on one line."""
+    words = " ".join(text.split())
+    return words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…"
+
+
+def what_it_does(parsed: Parsed, step: Step) -> str:
+    """What a statement of the user's own does."""
+    before, after = step.protocol_before.supported, step.protocol_after.supported
+    gained, lost = sorted(after - before), sorted(before - after)
+    said = [f"{', '.join(gained)} joins the protocol"] if gained else []
+    said += [f"{', '.join(lost)} leaves the protocol"] if lost else []
+    if parsed.operation is not None and not gained and not lost:
+        said.append(f"the protocol stays; for other writers it is {parsed.operation}")
+    return f"line {parsed.line}: {' and '.join(said) or 'the protocol stays'}"

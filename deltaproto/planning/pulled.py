@@ -1,0 +1,117 @@
+"""Which features properties and columns pull into the protocol of an existing table.
+
+Source: Delta Spark 4.4's `Protocol.upgradeProtocolFromMetadataForExistingTable` and
+`TableFeature`; measured with Delta Spark 4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from deltaproto.planning import arithmetic
+from deltaproto.planning.engine import DEFAULT, Engine
+from deltaproto.planning.outcome import Refusal
+from deltaproto.planning.schema import Array, Atomic, Column, Map, Struct, Type
+from deltaproto.planning.table import CONSTRAINT
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import PropertyIs
+from deltaproto.protocol.protocol import Protocol
+
+NTZ = "timestampNtz"
+_MATERIALIZE = "delta.enableMaterializePartitionColumnsFeature"
+# What the property adds where a preview name and a final one share it (Delta Spark's defaults).
+_CHOSEN = {"delta.enableVariantShredding": "variantShredding-preview"}
+
+
+def upgraded(
+    protocol: Protocol,
+    configuration: Mapping[str, str],
+    schema: Struct | None = None,
+    engine: Engine = DEFAULT,
+) -> Protocol | Refusal:
+    """The protocol after a change of metadata; `schema` may hold only the columns that are new.
+
+    A refusal where a feature has to be added by hand first.
+    """
+    enabled = by_properties(configuration, protocol)
+    if schema is not None:
+        enabled |= by_columns(schema, protocol)
+    missing = enabled - protocol.supported
+    if NTZ in missing:
+        return Refusal(
+            "DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT",
+            "TIMESTAMP_NTZ columns never add their feature to an existing table",
+            f"first: SET TBLPROPERTIES ('delta.feature.{NTZ}' = 'supported')",
+        )
+    for name in sorted(missing):
+        known = engine.knows(catalogue.record(name)) is not False
+        if name not in protocol.supported and known:
+            protocol = arithmetic.enabled(protocol, name, engine)
+    return protocol
+
+
+def by_properties(configuration: Mapping[str, str], protocol: Protocol) -> set[str]:
+    """The features that the properties switch on."""
+    found: set[str] = set()
+    for feature in catalogue.all_features():
+        rule = feature.enablement
+        if not catalogue.registered(feature.name) or not isinstance(rule, PropertyIs):
+            continue
+        if configuration.get(rule.key, "").strip().lower() in {v.lower() for v in rule.values}:
+            found.add(_chosen(rule.key, feature.name, protocol))
+    if configuration.get(_MATERIALIZE, "").lower() == "true":
+        found.add("materializePartitionColumns")
+    if any(key.lower().startswith(CONSTRAINT) for key in configuration):
+        found.add("checkConstraints")
+    return found
+
+
+def by_columns(schema: Struct, protocol: Protocol) -> set[str]:
+    """The features that columns stand for."""
+    return {_either(name, protocol) for name in _of_struct(schema, in_collection=False)}
+
+
+def _of_struct(struct: Struct, *, in_collection: bool) -> Iterator[str]:
+    for column in struct.columns:
+        yield from _of_column(column)
+        # Delta looks for NOT NULL in nested structs, but not inside arrays and maps.
+        if not column.nullable and not in_collection:
+            yield "invariants"
+        yield from _of_type(column.type, in_collection=in_collection)
+
+
+def _of_column(column: Column) -> Iterator[str]:
+    if column.generated is not None:
+        yield "generatedColumns"
+    if column.identity:
+        yield "identityColumns"
+
+
+def _of_type(kind: Type, *, in_collection: bool) -> Iterator[str]:
+    match kind:
+        case Struct():
+            yield from _of_struct(kind, in_collection=in_collection)
+        case Array():
+            yield from _of_type(kind.element, in_collection=True)
+        case Map():
+            yield from _of_type(kind.key, in_collection=True)
+            yield from _of_type(kind.value, in_collection=True)
+        case Atomic("timestamp_ntz"):
+            yield NTZ
+        case Atomic("variant"):
+            yield "variantType"
+        case _:
+            pass
+
+
+def _chosen(key: str, name: str, protocol: Protocol) -> str:
+    final = name.removesuffix("-preview")
+    if {final, f"{final}-preview"} & protocol.supported:
+        return _either(name, protocol)
+    return _CHOSEN.get(key, final)
+
+
+def _either(name: str, protocol: Protocol) -> str:
+    """Of a preview name and a final one: what is there already, else the final one."""
+    final = name.removesuffix("-preview")
+    return next((n for n in (final, f"{final}-preview") if n in protocol.supported), final)

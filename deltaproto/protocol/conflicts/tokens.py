@@ -1,0 +1,98 @@
+"""Tokens of Spark SQL: words, quoted names, strings and single characters. Never raises.
+
+Source: Spark's `SqlBaseLexer` (bracketed comments nest, `r'…'` takes no escapes, a doubled quote
+is a quote).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|--(?:\\\r?\n|[^\r\n])*)
+      | (?P<comment>/\*(?!\+))
+      | (?P<string>[rR]'[^']*'|[rR]"[^"]*"
+          |'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+      | (?P<name>`(?:[^`]|``)*`)
+      | (?P<word>\w+)
+      | (?P<other>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_BRACKET = re.compile(r"/\*|\*/")
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
+
+
+class Token(NamedTuple):
+    """One token. Words are upper-cased in `key`; quoted names and strings have no key."""
+
+    text: str
+    key: str
+    start: int
+    end: int
+
+    @property
+    def quoted(self) -> bool:
+        """Whether it is a quoted name."""
+        return self.text.startswith("`") and not self.key
+
+    @property
+    def string(self) -> bool:
+        """Whether it is a string."""
+        return not self.key and not self.quoted
+
+    @property
+    def value(self) -> str:
+        """What it stands for: without quotes and escapes."""
+        if self.key:
+            return self.text
+        if self.quoted:
+            return self.text[1:-1].replace("``", "`")
+        if self.text[0] in "rR":
+            return self.text[2:-1]
+        quote = self.text[0]
+        return _ESCAPE.sub(_unescaped, self.text[1:-1].replace(quote * 2, quote))
+
+
+def tokens(sql: str) -> list[Token]:
+    """The statement's tokens, without comments and a last semicolon."""
+    found = scan(sql)
+    while found and found[-1].key == ";":
+        found.pop()
+    return found
+
+
+def scan(sql: str) -> list[Token]:
+    """All tokens but comments and spaces."""
+    found = []
+    at = 0
+    while match := _TOKEN.match(sql, at):
+        at = match.end()
+        if match.lastgroup == "comment":
+            at = _after_comment(sql, at)
+        elif match.lastgroup != "space":
+            keyed = match.lastgroup in ("word", "other")
+            key = match[0].upper() if keyed else ""
+            found.append(Token(match[0], key, match.start(), match.end()))
+    return found
+
+
+def _after_comment(sql: str, at: int) -> int:
+    """Where a bracketed comment ends; one that is not closed takes all the rest."""
+    depth = 1
+    for bracket in _BRACKET.finditer(sql, at):
+        depth += 1 if bracket[0] == "/*" else -1
+        if depth == 0:
+            return bracket.end()
+    return len(sql)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    what = match[1]
+    if what[0] == "u" and len(what) == 5:
+        return chr(int(what[1:], 16))
+    if len(what) == 3:
+        return chr(int(what, 8))
+    # In a pattern for LIKE the backslash stays.
+    return f"\\{what}" if what in "%_" else _ESCAPED.get(what, what)

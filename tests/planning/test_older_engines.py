@@ -1,0 +1,65 @@
+"""What older Delta Sparks did, recorded with them, against what planning says of them.
+
+`benchmarks/measure_engines.py` records; the suite itself runs one Spark only.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaproto.planning.engine import parse_engine
+from deltaproto.planning.statement import DropFeature, SetProperties, Statement
+from deltaproto.planning.table import Table
+from deltaproto.protocol.protocol import Protocol
+
+RECORDED = json.loads(Path(__file__).with_name("measured_engines.json").read_text())
+CASES = [
+    pytest.param(each["delta-spark"], case, id=f"{each['delta-spark']}-{number}")
+    for each in RECORDED
+    for number, case in enumerate(each["measured"])
+]
+
+
+def statement(sql: str) -> Statement:
+    dropped = re.search(r"drop feature `?([\w-]+)`?( truncate history)?", sql)
+    if dropped is not None:
+        return DropFeature(dropped[1], truncate=dropped[2] is not None)
+    return SetProperties(dict(re.findall(r"'([^']+)'='([^']*)'", sql)))
+
+
+def stored(protocol: Protocol) -> dict[str, Any]:
+    return {
+        key: sorted(value) if isinstance(value, list) else value
+        for key, value in protocol.to_action().items()
+    }
+
+
+@pytest.mark.parametrize(("version", "case"), CASES)
+def test_it_is_as_recorded(version: str, case: dict[str, Any]) -> None:
+    table = Table(
+        Protocol.stored(case["protocol"]),
+        case["configuration"],
+        vectors=False,
+        widened=False,
+        v2_checkpoint=False,
+        row_ids=False,
+        traced=frozenset(),
+        aged=frozenset(),
+    )
+    said = statement(case["statement"]).outcome(table, parse_engine(f"delta-spark@{version}"))
+    assert stored(said.table.protocol) == case["after"]
+    assert (said.refusal is None) is (case["error"] is None)
+    if said.refusal is not None and case["error"].startswith("DELTA_"):
+        assert said.refusal.error == case["error"]
+    operations = [c.operation for c in said.commits if c.sure or c.operation in case["operations"]]
+    assert operations == case["operations"]
+
+
+def test_every_line_of_releases_was_recorded() -> None:
+    assert {each["delta-spark"][:3] for each in RECORDED} == {"3.1", "3.2", "3.3", "4.0"}
+    assert all(len(each["measured"]) > 30 for each in RECORDED)

@@ -1,0 +1,286 @@
+"""Scripts and statements as they are read; none of it needs Spark."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.planning.ddl.own import Own
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.script import split
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.outcome import Outcome
+from deltaproto.planning.schema import Array, Atomic, Column, Map, Struct, find, from_log
+from deltaproto.planning.statement import (
+    ClusterBy,
+    DropFeature,
+    Purge,
+    SetProperties,
+    Statement,
+    UnsetProperties,
+    follow,
+)
+from deltaproto.planning.table import Table
+from deltaproto.protocol.conflicts.operation import Operation
+from deltaproto.protocol.conflicts.tokens import scan
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.sql import identifier, literal
+
+PLAIN = Table(Protocol(1, 2), schema=Struct((Column("id", Atomic("long")),)), vectors=False)
+DATABRICKS = Engine(EngineName.DATABRICKS, "17.3")
+# Pieces that make trouble for whoever looks for semicolons.
+PIECES = st.sampled_from(
+    (
+        *("a", "`x;y`", "';'", '";"', "/* ; /* */ ; */", "--;\n", "r'\\'", "''", "\\", "(", ")"),
+        *(" ", "\n", "alter", "table", "t", "add", "column", "set", ",", "<", ">", "create"),
+        *("drop", "'it''s;'"),
+    )
+)
+
+
+@given(st.text())
+def test_any_text_is_read(text: str) -> None:
+    for each in parse(text):
+        assert each.text in text
+        assert each.statement.outcome(PLAIN, Engine()) is not None
+
+
+@given(st.lists(PIECES).map("".join))
+def test_troublesome_text_is_read(text: str) -> None:
+    for each in parse(text):
+        assert each.text in text
+        each.statement.outcome(PLAIN, Engine())
+
+
+@given(st.lists(st.text().map(literal) | st.text(min_size=1).map(identifier), min_size=1))
+def test_semicolons_in_strings_and_names_part_nothing(words: list[str]) -> None:
+    statement = "select " + ", ".join(words)
+    script = f"-- first;\n{statement};\n/* ; /* nested; */ */\n{statement} ;;"
+    assert [piece.text for piece in split(script)] == [statement, statement]
+
+
+@given(st.text())
+def test_a_literal_stands_for_its_text(text: str) -> None:
+    (token,) = scan(literal(text))
+    assert token.string
+    assert token.value == text
+
+
+@given(st.text(min_size=1))
+def test_a_quoted_name_stands_for_its_text(text: str) -> None:
+    (token,) = scan(identifier(text))
+    assert token.quoted
+    assert token.value == text
+
+
+@given(st.dictionaries(st.text(min_size=1).map("k".__add__), st.text(), min_size=1))
+def test_properties_come_back(properties: dict[str, str]) -> None:
+    (each,) = parse(SetProperties(properties).sql("t"))
+    assert each.statement == SetProperties(properties)
+    assert each.target == ("t",)
+
+
+def test_lines_are_counted() -> None:
+    found = parse("\n-- the first\nselect 1;\n\n/* a\nb */ select 2")
+    assert [(each.text, each.line) for each in found] == [("select 1", 3), ("select 2", 6)]
+
+
+@pytest.mark.parametrize("sql", ["", " ; ;", "-- nothing", "/* nothing"])
+def test_a_script_without_statements(sql: str) -> None:
+    assert parse(sql) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "statement"),
+    [
+        ("ALTER TABLE t DROP FEATURE deletionVectors", DropFeature("deletionVectors")),
+        (
+            "alter table t drop feature 'v2Checkpoint' truncate history",
+            DropFeature("v2Checkpoint", truncate=True),
+        ),
+        ("ALTER TABLE t CLUSTER BY NONE", ClusterBy(())),
+        ("REORG TABLE t APPLY (PURGE)", Purge()),
+        (
+            "ALTER TABLE t UNSET TBLPROPERTIES IF EXISTS (delta.APPENDONLY, 'k')",
+            UnsetProperties(("delta.appendOnly", "k")),
+        ),
+        (
+            "ALTER TABLE t SET TBLPROPERTIES ('delta.COLUMNMAPPING.mode' = 'name', a.b 3)",
+            SetProperties({"delta.columnMapping.mode": "name", "a.b": "3"}),
+        ),
+    ],
+)
+def test_statements_that_plans_make_themselves(sql: str, statement: object) -> None:
+    (each,) = parse(sql)
+    assert each.statement == statement
+
+
+@pytest.mark.parametrize(
+    ("sql", "target", "operation"),
+    [
+        ("alter table a.`b.c`.d add column x int", ("a", "b.c", "d"), Operation.METADATA_CHANGE),
+        ("alter table t drop feature x", ("t",), Operation.PROTOCOL_CHANGE),
+        ("optimize delta.`/a/b` zorder by x", ("delta", "/a/b"), Operation.OPTIMIZE_ZORDER),
+        ("optimize '/a/b'", ("delta", "/a/b"), Operation.OPTIMIZE),
+        ("reorg table t apply (purge)", ("t",), Operation.REORG),
+        ("vacuum t", ("t",), None),
+        ("insert into t values (1)", ("t",), Operation.INSERT),
+        ("insert into table db.t (a) select a from u", ("db", "t"), Operation.INSERT),
+        ("insert into t select * from db.t", ("t",), Operation.MERGE),
+        ("insert overwrite t values (1)", ("t",), Operation.DELETE),
+        ("insert into t replace where a = 1 values (1)", ("t",), Operation.DELETE),
+        ("with q as (select 1) insert into t select * from q", ("t",), Operation.INSERT),
+        ("with q as (select * from t) insert into t select * from q", ("t",), Operation.MERGE),
+        ("update t set a = 1", ("t",), Operation.UPDATE),
+        ("delete from t", ("t",), Operation.DELETE),
+        ("merge into t using s on t.a = s.a when matched then delete", ("t",), Operation.MERGE),
+        ("truncate table t", ("t",), Operation.DELETE),
+        ("create or replace table t (a int) using delta", ("t",), Operation.PROTOCOL_CHANGE),
+        ("create table if not exists t (a int)", ("t",), None),
+        ("with q as (select 1) select * from q", None, None),
+        ("set spark.sql.shuffle.partitions = 3", None, None),
+        ("create or replace temp view v as select 1", None, None),
+    ],
+)
+def test_the_table_and_what_it_counts_as(
+    sql: str, target: tuple[str, ...] | None, operation: Operation | None
+) -> None:
+    (each,) = parse(sql)
+    assert each.understood
+    assert (each.target, each.operation) == (target, operation)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "copy into t from 'x'",
+        "drop table t",
+        "alter table t rename to u",
+        "alter table t add columns (a nosuchtype)",
+        "alter table t alter column a type int, b type int",
+        "alter table t set tblproperties ('a' = 'b') oops",
+        "set spark.databricks.delta.replace.protocolDowngradeAllowed = true",
+        "alter table",
+        "'string'",
+    ],
+)
+def test_nothing_is_claimed_about_what_is_not_understood(sql: str) -> None:
+    (each,) = parse(sql)
+    assert not each.understood
+    said = each.statement.outcome(PLAIN, Engine())
+    assert said.table == PLAIN
+    assert said.refusal is not None
+    assert not said.refusal.sure
+
+
+def test_the_name_of_the_table_is_exchanged_and_nothing_else() -> None:
+    (each,) = parse("ALTER TABLE /* which */ a.b ADD COLUMN b int -- of b")
+    assert each.statement.sql("delta.`/x`") == "ALTER TABLE /* which */ delta.`/x` ADD COLUMN b int"
+    (each,) = parse("update a.b set x = a.b.y")
+    assert each.statement.sql("delta.`/x`") == each.text
+
+
+def test_types_are_read() -> None:
+    sql = (
+        "alter table t add columns (a struct<x: array<decimal(5, 2)>, y int not null comment 'c'>, "
+        "b map<string, struct<z: timestamp_ntz>>, c dec, d interval year to month)"
+    )
+    (each,) = parse(sql)
+    assert isinstance(each.statement, Own)
+    columns = [definition.column for definition in each.statement.effect.columns]
+    assert columns == [
+        Column(
+            "a",
+            Struct(
+                (
+                    Column("x", Array(Atomic("decimal(5,2)"))),
+                    Column("y", Atomic("integer"), nullable=False),
+                )
+            ),
+        ),
+        Column("b", Map(Atomic("string"), Struct((Column("z", Atomic("timestamp_ntz")),)))),
+        Column("c", Atomic("decimal(10,0)")),
+        Column("d", Atomic("interval year to month")),
+    ]
+
+
+def test_statements_build_on_each_other() -> None:
+    script = """
+        alter table t add columns (at timestamp_ntz);
+    """
+    prepared = "alter table t set tblproperties ('delta.feature.timestampNtz' = 'supported');"
+    renamed = "alter table t rename column at to `the time`;"
+    mapped = "alter table t set tblproperties ('delta.columnMapping.mode' = 'name');"
+    ((_, refused),) = run(script)
+    assert refused.refusal is not None
+    assert refused.refusal.error == "DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT"
+    steps = run(prepared + script + mapped + renamed)
+    assert [outcome.refusal for _, outcome in steps] == [None] * 4
+    last = steps[-1][1].table
+    assert last.unmappable == ("the time",)
+    assert last.protocol.supported >= {"timestampNtz", "columnMapping"}
+
+
+def run(script: str) -> list[tuple[Statement, Outcome]]:
+    return follow(PLAIN, [each.statement for each in parse(script)], Engine())
+
+
+def test_without_a_schema_commits_are_not_sure() -> None:
+    unknown = PLAIN.with_schema(None)
+    for sql in (
+        "alter table t add column x int",
+        "alter table t alter column x type bigint",
+        "alter table t replace columns (x int)",
+    ):
+        (each,) = parse(sql)
+        said = each.statement.outcome(unknown, Engine())
+        assert said.refusal is None
+        assert (said.fewest, said.most) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "alter table t cluster by auto",
+        "alter table t add columns (d int default 5)",
+        "alter table t set tblproperties ('delta.nosuch' = '1')",
+        "create or replace table t deep clone u",
+        "alter table t drop feature nosuch",
+    ],
+)
+def test_what_delta_spark_refuses_is_not_said_of_databricks(sql: str) -> None:
+    (each,) = parse(sql)
+    here, there = (each.statement.outcome(PLAIN, e).refusal for e in (Engine(), DATABRICKS))
+    assert here is not None
+    assert here.sure
+    assert there is not None
+    assert (there.error, there.sure) == ("", False)
+
+
+def test_a_schema_as_the_log_stores_it() -> None:
+    schema = from_log(
+        {
+            "type": "struct",
+            "fields": [
+                {
+                    "name": "A",
+                    "type": "string",
+                    "nullable": False,
+                    "metadata": {
+                        "__CHAR_VARCHAR_TYPE_STRING": "varchar(5)",
+                        "CURRENT_DEFAULT": "1",
+                    },
+                },
+                {"name": "g", "type": {"type": "array", "elementType": "geometry(4326)"}},
+                {"name": "m", "type": "long", "metadata": {"delta.typeChanges": []}},
+                "damaged",
+            ],
+        }
+    )
+    assert find(schema, ("a",)) == Column("A", Atomic("varchar(5)"), nullable=False, default="1")
+    assert find(schema, ("g", "element", "x")) is None
+    table = PLAIN.with_schema(schema)
+    assert table.geospatial == ("g.element",)
+    assert table.widened
+    assert table.with_schema(None).widened is None

@@ -1,0 +1,68 @@
+"""The copy into a new table, as planned and as Spark does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deltaproto.drafting.live import look
+from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.plan import Plan
+from deltaproto.tables.interface import SparkSettings
+from deltaproto.tables.log.reader import LogReader
+from tests.support.tables import make_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+GOALS = {
+    "everything": Downgrade(to=(1, 2), rewrite=True),
+    "clustered": Downgrade(drop=("clustering",), rewrite=True),
+    "generated": Downgrade(drop=("generatedColumns",), rewrite=True),
+    "identity": Downgrade(to=(1, 2), rewrite=True),
+    "timestamp_ntz": Downgrade(drop=("timestampNtz",), rewrite=True),
+    "variant": Downgrade(to=(1, 2), rewrite=True),
+    "iceberg": Downgrade(drop=("icebergCompatV2",), rewrite=True),
+    "change_data_feed": Downgrade(to=(1, 3), rewrite=True),
+    "defaults": Downgrade(drop=("allowColumnDefaults",), rewrite=True),
+}
+
+
+def planned(path: str, asked: Downgrade) -> Plan:
+    return plan_downgrade(look(path, {}, SparkSettings(), 0.0), asked)
+
+
+@pytest.mark.parametrize("name", GOALS)
+def test_the_copy_has_the_protocol_that_was_planned(
+    name: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    path = make_table(spark, name, tmp_path / "t")
+    plan = planned(path, GOALS[name])
+    assert [str(step.action) for step in plan.steps] == ["rewrite-table", "swap"]
+    assert plan.steps[0].sql is not None
+    spark.sql(plan.steps[0].sql)
+    assert LogReader().read(f"{path}__new").protocol == plan.protocol_after
+    columns = [c for c in spark.read.format("delta").load(path).columns if c not in ("v", "at")]
+    before = spark.read.format("delta").load(path).select(columns)
+    after = spark.read.format("delta").load(f"{path}__new").select(columns)
+    assert sorted(map(str, before.collect())) == sorted(map(str, after.collect()))
+
+
+def test_a_catalog_table_is_swapped_by_renames(spark: SparkSession) -> None:
+    spark.sql("create schema if not exists copies")
+    spark.sql("create table copies.orders (id bigint) using delta cluster by (id)")
+    try:
+        spark.sql("insert into copies.orders values (1)")
+        plan = planned("copies.orders", Downgrade(drop=("clustering",), rewrite=True))
+        for step in plan.steps:
+            assert step.sql is not None
+            spark.sql(step.sql)
+        after = look("copies.orders", {}, SparkSettings(), 0.0)
+        assert after.table.protocol == plan.protocol_after
+        assert spark.table("copies.orders").count() == 1
+    finally:
+        spark.sql("drop schema copies cascade")
