@@ -160,6 +160,13 @@ def _bad_iceberg(table: Table, properties: Mapping[str, str], mode: str) -> Refu
             f"{name} needs column mapping",
             f"set {MODE} = name first",
         )
+    tracked = table.on("delta.enableRowTracking")
+    if name == "icebergCompatV3" and tracked and not table.on(compatible[-1]):
+        return Refusal(
+            "",
+            "Delta Spark does not switch icebergCompatV3 on while row tracking is enabled",
+            "set delta.enableRowTracking = false first",
+        )
     if name != "icebergCompatV3" and on("delta.enableDeletionVectors"):
         return Refusal(
             "DELTA_ICEBERG_COMPAT_VIOLATION.DELETION_VECTORS_SHOULD_BE_DISABLED",

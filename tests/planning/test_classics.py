@@ -287,3 +287,12 @@ def test_an_engine_before_fast_drops_waits_for_every_protected_feature() -> None
     older = table._replace(engine=parse_engine("delta-spark@3.0"))
     (blocked,) = plan_downgrade(older, Downgrade(drop=("v2Checkpoint",))).blocked
     assert "3.1" in blocked.remedy
+
+
+def test_iceberg_compat_v3_is_refused_while_row_tracking_is_on() -> None:
+    table = given(
+        carrying("rowTracking", "columnMapping"),
+        {"delta.enableRowTracking": "true", "delta.columnMapping.mode": "name"},
+    )
+    (blocked,) = plan_upgrade(table, Upgrade(enable=(Wanted("icebergCompatV3"),))).blocked
+    assert "row tracking" in blocked.reason

@@ -72,7 +72,7 @@ def tried(spark: SparkSession, seed: int, folder: Path) -> Trial:
     found += _refusals(spark, given, plans)
     rows = _rows(spark, path)
     executed = len(plans[-1].steps)
-    others = [other for plan in plans for other in plan.alternatives]
+    others = [o for plan in plans for o in plan.alternatives if o.name != "rewrite"]
     if others and random.random() < (0.3 if executed else 0.7):
         other = random.choice(others)
         copy = f"{path}-{other.name}"

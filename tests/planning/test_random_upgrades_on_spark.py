@@ -1,0 +1,24 @@
+"""Upgrades of random real tables do what their plans say."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.planning.upgrade_trial import tried
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SEEDS = (3, 8, 21, 34)
+FRESH = (10_000 + secrets.randbelow(10**6),)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", [*SEEDS, *FRESH])
+def test_spark_does_what_the_plan_says(seed: int, spark: SparkSession, tmp_path: Path) -> None:
+    _, mismatches = tried(spark, seed, tmp_path)
+    assert not mismatches, (f"seed {seed}", mismatches)
