@@ -9,6 +9,7 @@ import pytest
 
 from deltaproto.planning.drop import drop_feature
 from deltaproto.planning.engine import Engine
+from deltaproto.planning.outcome import Outcome, Rewrite
 from deltaproto.protocol import catalogue
 from deltaproto.tables.log.reader import LogReader
 from tests.planning.oracle import agree, execute, look
@@ -102,3 +103,34 @@ def test_dropping_mapping_breaks_a_table_that_is_still_clustered(
         f"alter table {table} cluster by (id)",
     ):
         assert (execute(spark, path, later).error is None) is bool(first), later
+
+
+@pytest.mark.parametrize(
+    ("made", "then"),
+    [
+        ("'delta.columnMapping.mode'='name'", "alter table {t} drop column word"),
+        ("'delta.enableRowTracking'='true'", "alter table {t} drop feature rowTracking"),
+    ],
+)
+def test_columns_that_only_files_have_are_purged_with_the_vectors(
+    made: str, then: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    table = f"delta.`{path}`"
+    spark.sql(
+        f"create table {table} (id bigint, word string) using delta "
+        f"tblproperties ({made}, 'delta.enableDeletionVectors'='true')"
+    )
+    spark.sql(f"insert into {table} select id, 'x' from range(4)")
+    # A row that is written again keeps its id in a column of its own.
+    spark.sql(f"update {table} set word = 'y' where id = 1")
+    before = look(path)
+    said = Outcome(before)
+    if "rowTracking" in before.protocol.supported:
+        said = drop_feature(before, "rowTracking", Engine())
+    spark.sql(then.format(t=table))
+    now = look(path)._replace(strays=said.table.strays) if said.commits else look(path)
+    assert now.strays is None
+    said = drop_feature(now, "deletionVectors", Engine())
+    agree(said, execute(spark, path, f"alter table {table} drop feature deletionVectors"))
+    assert said.rewrites is Rewrite.ALL

@@ -17,8 +17,9 @@ from tests.planning.trial import tried
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Fixed ones that between them drop, switch off, wait and are refused; and a few of today's.
-SEEDS = (1005, 1006, 1009)
+# Each once showed a mistake: what clients may read, vectors that Delta does not count, history
+# that is gone already. And some that nobody has seen yet.
+SEEDS = (3012, 3021, 3033, 4005)
 FRESH = tuple(10_000 + secrets.randbelow(10**6) for _ in range(2))
 
 
