@@ -8,6 +8,7 @@ from typing import Any
 from deltaproto.planning.schema import from_log
 from deltaproto.planning.table import MAX_COLUMN, MODE, Table
 from deltaproto.protocol.feature import Trace
+from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import TableState
 
 _HOUR_MS = 3_600_000
@@ -24,7 +25,7 @@ def observe(state: TableState) -> Table:
         row_ids=traces.get(Trace.ROW_IDS),
         clustering=state.clustering_columns,
         partition_columns=metadata.partition_columns,
-        strays=_dropped(metadata.configuration, metadata.schema),
+        strays=strays(state.protocol, metadata.configuration, metadata.schema),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
     )
     return table.with_schema(None if metadata.schema is None else from_log(metadata.schema))
@@ -47,8 +48,14 @@ def with_history(
     )
 
 
-def _dropped(configuration: Mapping[str, str | None], schema: Any) -> bool | None:
-    """Whether files may hold columns that were dropped: more were numbered than are there."""
+def strays(protocol: Protocol, configuration: Mapping[str, str | None], schema: Any) -> bool | None:
+    """Whether data files may hold columns that the schema does not; None: they may.
+
+    Where the change data feed was ever on, UPDATE and MERGE left `_change_type` in data files.
+    Columns were dropped where mapping has numbered more than there are.
+    """
+    if "changeDataFeed" in protocol.supported:
+        return None
     highest = configuration.get(MAX_COLUMN) or ""
     if (configuration.get(MODE) or "none").lower() == "none" or not highest.isdecimal():
         return False

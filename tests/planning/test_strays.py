@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from deltaproto.planning.drop import drop_feature
 from deltaproto.planning.engine import Engine
+from deltaproto.planning.observe import strays
 from deltaproto.planning.outcome import Rewrite
 from deltaproto.planning.route import Choice, Drops, route
 from deltaproto.planning.statement import DropFeature, Purge
@@ -67,3 +68,17 @@ def test_mapping_goes_after_row_tracking_and_leaves_nothing_behind() -> None:
     dropped = [m.statement.feature for m in moves if isinstance(m.statement, DropFeature)]
     assert dropped == ["rowTracking", "columnMapping", "deletionVectors"]
     assert [m.outcome.rewrites for m in moves] == [Rewrite.NONE, Rewrite.ALL, Rewrite.NONE]
+
+
+def test_the_change_data_feed_leaves_its_column_in_what_was_updated() -> None:
+    assert strays(Protocol.carrying({"changeDataFeed"}), {}, None) is None
+    assert strays(Protocol.carrying({"deletionVectors"}), {}, None) is False
+
+
+def test_columns_were_dropped_where_more_were_numbered_than_are_there() -> None:
+    mapped = Protocol.carrying({"columnMapping"})
+    schema = {"type": "struct", "fields": [{"name": "id", "type": "long"}]}
+    numbered = {MODE: "name", "delta.columnMapping.maxColumnId": "1"}
+    assert strays(mapped, numbered, schema) is False
+    assert strays(mapped, {**numbered, "delta.columnMapping.maxColumnId": "2"}, schema) is None
+    assert strays(mapped, {**numbered, MODE: "none"}, None) is False
