@@ -46,15 +46,10 @@ def given_entry(entry: Any, path: str) -> Given:
             widened=_present(states, "typeWidening", "typeWidening-preview"),
             v2_checkpoint=_present(states, "v2Checkpoint"),
             row_ids=_present(states, "rowTracking"),
-            strays=strays(
-                facts.protocol,
-                facts.configuration,
-                None,
-                change_files=_present(states, "changeDataFeed"),
-            ),
             domains=() if _present(states, "domainMetadata") is False else None,
             clustering=None if clustering is None else tuple(map(str, clustering)),
             partition_columns=tuple(map(str, entry["partition_columns"])),
+            strays=strays(facts.protocol, facts.configuration, None),
         )
         table_id = entry.get("id")
     except (KeyError, TypeError, AttributeError) as error:

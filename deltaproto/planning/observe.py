@@ -12,7 +12,6 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import TableState
 
 _HOUR_MS = 3_600_000
-_FEED = "delta.enableChangeDataFeed"
 
 
 def observe(state: TableState) -> Table:
@@ -26,12 +25,7 @@ def observe(state: TableState) -> Table:
         row_ids=traces.get(Trace.ROW_IDS),
         clustering=state.clustering_columns,
         partition_columns=metadata.partition_columns,
-        strays=strays(
-            state.protocol,
-            metadata.configuration,
-            metadata.schema,
-            change_files=traces.get(Trace.CHANGE_FILES),
-        ),
+        strays=strays(state.protocol, metadata.configuration, metadata.schema),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
     )
     return table.with_schema(None if metadata.schema is None else from_log(metadata.schema))
@@ -54,21 +48,14 @@ def with_history(
     )
 
 
-def strays(
-    protocol: Protocol,
-    configuration: Mapping[str, str | None],
-    schema: Any,
-    *,
-    change_files: bool | None,
-) -> bool | None:
-    """Whether data files may hold columns that the schema does not; None: it is possible.
+def strays(protocol: Protocol, configuration: Mapping[str, str | None], schema: Any) -> bool | None:
+    """Whether data files may hold columns that the schema does not; None: they may.
 
-    An UPDATE, DELETE or MERGE under a change data feed writes `_change_type` into data files, too.
+    Where the change data feed was ever on, UPDATE and MERGE left `_change_type` in data files.
+    Columns were dropped where mapping has numbered more than there are.
     """
-    fed = "changeDataFeed" in protocol.supported and change_files is not False
-    if fed or (configuration.get(_FEED) or "").lower() == "true":
+    if "changeDataFeed" in protocol.supported:
         return None
-    # More columns were numbered than are there: some were dropped.
     highest = configuration.get(MAX_COLUMN) or ""
     if (configuration.get(MODE) or "none").lower() == "none" or not highest.isdecimal():
         return False

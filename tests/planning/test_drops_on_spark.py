@@ -12,7 +12,8 @@ from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Outcome, Rewrite
 from deltaproto.protocol import catalogue
 from deltaproto.tables.log.reader import LogReader
-from tests.planning.oracle import agree, execute, look
+from tests.planning import log_files
+from tests.planning.oracle import agree, execute, look, newest
 from tests.support.tables import make_table
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def test_dropping_mapping_breaks_a_table_that_is_still_clustered(
     [
         ("'delta.columnMapping.mode'='name'", "alter table {t} drop column word"),
         ("'delta.enableRowTracking'='true'", "alter table {t} drop feature rowTracking"),
+        ("'delta.enableChangeDataFeed'='true'", "alter table {t} unset tblproperties ('any')"),
     ],
 )
 def test_columns_that_only_files_have_are_purged_with_the_vectors(
@@ -122,7 +124,7 @@ def test_columns_that_only_files_have_are_purged_with_the_vectors(
         f"tblproperties ({made}, 'delta.enableDeletionVectors'='true')"
     )
     spark.sql(f"insert into {table} select id, 'x' from range(4)")
-    # A row that is written again keeps its id in a column of its own.
+    # A row that is written again keeps its id, or what became of it, in a column of its own.
     spark.sql(f"update {table} set word = 'y' where id = 1")
     before = look(path)
     said = Outcome(before)
@@ -132,5 +134,7 @@ def test_columns_that_only_files_have_are_purged_with_the_vectors(
     now = look(path)._replace(strays=said.table.strays) if said.commits else look(path)
     assert now.strays is None
     said = drop_feature(now, "deletionVectors", Engine())
+    vectors, first = log_files.live_files(path).with_vectors, newest(path) + 1
     agree(said, execute(spark, path, f"alter table {table} drop feature deletionVectors"))
     assert said.rewrites is Rewrite.ALL
+    assert len(log_files.rewritten(log_files.commits(path, first))) > (vectors or 0)

@@ -82,11 +82,15 @@ def test_materialized_partition_columns_are_left_behind_and_go_last() -> None:
     assert drop_feature(whole, "materializePartitionColumns", Engine()).table.strays is False
 
 
-def test_a_change_data_feed_leaves_columns_in_data_files() -> None:
-    feed = {"delta.enableChangeDataFeed": "true"}
-    legacy = Protocol(1, 4)
-    assert strays(legacy, feed, None, change_files=False) is None
-    assert strays(legacy, {}, None, change_files=True) is None
-    assert strays(legacy, {}, None, change_files=None) is None
-    assert strays(legacy, {}, None, change_files=False) is False
-    assert strays(Protocol(1, 2), {}, None, change_files=None) is False
+def test_the_change_data_feed_leaves_its_column_in_what_was_updated() -> None:
+    assert strays(Protocol.carrying({"changeDataFeed"}), {}, None) is None
+    assert strays(Protocol.carrying({"deletionVectors"}), {}, None) is False
+
+
+def test_columns_were_dropped_where_more_were_numbered_than_are_there() -> None:
+    mapped = Protocol.carrying({"columnMapping"})
+    schema = {"type": "struct", "fields": [{"name": "id", "type": "long"}]}
+    numbered = {MODE: "name", "delta.columnMapping.maxColumnId": "1"}
+    assert strays(mapped, numbered, schema) is False
+    assert strays(mapped, {**numbered, "delta.columnMapping.maxColumnId": "2"}, schema) is None
+    assert strays(mapped, {**numbered, MODE: "none"}, None) is False
