@@ -13,7 +13,13 @@ from deltaproto.planning.table import MODE, Table
 from deltaproto.protocol import catalogue
 
 # Stands in for sizes that were not looked at; only their order counts.
-_GUESSED = {Rewrite.NONE: 0, Rewrite.VECTORS: 1, Rewrite.WIDENED: 2, Rewrite.ALL: 3}
+_GUESSED = {
+    Rewrite.NONE: 0,
+    Rewrite.VECTORS: 1,
+    Rewrite.WIDENED: 2,
+    Rewrite.SOME: 3,
+    Rewrite.ALL: 4,
+}
 
 
 class Files(NamedTuple):
@@ -36,7 +42,7 @@ class Files(NamedTuple):
                 return self.with_vectors, self.with_vectors_bytes
             case Rewrite.WIDENED:
                 return self.before_type_change, self.before_type_change_bytes
-            case Rewrite.ALL:
+            case Rewrite.SOME | Rewrite.ALL:
                 return self.files, self.bytes
 
 

@@ -20,6 +20,8 @@ class Rewrite(StrEnum):
     """those with deletion vectors"""
     WIDENED = "widened"
     """those written before a column was widened"""
+    SOME = "some"
+    """which ones only the files themselves tell; at most all"""
     ALL = "all"
 
 

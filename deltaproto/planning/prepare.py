@@ -106,7 +106,7 @@ def _vectors(table: Table) -> Prepared:
 def purged(table: Table) -> Rewrite:
     """What REORG … APPLY (PURGE) rewrites: files with vectors, and those with columns too many."""
     if table.strays is not False:
-        return Rewrite.ALL
+        return Rewrite.SOME
     return Rewrite.NONE if table.vectors is False else Rewrite.VECTORS
 
 

@@ -116,6 +116,8 @@ def _drop(statement: DropFeature, move: Move) -> str:
         Rewrite.NONE: "",
         Rewrite.VECTORS: ", files with deletion vectors are rewritten",
         Rewrite.WIDENED: ", files from before a type change are rewritten",
+        Rewrite.SOME: ", files with deletion vectors or with columns that the schema lacks are "
+        "rewritten",
         Rewrite.ALL: ", every file is rewritten",
     }[move.outcome.rewrites]
     return f"{name} leaves the protocol{rewritten}{history}{stays}"

@@ -221,6 +221,7 @@ def _rewrites(step: Step) -> str:
     which = {
         Rewrite.VECTORS: "the files with deletion vectors",
         Rewrite.WIDENED: "the files from before a type change",
+        Rewrite.SOME: "some files",
         Rewrite.ALL: "every file",
     }[step.rewrites.which]
     if step.rewrites.files is None or step.rewrites.bytes is None:

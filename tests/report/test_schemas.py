@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
+from deltaproto.clients.capability import Access
+from deltaproto.clients.judgement import Verdict
 from deltaproto.errors import ErrorCode
+from deltaproto.planning.engine import EngineName
+from deltaproto.planning.outcome import Rewrite
+from deltaproto.planning.plan import Effect
+from deltaproto.planning.statement import Action
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.concurrency import Answer
 from deltaproto.protocol.feature import Kind, Need, Status
@@ -70,6 +76,23 @@ class TestSchemas:
         assert {*defs["level"]["enum"]} == {*IsolationLevel, None}
         # A feature that is in the catalogue is not unknown.
         assert {*record["status"]["enum"]} == {*Status} - {Status.UNKNOWN}
+
+
+def test_the_closed_lists_of_plans_are_those_of_the_code() -> None:
+    defs = schema("plan-upgrade")["$defs"]
+    step, plan = defs["step"]["properties"], defs["plan"]["properties"]
+    conflict = step["conflicts"]["items"]["properties"]
+    change = plan["clients"]["items"]["properties"]
+    for shown, declared in (
+        (step["action"], Action),
+        (step["rewrites"]["properties"]["which"], Rewrite),
+        (step["streams"]["items"]["properties"]["effect"], Effect),
+        (conflict["engine"], EngineName),
+        (plan["engine"]["properties"]["name"], EngineName),
+        (change["access"], Access),
+        (change["after"], Verdict),
+    ):
+        assert sorted(shown["enum"]) == sorted(declared), declared
 
 
 # Every member that the contract documents, by its path in an inspection.

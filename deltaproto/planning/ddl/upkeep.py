@@ -47,7 +47,7 @@ class Optimize(NamedTuple):
             return Outcome(table, refusal=refusal)
         # Files that are large enough already, or clustered, make no commit.
         commit = Commit("OPTIMIZE", table.protocol, sure=False)
-        return Outcome(_some_left(table), (commit,), Rewrite.ALL)
+        return Outcome(_some_left(table), (commit,), Rewrite.SOME)
 
     def _refused(self, table: Table) -> Refusal | None:
         clustered = "clustering" in table.protocol.supported
