@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from deltaproto.checking.live import facts
 from deltaproto.errors import ErrorCode, TableError
@@ -80,12 +80,19 @@ def given(inspection: Inspection) -> Given:
             state.metadata.id, state.version, state.protocol, digest(state.metadata)
         ),
         complete=inspection.complete,
-        warnings=tuple(
-            f"{finding.rule}: {finding.message}"
-            for finding in inspection.findings
-            if not inspection.complete
-        ),
+        warnings=tuple(_warnings(inspection, table_name(locate(state.table)))),
     )
+
+
+def _warnings(inspection: Inspection, name: str) -> Iterator[str]:
+    if "${" in name:
+        # No quotes keep Spark from it (VariableSubstitution).
+        yield (
+            "Spark replaces ${…} in statements before it reads them: run these with "
+            "spark.sql.variable.substitute=false, or rename the folder first."
+        )
+    for finding in inspection.findings if not inspection.complete else ():
+        yield f"{finding.rule}: {finding.message}"
 
 
 def digest(metadata: Metadata) -> str:

@@ -107,7 +107,7 @@ def _plan(
         table=given.name,
         location=given.location,
         goal=_as_asked(asked),
-        goal_text=goal.text,
+        goal_text=_text(asked, goal),
         engine=given.engine,
         fingerprint=given.fingerprint,
         protocol_before=given.table.protocol,
@@ -141,6 +141,13 @@ def _rewritten(
         clients=told(given, after),
         warnings=(*given.warnings, _COPY),
     )
+
+
+def _text(asked: Downgrade, goal: Goal) -> str:
+    if not asked.lowest:
+        return goal.text
+    what = "is in use, too" if asked.include_enabled else "nothing uses"
+    return f"the lowest protocol: drop what {what}"
 
 
 def _as_asked(asked: Downgrade) -> Mapping[str, Any]:

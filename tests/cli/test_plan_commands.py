@@ -266,6 +266,12 @@ class TestManyTables:
 
 
 class TestScript:
+    def test_a_name_that_spark_would_change_is_told(self, cli: Cli, tmp_path: Path) -> None:
+        log = Log(tmp_path / "${env}")
+        log.commit(0, protocol(1, 3), metadata())
+        ran = cli("plan-downgrade", log.table, "--drop", "checkConstraints", "--script", "sql")
+        assert "spark.sql.variable.substitute=false" in ran.out
+
     def test_only_statements_and_comments(self, cli: Cli, vectors: str) -> None:
         ran = cli("plan-downgrade", vectors, "--to", "1,2", "--script", "sql")
         lines = [line for line in ran.out.splitlines() if line and not line.startswith("-- ")]
