@@ -18,6 +18,11 @@ FEATURE = "delta.feature."
 READER, WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
 ISOLATION = "delta.isolationLevel"
 _BACKFILLS = "3.3"
+# With the error class of the refusal; it may have none.
+_BY_CATALOG = {
+    "catalogManaged": "",
+    "adaptiveMetadata-preview": "DELTA_ADAPTIVE_METADATA_UPGRADE_NOT_SUPPORTED",
+}
 _COMPATIBLE = {
     "delta.enableIcebergCompatV1": "icebergCompatV1",
     "delta.enableIcebergCompatV2": "icebergCompatV2",
@@ -79,6 +84,12 @@ def _bad_feature(key: str, value: str, engine: Engine) -> Refusal | None:
             "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
             f"{engine} knows no feature {name or key[len(FEATURE) :]}",
             "see `deltaproto features`",
+        )
+    if name in _BY_CATALOG:
+        return Refusal(
+            _BY_CATALOG[name],
+            f"an existing table never gets {name}",
+            "a catalog creates such tables",
         )
     if value.lower() not in ("supported", "enabled"):
         return Refusal(

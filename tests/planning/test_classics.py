@@ -289,6 +289,15 @@ def test_an_engine_before_fast_drops_waits_for_every_protected_feature() -> None
     assert "3.1" in blocked.remedy
 
 
+def test_what_only_a_catalog_makes_is_refused() -> None:
+    for name in ("catalogManaged", "adaptiveMetadata-preview"):
+        asked = Upgrade(set={f"delta.feature.{name}": "supported"})
+        (blocked,) = plan_upgrade(given(Protocol(1, 2)), asked).blocked
+        assert name in blocked.reason
+        (blocked,) = plan_upgrade(given(Protocol(1, 2)), Upgrade(enable=(Wanted(name),))).blocked
+        assert blocked.feature == name
+
+
 def test_iceberg_compat_v3_is_refused_while_row_tracking_is_on() -> None:
     table = given(
         carrying("rowTracking", "columnMapping"),
