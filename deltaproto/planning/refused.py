@@ -18,6 +18,7 @@ FEATURE = "delta.feature."
 READER, WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
 ISOLATION = "delta.isolationLevel"
 _BACKFILLS = "3.3"
+_TRACKING = "delta.enableRowTracking"
 # With the error class of the refusal; it may have none.
 _BY_CATALOG = {
     "catalogManaged": "",
@@ -101,7 +102,7 @@ def _bad_feature(key: str, value: str, engine: Engine) -> Refusal | None:
 def _bad_row_tracking(
     table: Table, properties: Mapping[str, str], engine: Engine
 ) -> Refusal | None:
-    key = "delta.enableRowTracking"
+    key = _TRACKING
     if properties.get(key, "").lower() != "true" or table.on(key):
         return None
     if engine.name is EngineName.DELTA_SPARK and not engine.at_least(_BACKFILLS):
@@ -171,12 +172,19 @@ def _bad_iceberg(table: Table, properties: Mapping[str, str], mode: str) -> Refu
             f"{name} needs column mapping",
             f"set {MODE} = name first",
         )
-    tracked = table.on("delta.enableRowTracking")
+    tracked = table.on(_TRACKING)
     if name == "icebergCompatV3" and tracked and not table.on(compatible[-1]):
         return Refusal(
             "",
             "Delta Spark does not switch icebergCompatV3 on while row tracking is enabled",
-            "set delta.enableRowTracking = false first",
+            "set delta.enableRowTracking = false first, and true again together with the property",
+        )
+    tracking = properties.get(_TRACKING, table.configuration.get(_TRACKING, "")).strip().lower()
+    if name == "icebergCompatV3" and tracking == "false":
+        return Refusal(
+            "DELTA_ICEBERG_COMPAT_VIOLATION.WRONG_REQUIRED_TABLE_PROPERTY",
+            f"icebergCompatV3 does not go with {_TRACKING} = false",
+            f"set {_TRACKING} = true in the same statement",
         )
     if name != "icebergCompatV3" and on("delta.enableDeletionVectors"):
         return Refusal(

@@ -94,6 +94,28 @@ SEQUENCES: dict[str, tuple[str, list[str]]] = {
             "-delta.columnMapping.mode",
         ],
     ),
+    "iceberg-and-vectors": (
+        "delta.enableDeletionVectors=true",
+        [
+            "delta.columnMapping.mode=name delta.enableIcebergCompatV2=true",
+            "delta.enableDeletionVectors=false",
+            "delta.columnMapping.mode=name delta.enableIcebergCompatV2=true",
+            "delta.enableIcebergCompatV1=true",
+            "delta.enableIcebergCompatV1=true delta.enableIcebergCompatV2=false",
+            "delta.feature.catalogManaged=supported",
+            "delta.feature.adaptiveMetadata-preview=supported",
+        ],
+    ),
+    "iceberg-v3-and-row-tracking": (
+        "delta.enableRowTracking=true",
+        [
+            "delta.columnMapping.mode=name delta.enableIcebergCompatV3=true",
+            "delta.enableRowTracking=false",
+            "delta.columnMapping.mode=name delta.enableIcebergCompatV3=true",
+            "delta.columnMapping.mode=name delta.enableIcebergCompatV3=true "
+            "delta.enableRowTracking=true",
+        ],
+    ),
     "gaps-are-filled": (
         "delta.enableChangeDataFeed=true",
         [VERSIONS.format(1, 4), "delta.enableDeletionVectors=true", VERSIONS.format(1, 6)],
