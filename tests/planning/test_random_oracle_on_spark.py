@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Some once showed mistakes, of what clients may read and of vectors that Delta does not count;
 # others nobody has seen yet.
 SEEDS = (3012, 3021, 4005)
-FRESH = tuple(10_000 + secrets.randbelow(10**6) for _ in range(2))
+FRESH = tuple(10_000 + secrets.randbelow(10**6) for _ in range(1))
 
 
 @pytest.mark.spark

@@ -241,9 +241,10 @@ def test_truncation_does_what_the_traces_say(
     make(case, spark, path)
     before = survey(path)
     assert not before.traces.unknown
-    traced = look(path)._replace(traced=frozenset(before.traces.seen))
-    old = is_old(before, case.feature)
-    said = drop_feature(traced, case.feature, Engine(), truncate=True, aged=old)
+    seen = frozenset(before.traces.seen)
+    old = seen & {case.feature} if is_old(before, case.feature) else frozenset()
+    traced = look(path)._replace(traced=seen - old, aged=old)
+    said = drop_feature(traced, case.feature, Engine(), truncate=True)
     assert (said.refusal.error if said.refusal else None) == case.expected
     agree(said, execute(spark, path, truncate(case.feature).format(t=f"delta.`{path}`")))
     if case.expected is None:
