@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from deltaproto.clients.judgement import Verdict
 from deltaproto.planning.advice import advice
 from deltaproto.planning.candidates import Candidates, candidates
 from deltaproto.planning.capable import incapable
 from deltaproto.planning.cost import Cost
 from deltaproto.planning.given import Given
 from deltaproto.planning.goal import Absent, AtMost, Ending, Goal, Usable, Use, needs_after
-from deltaproto.planning.impact import impact, told
+from deltaproto.planning.impact import told
 from deltaproto.planning.lowest import lowest
+from deltaproto.planning.obstacles import UNREACHED, obstacles, strange
 from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.planning.rewrite import rewrite
 from deltaproto.planning.route import Choice, Drops
@@ -49,8 +49,10 @@ def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
     goal, kept = _goal(given, asked, can)
     task = Task(given.table, goal, given.engine, given.files, given.needs, asked.history, can)
     found = search(task)
-    unable = tuple(incapable(given))
-    if unable and not (found and not found[0].moves):
+    unable = tuple(strange(given, asked.drop))
+    if not found or found[0].moves:
+        unable += tuple(incapable(given))
+    if unable:
         still = Found(Choice(), Drops.FAST, [], Cost())
         return _plan(given, asked, goal, still, (), unable, kept)
     blocked: tuple[Blocked, ...] = ()
@@ -64,7 +66,7 @@ def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
         best = Found(weaker[0].choice, Drops.FAST, [], Cost())
         moves = weaker[0].moves
         ending = ending_of(moves[-1].outcome.table if moves else given.table)
-        blocked = tuple(_blocked(given, asked, goal, ending, can))
+        blocked = tuple(obstacles(given, goal, ending, can)) or (UNREACHED,)
         if weaker[0].moves:
             alternatives.append(_alternative(given, weaker[0], "nearest", reached.text, False))
         copy = rewrite(given, goal)
@@ -213,40 +215,3 @@ def _alternative(
 ) -> Alternative:
     made = steps(found.moves, given.engine, given.files, given.sql)
     return Alternative(name, text, reaches_goal, made[-1].protocol_after, found.cost, made)
-
-
-def _blocked(
-    given: Given, asked: Downgrade, goal: Goal, ending: Ending, can: Candidates
-) -> Iterator[Blocked]:
-    """What keeps the goal from being reached, feature by feature."""
-    stuck = can.stuck
-    objections = sorted(goal.objections(ending))
-    for name in objections:
-        if name in stuck:
-            yield Blocked(*stuck[name])
-        elif name == CHECKPOINT_PROTECTION:
-            yield Blocked(
-                name,
-                "fast drops leave it, and its removal truncates the history, which is to be kept",
-                "--history truncate",
-            )
-    if isinstance(goal, Usable):
-        after = needs_after(given.needs, ending)
-        for change in impact(given.clients, given.needs, after):
-            if change.after is not Verdict.OK and not set(change.because) & set(objections) & {
-                *stuck
-            }:
-                yield Blocked(
-                    None,
-                    f"{change.client}, {change.access}: {change.reason}",
-                    "raise the client, or leave it out",
-                )
-    elif not objections:
-        yield Blocked(
-            None,
-            f"the features {', '.join(sorted(ending.protocol.supported))} fit no legacy pair "
-            f"as low as ({asked.to[0]},{asked.to[1]})"
-            if asked.to is not None
-            else "it cannot be reached",
-            "see the nearest protocol that can be reached",
-        )

@@ -93,7 +93,8 @@ def _why(move: Move) -> str:
             if any(commit.operation == REMOVE_MAPPING for commit in outcome.commits):
                 return "column mapping is switched off: every file is rewritten to its column names"
             if gained:
-                lists = ", and the lists vanish" if not after.protocol.uses_table_features else ""
+                vanish = before.protocol.uses_table_features > after.protocol.uses_table_features
+                lists = ", and the lists vanish" if vanish else ""
                 joins = "joins" if len(gained) == 1 else "join"
                 return f"{', '.join(gained)} {joins} the protocol{lists}"
             if after.protocol != before.protocol:

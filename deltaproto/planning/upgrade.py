@@ -24,7 +24,13 @@ from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.steps import steps
 from deltaproto.planning.table import Table
 from deltaproto.planning.usage import ending_of
+from deltaproto.protocol.isolation import IsolationLevel
 
+_LEVELS: dict[str, str] = {
+    IsolationLevel.SERIALIZABLE: "Under Serializable appends that read nothing can conflict, too.",
+    IsolationLevel.WRITE_SERIALIZABLE: "Under WriteSerializable the content need not be what the "
+    "order of the history suggests, and readers may see states that the log does not hold.",
+}
 _ROW_TRACKING = "delta.enableRowTracking"
 
 
@@ -186,6 +192,9 @@ class _Walk:
 
     def isolated(self, level: str) -> None:
         """`--isolation LEVEL`."""
+        level = next((each for each in IsolationLevel if each.lower() == level.lower()), level)
+        if level in _LEVELS:
+            self.notes.append(_LEVELS[level])
         if self.table.configuration.get(ISOLATION, "").lower() != level.lower():
             self.go(SetProperties({ISOLATION: level}))
 

@@ -289,6 +289,28 @@ def test_an_engine_before_fast_drops_waits_for_every_protected_feature() -> None
     assert "3.1" in blocked.remedy
 
 
+def test_a_name_that_nobody_knows_is_no_plan_with_nothing_to_do() -> None:
+    (blocked,) = plan_downgrade(given(Protocol(1, 2)), Downgrade(drop=("nobodysFeature",))).blocked
+    assert blocked.error == "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE"
+    assert not plan_downgrade(given(Protocol(1, 2)), Downgrade(drop=("collations",))).blocked
+
+
+def test_an_engine_that_does_not_know_the_table_blocks() -> None:
+    table = given(carrying("rowTracking", "typeWidening"), {"delta.enableRowTracking": "true"})
+    old = table._replace(engine=parse_engine("delta-spark@3.2"))
+    plan = plan_downgrade(old, Downgrade(drop=("rowTracking",)))
+    assert [each.feature for each in plan.blocked] == ["typeWidening"]
+    assert not plan_downgrade(old, Downgrade(drop=("clustering",))).blocked
+
+
+def test_an_isolation_level_comes_with_what_it_means() -> None:
+    plan = plan_upgrade(given(Protocol(1, 2)), Upgrade(isolation="serializable"))
+    assert plan.steps[0].sql == (
+        "ALTER TABLE t SET TBLPROPERTIES ('delta.isolationLevel' = 'Serializable')"
+    )
+    assert any("appends" in warning for warning in plan.warnings)
+
+
 def test_what_only_a_catalog_makes_is_refused() -> None:
     for name in ("catalogManaged", "adaptiveMetadata-preview"):
         asked = Upgrade(set={f"delta.feature.{name}": "supported"})

@@ -5,9 +5,13 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltaproto.clients.needs import needs
 from deltaproto.planning.cost import Files
+from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.given import Given
 from deltaproto.planning.goal import Absent, AtMost, Ending, Goal
+from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.search import History, Task, nearest, reachable, search
 from deltaproto.planning.table import Table
 from deltaproto.protocol import catalogue
@@ -92,6 +96,18 @@ def test_the_cheapest_plan_is_the_cheapest_of_all(data: st.DataObject) -> None:
         assert goal.reached(Ending(after))
 
 
+def planned_for(table: Table) -> Given:
+    return Given(
+        name="t",
+        location="file:///t",
+        sql="t",
+        table=table,
+        needs=needs(table.protocol, {}, table.configuration),
+        states=(),
+        fingerprint=Fingerprint(None, 0, table.protocol, None),
+    )
+
+
 @given(data=st.data())
 def test_what_cannot_be_reached_has_a_nearest_protocol(data: st.DataObject) -> None:
     table = data.draw(tables())
@@ -99,6 +115,12 @@ def test_what_cannot_be_reached_has_a_nearest_protocol(data: st.DataObject) -> N
     task = Task(table, goal, files=FILES)
     if search(task):
         return
+    asked = (
+        Downgrade(to=goal[:2]) if isinstance(goal, AtMost) else Downgrade(drop=(*goal.features,))
+    )
+    plan = plan_downgrade(planned_for(table), asked)
+    assert plan.blocked
+    assert not plan.steps
     weaker, found = nearest(task)
     after = found[0].moves[-1].outcome.table.protocol if found[0].moves else table.protocol
     assert weaker.reached(Ending(after))
