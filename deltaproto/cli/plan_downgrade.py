@@ -32,7 +32,7 @@ def run(values: Mapping[str, Any]) -> int:
     if values["include_enabled"] and not values["lowest"]:
         raise UsageError("--include-enabled goes with --lowest", _HINT)
     policy = plans.policy_of(values)
-    named = [word for text in values["for_client"] for word in text.split(",") if word]
+    named = plans.for_clients(values)
     users = Users(policy, values["catalogue"], (*named, *values["client"]))
     asked = Downgrade(
         lowest=values["lowest"],

@@ -27,7 +27,7 @@ def run(values: Mapping[str, Any]) -> int:
     """Plan the upgrade of every table."""
     if not any(values[flag.lstrip("-").replace("-", "_")] for flag in _ASKS):
         raise UsageError("nothing is asked for", f"one of {', '.join(_ASKS)}")
-    named = [word for text in values["for_client"] for word in text.split(",") if word]
+    named = plans.for_clients(values)
     users = Users(plans.policy_of(values), values["catalogue"], (*named, *values["client"]))
     columns = tuple(name for text in values["cluster_by"] for name in _split(text))
     asked = Upgrade(

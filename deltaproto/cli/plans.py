@@ -166,6 +166,11 @@ def _read(
         yield name, error
 
 
+def for_clients(values: Mapping[str, Any]) -> list[str]:
+    """What `--for-client` names, given once or several times, with commas or without."""
+    return [word for text in values["for_client"] for word in text.split(",") if word]
+
+
 def policy_of(values: Mapping[str, Any]) -> Policy | None:
     """The policy, or None without one."""
     return load_one_policy(values["policy"]) if values["policy"] else None

@@ -163,12 +163,7 @@ def _droppable(table: Needs, because: tuple[str, ...]) -> tuple[str, ...]:
         drop = catalogue.record(name).drop
         if not (drop.delta_spark or drop.databricks):
             return False
-        dependents = [
-            other
-            for other in sorted(table.protocol.supported)
-            if name in catalogue.record(other).required_features
-        ]
-        if all(take(other) for other in dependents):
+        if all(take(other) for other in catalogue.dependents(name, table.protocol.supported)):
             found.setdefault(name)
             return True
         return False

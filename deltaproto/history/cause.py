@@ -50,7 +50,7 @@ def _of_added(
         return f"property {switch}"
     if name == catalogue.CHECKPOINT_PROTECTION and operation == "DROP FEATURE":
         return "left behind by DROP FEATURE"
-    requirers = [o for o in sorted(added) if name in catalogue.record(o).required_features]
+    requirers = catalogue.dependents(name, added)
     if requirers:
         return f"required by {', '.join(requirers)}"
     if any(key in parameters for key in _VERSIONS):

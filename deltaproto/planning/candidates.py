@@ -69,11 +69,6 @@ def candidates(table: Table, engine: Engine) -> Candidates:
     return Candidates(tuple(sorted(goes, key=rank)), stuck)
 
 
-def dependents(name: str, supported: frozenset[str]) -> list[str]:
-    """The supported features that require this one, used or not."""
-    return [n for n in sorted(supported) if name in catalogue.record(n).required_features]
-
-
 def rank(name: str) -> tuple[int, str]:
     """Where a feature stands in the order of drops."""
     return (ORDER.index(name) if name in ORDER else len(ORDER), name)
@@ -85,7 +80,7 @@ def _pin(stuck: dict[str, Stuck], supported: frozenset[str]) -> None:
     while pinned:
         pinned = False
         for name in sorted(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):
-            by = sorted(other for other in dependents(name, supported) if other in stuck)
+            by = [other for other in catalogue.dependents(name, supported) if other in stuck]
             if by:
                 stuck[name] = _pinned(name, by, stuck)
                 pinned = True

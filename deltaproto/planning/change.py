@@ -13,11 +13,10 @@ from deltaproto.planning.engine import DEFAULT, Engine
 from deltaproto.planning.outcome import REMOVE_MAPPING, Commit, Outcome, Refusal, Rewrite
 from deltaproto.planning.pulled import upgraded
 from deltaproto.planning.refused import FEATURE, READER, WRITER, asked_versions, feature_of, refused
-from deltaproto.planning.table import MODE, Table
+from deltaproto.planning.table import MODE, ROW_TRACKING, Table
 from deltaproto.protocol.protocol import Protocol
 
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
-_ROW_TRACKING = "delta.enableRowTracking"
 
 
 def set_properties(
@@ -29,7 +28,7 @@ def set_properties(
         return Outcome(table, refusal=refusal)
     commits: list[Commit] = []
     rewrites = Rewrite.NONE
-    if properties.get(_ROW_TRACKING, "").lower() == "true":
+    if properties.get(ROW_TRACKING, "").lower() == "true":
         table, commits = _backfilled(table, engine)
     if properties.get(MODE, "").lower() == "none" and MODE in table.configuration:
         commits.append(Commit(REMOVE_MAPPING, table.protocol))
@@ -83,7 +82,7 @@ def _backfilled(table: Table, engine: Engine) -> tuple[Table, list[Commit]]:
         after = arithmetic.enabled(table.protocol, "rowTracking", engine)
         table = table._replace(protocol=after)
         commits.append(Commit("UPGRADE PROTOCOL", after))
-    if not table.on(_ROW_TRACKING):
+    if not table.on(ROW_TRACKING):
         # A table without files has nothing to fill.
         commits.append(Commit("ROW TRACKING BACKFILL", table.protocol, sure=False))
     return table._replace(row_ids=True), commits

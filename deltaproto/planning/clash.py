@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.planning.ddl.own import Own
-from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.engine import EngineName
 from deltaproto.planning.outcome import REMOVE_MAPPING, Outcome
 from deltaproto.planning.plan import Clash, Effect, Stream
 from deltaproto.planning.schema import walk
@@ -38,9 +38,7 @@ _SURVIVED = {
 _EVERY = "every write in flight, blind appends too"
 
 
-def clashes(
-    statement: Statement, before: Table, outcome: Outcome, engine: Engine
-) -> Iterator[Clash]:
+def clashes(statement: Statement, before: Table, outcome: Outcome) -> Iterator[Clash]:
     """The transactions that a step cannot run beside."""
     if isinstance(statement, Wait) or not outcome.commits:
         return

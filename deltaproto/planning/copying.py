@@ -10,7 +10,7 @@ from deltaproto.planning.outcome import Rewrite
 from deltaproto.planning.plan import Effect, Rewrites, Step, Stream
 from deltaproto.planning.statement import Action, assignments
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.sql import identifier, name_parts
+from deltaproto.tables.sql import column_name, identifier, name_parts
 
 _NEW, _OLD = "__new", "__before"
 
@@ -36,7 +36,7 @@ def copied(given: Given, new: Copy) -> Iterator[Step]:
         names = ", ".join(map(identifier, given.table.partition_columns))
         clauses.append(f"PARTITIONED BY ({names})")
     if new.clustering:
-        names = ", ".join(".".join(map(identifier, c.split("."))) for c in new.clustering)
+        names = ", ".join(map(column_name, new.clustering))
         clauses.append(f"CLUSTER BY ({names})")
     if new.properties:
         clauses.append(f"TBLPROPERTIES ({assignments(new.properties)})")

@@ -9,7 +9,7 @@ from deltaproto.planning.drop import WAIT
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Outcome, Rewrite
 from deltaproto.planning.statement import DropFeature, SetProperties, Statement, Wait
-from deltaproto.planning.table import MODE, Table
+from deltaproto.planning.table import MODE, ROW_TRACKING, Table
 from deltaproto.protocol import catalogue
 
 # Stands in for sizes that were not looked at; only their order counts.
@@ -94,7 +94,7 @@ def losses(
 
 
 def _lost_by_drop(name: str, before: Table) -> Iterable[str]:
-    if name == "rowTracking" and (before.on("delta.enableRowTracking") or before.row_ids):
+    if name == "rowTracking" and (before.on(ROW_TRACKING) or before.row_ids):
         yield "row ids and row commit versions are gone; enabled again, rows get new ones"
     if name == "columnMapping" and before.configuration.get(MODE, "").lower() == "id":
         yield "column mapping by id: an existing table can only get mapping by name again"

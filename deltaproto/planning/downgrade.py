@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from deltaproto.planning.advice import advice
 from deltaproto.planning.candidates import Candidates, candidates
 from deltaproto.planning.capable import incapable
-from deltaproto.planning.cost import Cost
 from deltaproto.planning.given import Given
 from deltaproto.planning.goal import Absent, AtMost, Ending, Goal, Usable, Use, needs_after
 from deltaproto.planning.impact import told
@@ -16,8 +15,8 @@ from deltaproto.planning.lowest import lowest
 from deltaproto.planning.obstacles import UNREACHED, obstacles, strange
 from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.planning.rewrite import rewrite
-from deltaproto.planning.route import Choice, Drops
-from deltaproto.planning.search import Found, History, Task, nearest, search
+from deltaproto.planning.route import Drops
+from deltaproto.planning.search import NOTHING, Found, History, Task, nearest, search
 from deltaproto.planning.steps import steps
 from deltaproto.planning.usage import ending_of
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
@@ -53,8 +52,7 @@ def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
     if not found or found[0].moves:
         unable += tuple(incapable(given))
     if unable:
-        still = Found(Choice(), Drops.FAST, [], Cost())
-        return _plan(given, asked, goal, still, (), unable, kept)
+        return _plan(given, asked, goal, NOTHING, (), unable, kept)
     blocked: tuple[Blocked, ...] = ()
     alternatives: list[Alternative] = []
     if found:
@@ -63,7 +61,7 @@ def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
             alternatives += _alternatives(given, best, others)
     else:
         reached, weaker = nearest(task)
-        best = Found(weaker[0].choice, Drops.FAST, [], Cost())
+        best = NOTHING._replace(choice=weaker[0].choice)
         moves = weaker[0].moves
         ending = ending_of(moves[-1].outcome.table if moves else given.table)
         blocked = tuple(obstacles(given, goal, ending, can)) or (UNREACHED,)
@@ -133,8 +131,7 @@ def _rewritten(
     alternatives: tuple[Alternative, ...],
 ) -> Plan:
     """The plan to copy the table."""
-    still = Found(Choice(), Drops.FAST, [], Cost())
-    plan = _plan(given, asked, goal, still, alternatives, (), ())
+    plan = _plan(given, asked, goal, NOTHING, alternatives, (), ())
     after = needs_after(given.needs, Ending(copy.protocol_after))
     return plan._replace(
         protocol_after=copy.protocol_after,

@@ -91,9 +91,7 @@ def _checked(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal
             f"{name} goes only with TRUNCATE HISTORY",
             "add TRUNCATE HISTORY",
         )
-    dependents = sorted(
-        other for other in protocol.supported if name in catalogue.record(other).required_features
-    )
+    dependents = catalogue.dependents(name, protocol.supported)
     if dependents:
         return Refusal(
             "DELTA_FEATURE_DROP_DEPENDENT_FEATURE",

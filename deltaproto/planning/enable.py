@@ -104,8 +104,7 @@ def _properties(record: Feature, wanted: Wanted, table: Table) -> Mapping[str, s
     if isinstance(rule, PropertyIs):
         value = wanted.mode or rule.values[0]
         now = table.configuration.get(rule.key, "").strip().lower()
-        on = now in {each.lower() for each in rule.values}
-        if not on or (wanted.mode is not None and now != wanted.mode):
+        if not rule.holds(now) or (wanted.mode is not None and now != wanted.mode):
             found[rule.key] = value
         elif name not in table.protocol.supported:
             found[f"{FEATURE}{name}"] = "supported"

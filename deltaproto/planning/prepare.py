@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from deltaproto.planning.outcome import REMOVE_MAPPING, Refusal, Rewrite
 from deltaproto.planning.schema import settled
-from deltaproto.planning.table import MODE, Table
+from deltaproto.planning.table import MODE, ROW_TRACKING, Table
 
 _SET, _UNSET, _REORG, _DROP = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "REORG", "DROP FEATURE"
 _COORDINATED = (
@@ -166,11 +166,9 @@ def _geospatial(table: Table) -> Prepared:
 def _row_tracking(table: Table) -> Prepared:
     suspended = table.on("delta.rowTrackingSuspended")
     there = table.row_ids
-    if suspended and not table.on("delta.enableRowTracking") and there is False:
+    if suspended and not table.on(ROW_TRACKING) and there is False:
         return Prepared(table)
-    after = table.with_properties(
-        {"delta.enableRowTracking": "false", "delta.rowTrackingSuspended": "true"}
-    )
+    after = table.with_properties({ROW_TRACKING: "false", "delta.rowTrackingSuspended": "true"})
     operations = [(_SET, not suspended or bool(there))]
     if there is not False:
         operations.append(("ROW TRACKING UNBACKFILL", bool(there)))

@@ -57,7 +57,7 @@ def by_properties(configuration: Mapping[str, str], protocol: Protocol) -> set[s
         rule = feature.enablement
         if not catalogue.registered(feature.name) or not isinstance(rule, PropertyIs):
             continue
-        if configuration.get(rule.key, "").strip().lower() in {v.lower() for v in rule.values}:
+        if rule.holds(configuration.get(rule.key)):
             found.add(_chosen(rule.key, feature.name, protocol))
     if configuration.get(_MATERIALIZE, "").lower() == "true":
         found.add("materializePartitionColumns")

@@ -10,15 +10,14 @@ from collections.abc import Mapping
 
 from deltaproto.planning.engine import DEFAULT, Engine, EngineName
 from deltaproto.planning.outcome import Refusal
-from deltaproto.planning.table import CONSTRAINT, MODE, Table
+from deltaproto.planning.table import CONSTRAINT, MODE, ROW_TRACKING, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Status
+from deltaproto.protocol.isolation import PROPERTY as ISOLATION
 
 FEATURE = "delta.feature."
 READER, WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
-ISOLATION = "delta.isolationLevel"
 _BACKFILLS = "3.3"
-_TRACKING = "delta.enableRowTracking"
 # With the error class of the refusal; it may have none.
 _BY_CATALOG = {
     "catalogManaged": "",
@@ -102,7 +101,7 @@ def _bad_feature(key: str, value: str, engine: Engine) -> Refusal | None:
 def _bad_row_tracking(
     table: Table, properties: Mapping[str, str], engine: Engine
 ) -> Refusal | None:
-    key = _TRACKING
+    key = ROW_TRACKING
     if properties.get(key, "").lower() != "true" or table.on(key):
         return None
     if engine.name is EngineName.DELTA_SPARK and not engine.at_least(_BACKFILLS):
@@ -172,19 +171,21 @@ def _bad_iceberg(table: Table, properties: Mapping[str, str], mode: str) -> Refu
             f"{name} needs column mapping",
             f"set {MODE} = name first",
         )
-    tracked = table.on(_TRACKING)
+    tracked = table.on(ROW_TRACKING)
     if name == "icebergCompatV3" and tracked and not table.on(compatible[-1]):
         return Refusal(
             "",
             "Delta Spark does not switch icebergCompatV3 on while row tracking is enabled",
             "set delta.enableRowTracking = false first, and true again together with the property",
         )
-    tracking = properties.get(_TRACKING, table.configuration.get(_TRACKING, "")).strip().lower()
+    tracking = (
+        properties.get(ROW_TRACKING, table.configuration.get(ROW_TRACKING, "")).strip().lower()
+    )
     if name == "icebergCompatV3" and tracking == "false":
         return Refusal(
             "DELTA_ICEBERG_COMPAT_VIOLATION.WRONG_REQUIRED_TABLE_PROPERTY",
-            f"icebergCompatV3 does not go with {_TRACKING} = false",
-            f"set {_TRACKING} = true in the same statement",
+            f"icebergCompatV3 does not go with {ROW_TRACKING} = false",
+            f"set {ROW_TRACKING} = true in the same statement",
         )
     if name != "icebergCompatV3" and on("delta.enableDeletionVectors"):
         return Refusal(

@@ -99,13 +99,12 @@ def _switches(key: str, value: str, without: frozenset[str]) -> bool:
     for name in without:
         rule = catalogue.record(name).enablement
         if isinstance(rule, PropertyIs) and rule.key == key:
-            return value.strip().lower() in {each.lower() for each in rule.values}
+            return rule.holds(value)
     # A feature that requires one of them must not come either.
     for feature in catalogue.all_features():
         rule = feature.enablement
         if isinstance(rule, PropertyIs) and rule.key == key:
-            on = value.strip().lower() in {each.lower() for each in rule.values}
-            return on and bool(catalogue.closure({feature.name}) & without)
+            return rule.holds(value) and bool(catalogue.closure({feature.name}) & without)
     return False
 
 

@@ -45,6 +45,10 @@ class Found(NamedTuple):
     cost: Cost
 
 
+NOTHING = Found(Choice(), Drops.FAST, [], Cost())
+"""the goal is reached already, or nothing leads to it: no step is taken"""
+
+
 class Task(NamedTuple):
     """What is searched."""
 
@@ -63,7 +67,7 @@ class Task(NamedTuple):
 def search(task: Task) -> list[Found]:
     """Every way worth comparing, the cheapest first; empty when none reaches the goal."""
     if task.goal.reached(Ending(task.table.protocol)):
-        return [Found(Choice(), Drops.FAST, [], Cost())]
+        return [NOTHING]
     can = task.can or candidates(task.table, task.engine)
     found: dict[tuple[str, ...], Found] = {}
     least = (_least(task, can, end) for end in _ends(task, can))

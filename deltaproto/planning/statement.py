@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 from typing import Protocol as Interface
@@ -13,8 +13,8 @@ from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
 from deltaproto.planning.prepare import purged
 from deltaproto.planning.refused import FEATURE
-from deltaproto.planning.table import CONSTRAINT, Table
-from deltaproto.tables.sql import identifier, literal
+from deltaproto.planning.table import Table
+from deltaproto.tables.sql import column_name, identifier, literal
 
 
 class Action(StrEnum):
@@ -129,10 +129,7 @@ class DropConstraint(NamedTuple):
         return f"ALTER TABLE {table} DROP CONSTRAINT {identifier(self.name)}"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        key = next(
-            (key for key in table.configuration if key.lower() == CONSTRAINT + self.name.lower()),
-            None,
-        )
+        key = table.constraint_key(self.name)
         if key is None:
             refusal = Refusal(
                 "DELTA_CONSTRAINT_DOES_NOT_EXIST",
@@ -157,9 +154,7 @@ class ClusterBy(NamedTuple):
     def sql(self, table: str) -> str:
         if not self.columns:
             return f"ALTER TABLE {table} CLUSTER BY NONE"
-        # A nested field is named by its path.
-        columns = (".".join(map(identifier, column.split("."))) for column in self.columns)
-        return f"ALTER TABLE {table} CLUSTER BY ({', '.join(columns)})"
+        return f"ALTER TABLE {table} CLUSTER BY ({', '.join(map(column_name, self.columns))})"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         if table.partition_columns:
@@ -213,23 +208,6 @@ class Wait(NamedTuple):
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         return Outcome(table.waited())
-
-
-def follow(
-    table: Table, statements: Iterable[Statement], engine: Engine
-) -> list[tuple[Statement, Outcome]]:
-    """The outcomes of statements one after the other, up to the first refusal.
-
-    A truncating drop that has to wait is no end: its commits stay, and the plan goes on.
-    """
-    outcomes: list[tuple[Statement, Outcome]] = []
-    for statement in statements:
-        outcome = statement.outcome(table, engine)
-        outcomes.append((statement, outcome))
-        if outcome.refusal is not None and not outcome.refusal.retry:
-            break
-        table = outcome.table
-    return outcomes
 
 
 def assignments(properties: Mapping[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from deltaproto.planning.clash import clashes, streams
 from deltaproto.planning.cost import Files, losses, truncated
@@ -24,12 +24,11 @@ from deltaproto.planning.table import MODE
 from deltaproto.planning.undo import undo
 
 
-def steps(moves: Iterable[Move], engine: Engine, files: Files, table: str) -> tuple[Step, ...]:
+def steps(moves: Sequence[Move], engine: Engine, files: Files, table: str) -> tuple[Step, ...]:
     """The steps for `table`, which is written as SQL already."""
     made: list[Step] = []
-    every = list(moves)
     pending: set[tuple[str, bool]] = set()
-    for move in every:
+    for move in moves:
         statement, before, outcome = move
         repeats = isinstance(statement, DropFeature) and (statement.feature, False) in pending
         wait_only_maybe = (
@@ -54,10 +53,10 @@ def steps(moves: Iterable[Move], engine: Engine, files: Files, table: str) -> tu
                 retention_hours=hours(before.configuration, TRUNCATION) if truncates else None,
                 wait_hours=statement.hours if isinstance(statement, Wait) else 0,
                 setting=statement.setting if isinstance(statement, Wait) else None,
-                clashes=tuple(clashes(statement, before, outcome, engine)),
+                clashes=tuple(clashes(statement, before, outcome)),
                 streams=tuple(streams(statement, before, outcome)),
                 losses=losses(statement, before, outcome, engine),
-                undo=undo(move, every[0].before, engine, table),
+                undo=undo(move, moves[0].before, engine, table),
                 warnings=outcome.warnings,
                 optional=repeats or wait_only_maybe,
             )

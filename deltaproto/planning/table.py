@@ -16,6 +16,7 @@ from deltaproto.protocol.protocol import Protocol
 
 CONSTRAINT = "delta.constraints."
 MODE = "delta.columnMapping.mode"
+ROW_TRACKING = "delta.enableRowTracking"
 MAX_COLUMN = "delta.columnMapping.maxColumnId"
 ROW_ID_COLUMNS = (
     "delta.rowTracking.materializedRowIdColumnName",
@@ -70,6 +71,11 @@ class Table(NamedTuple):
         return tuple(
             sorted(key[len(CONSTRAINT) :] for key in self.configuration if _constrains(key))
         )
+
+    def constraint_key(self, name: str) -> str | None:
+        """The property that holds the constraint of this name, in any case; None when none does."""
+        wanted = CONSTRAINT + name.lower()
+        return next((key for key in self.configuration if key.lower() == wanted), None)
 
     def on(self, key: str) -> bool:
         """Whether a boolean property is true."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from deltaproto.planning.change import about_protocol
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Outcome
-from deltaproto.planning.refused import FEATURE, READER, WRITER
+from deltaproto.planning.refused import FEATURE
 from deltaproto.planning.route import Move
 from deltaproto.planning.statement import (
     ClusterBy,
@@ -15,7 +16,7 @@ from deltaproto.planning.statement import (
     SetProperties,
     UnsetProperties,
 )
-from deltaproto.planning.table import CONSTRAINT, MODE, Table
+from deltaproto.planning.table import MODE, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.feature import PropertyIs
@@ -37,10 +38,10 @@ def _undo(move: Move, start: Table, engine: Engine, table: str) -> Iterable[str]
         if (outcome.refusal is None or changed) and statement.feature != CHECKPOINT_PROTECTION:
             yield _enabled_again(statement.feature, start).sql(table)
     elif isinstance(statement, DropConstraint):
-        for key, expression in before.configuration.items():
-            if key.lower() == CONSTRAINT + statement.name.lower():
-                name = identifier(statement.name)
-                yield f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({expression})"
+        key = before.constraint_key(statement.name)
+        if key is not None:
+            name, expression = identifier(statement.name), before.configuration[key]
+            yield f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({expression})"
     elif isinstance(statement, ClusterBy):
         yield ClusterBy(before.clustering or ()).sql(table)
     elif isinstance(statement, SetProperties | UnsetProperties):
@@ -52,7 +53,7 @@ def _undo(move: Move, start: Table, engine: Engine, table: str) -> Iterable[str]
 
 
 def _properties(keys: Iterable[str], before: Table, outcome: Outcome, table: str) -> Iterable[str]:
-    stored = [k for k in keys if k not in (READER, WRITER) and not k.lower().startswith(FEATURE)]
+    stored = [key for key in keys if not about_protocol(key)]
     old = {k: before.configuration[k] for k in stored if k in before.configuration}
     if any(outcome.table.configuration.get(key) != value for key, value in old.items()):
         yield SetProperties(old).sql(table)
@@ -73,7 +74,7 @@ def _enabled_again(name: str, before: Table) -> SetProperties:
     rule = catalogue.record(name).enablement
     if isinstance(rule, PropertyIs):
         value = before.configuration.get(rule.key)
-        if value is not None and value.strip().lower() in {v.lower() for v in rule.values}:
+        if value is not None and rule.holds(value):
             # An existing table can get column mapping by name only.
             return SetProperties({rule.key: "name" if rule.key == MODE else value})
     return SetProperties({f"{FEATURE}{name}": "supported"})

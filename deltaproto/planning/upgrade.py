@@ -18,12 +18,12 @@ from deltaproto.planning.impact import impact, told
 from deltaproto.planning.outcome import Outcome
 from deltaproto.planning.own_sql import names_it, short, what_it_does
 from deltaproto.planning.plan import Blocked, Plan
-from deltaproto.planning.refused import ISOLATION
 from deltaproto.planning.route import Move, versions
 from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.steps import steps
-from deltaproto.planning.table import Table
+from deltaproto.planning.table import ROW_TRACKING, Table
 from deltaproto.planning.usage import ending_of
+from deltaproto.protocol.isolation import PROPERTY as ISOLATION
 from deltaproto.protocol.isolation import IsolationLevel
 
 _LEVELS: dict[str, str] = {
@@ -31,7 +31,6 @@ _LEVELS: dict[str, str] = {
     IsolationLevel.WRITE_SERIALIZABLE: "Under WriteSerializable the content need not be what the "
     "order of the history suggests, and readers may see states that the log does not hold.",
 }
-_ROW_TRACKING = "delta.enableRowTracking"
 
 
 class Upgrade(NamedTuple):
@@ -163,7 +162,7 @@ class _Walk:
         if not isinstance(one, SetProperties) or not isinstance(two, SetProperties):
             return
         # Its backfill takes long, and comes before anything else of the statement.
-        if _ROW_TRACKING in {*one.properties, *two.properties}:
+        if ROW_TRACKING in {*one.properties, *two.properties}:
             return
         feature = one.feature if one.feature == two.feature else None
         both = SetProperties({**one.properties, **two.properties}, feature)

@@ -16,8 +16,7 @@ def ending_of(after: Table) -> Ending:
         rule = catalogue.record(name).enablement
         used = None
         if isinstance(rule, PropertyIs):
-            values = {value.lower() for value in rule.values}
-            used = after.configuration.get(rule.key, "").strip().lower() in values
+            used = rule.holds(after.configuration.get(rule.key))
         elif name == "checkConstraints":
             used = bool(after.constraints)
         elif name == "clustering":

@@ -93,6 +93,11 @@ def implied_by(min_reader_version: int, min_writer_version: int) -> frozenset[st
     )
 
 
+def dependents(name: str, supported: Iterable[str]) -> tuple[str, ...]:
+    """Those of the `supported` features that require `name` themselves, sorted."""
+    return tuple(sorted(o for o in supported if name in record(o).required_features))
+
+
 def closure(names: Iterable[str]) -> frozenset[str]:
     """`names` and every feature they require, transitively."""
     reached: set[str] = set()

@@ -81,6 +81,10 @@ class PropertyIs(NamedTuple):
     key: str
     values: tuple[str, ...] = ("true",)
 
+    def holds(self, value: str | None) -> bool:
+        """Whether `value`, None when the property is not set, is one of `values`."""
+        return value is not None and value.strip().lower() in {v.lower() for v in self.values}
+
 
 class PropertyPrefix(NamedTuple):
     """Enabled when any table property starts with `prefix`."""

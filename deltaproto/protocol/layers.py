@@ -74,9 +74,9 @@ def enabled(
 ) -> tuple[bool | None, str]:
     """Whether `rule` holds on a table that supports its feature, and what shows it."""
     match rule:
-        case PropertyIs(key, values):
+        case PropertyIs(key):
             value = metadata.property(key)
-            on = value is not None and value.strip().lower() in {v.lower() for v in values}
+            on = rule.holds(value)
             return on, f"{key}={value}" if on else ""
         case PropertyPrefix(prefix):
             keys = sorted(key for key in metadata.configuration if key.startswith(prefix))
@@ -109,13 +109,7 @@ def _state(
         implied=name in protocol.implied,
         enabled=on,
         present=present,
-        required_by=tuple(
-            sorted(
-                other
-                for other in protocol.supported
-                if name in catalogue.record(other).required_features
-            )
-        ),
+        required_by=catalogue.dependents(name, protocol.supported),
         evidence=shown or seen,
     )
 

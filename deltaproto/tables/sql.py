@@ -18,6 +18,11 @@ def identifier(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
+def column_name(path: str) -> str:
+    """A column, or a nested field by its dotted path, as statements name it."""
+    return ".".join(map(identifier, path.split(".")))
+
+
 def literal(text: str) -> str:
     """A string literal that stands for exactly `text`."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")

@@ -47,7 +47,7 @@ def test_what_leaves_the_metadata_alone_aborts_no_append(sql: str) -> None:
     (each,) = parse(sql)
     said = each.statement.outcome(TABLE, Engine())
     assert said.refusal is None
-    found = list(clashes(each.statement, TABLE, said, Engine()))
+    found = list(clashes(each.statement, TABLE, said))
     assert not any("blind appends" in clash.who for clash in found)
     assert not list(streams(each.statement, TABLE, said))
 
@@ -55,5 +55,5 @@ def test_what_leaves_the_metadata_alone_aborts_no_append(sql: str) -> None:
 def test_a_change_of_columns_aborts_every_writer() -> None:
     (each,) = parse("alter table t add column x int")
     said = each.statement.outcome(TABLE, Engine())
-    found = list(clashes(each.statement, TABLE, said, Engine()))
+    found = list(clashes(each.statement, TABLE, said))
     assert any("blind appends" in clash.who for clash in found)

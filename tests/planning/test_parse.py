@@ -19,7 +19,6 @@ from deltaproto.planning.statement import (
     SetProperties,
     Statement,
     UnsetProperties,
-    follow,
 )
 from deltaproto.planning.table import Table
 from deltaproto.protocol.conflicts.operation import Operation
@@ -223,7 +222,15 @@ def test_statements_build_on_each_other() -> None:
 
 
 def run(script: str) -> list[tuple[Statement, Outcome]]:
-    return follow(PLAIN, [each.statement for each in parse(script)], Engine())
+    """The outcomes one after the other, up to the first refusal."""
+    table, outcomes = PLAIN, []
+    for each in parse(script):
+        outcome = each.statement.outcome(table, Engine())
+        outcomes.append((each.statement, outcome))
+        if outcome.refusal is not None and not outcome.refusal.retry:
+            break
+        table = outcome.table
+    return outcomes
 
 
 def test_without_a_schema_commits_are_not_sure() -> None:
