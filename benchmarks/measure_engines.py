@@ -16,6 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+MAPPED = "delta.columnMapping.mode=name delta.minReaderVersion=2 delta.minWriterVersion=5"
+UNSET = "alter table {{t}} unset tblproperties ('{}')"
 SET = "alter table {t} set tblproperties "
 DROP = "alter table {t} drop feature "
 
@@ -109,6 +111,24 @@ SEQUENCES = [
         "delta.feature.deletionVectors=supported delta.feature.changeDataFeed=supported",
         [DROP + "deletionVectors"],
     ),
+    ("", [set_("delta.columnMapping.mode=none"), UNSET.format("delta.columnMapping.mode")]),
+    (MAPPED, [set_("delta.columnMapping.mode=none")]),
+    (MAPPED, [UNSET.format("delta.columnMapping.mode")]),
+    (MAPPED, [set_("delta.columnMapping.mode=none delta.appendOnly=true")]),
+    (
+        MAPPED,
+        [
+            set_("delta.enableIcebergCompatV2=true"),
+            set_("delta.enableIcebergCompatV1=true"),
+            set_("delta.enableDeletionVectors=true"),
+            set_("delta.columnMapping.mode=none"),
+            set_("delta.enableIcebergCompatV2=false delta.enableIcebergCompatV1=true"),
+            set_("delta.enableIcebergCompatV1=false"),
+            set_("delta.enableDeletionVectors=true"),
+            set_("delta.enableIcebergCompatV2=true"),
+        ],
+    ),
+    ("", [set_("delta.enableIcebergCompatV1=true")]),
 ]
 
 

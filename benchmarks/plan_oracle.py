@@ -1,8 +1,9 @@
 """Plans for random real tables, carried out by Spark and compared with what they said.
 
 Each case is a seed: a random table, a random goal, the plan, and then Spark runs the plan's
-statements. Any difference is a mismatch, and the seed reproduces it. `make bench` does not run
-this, because it takes minutes; see also `tests/planning/test_random_oracle_on_spark.py`.
+statements. Any difference is a mismatch, and the seed reproduces it. With `--upgrades` the goals
+are plan-upgrade's, else plan-downgrade's. `make bench` does not run this, because it takes minutes;
+see also `tests/planning/test_random_oracle_on_spark.py`.
 """
 
 from __future__ import annotations
@@ -37,13 +38,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=200, help="tables, each with a few goals")
     parser.add_argument("--seed", type=int, default=0, help="the first seed; the others follow")
+    parser.add_argument("--upgrades", action="store_true", help="of plan-upgrade")
     parser.add_argument("--minutes", type=float, default=0, help="stop after so long; 0: never")
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     from deltaproto.tables.interface import SparkSettings
     from deltaproto.tables.session import spark_session
-    from tests.planning.trial import tried
+    from tests.planning import trial as downgrades
+    from tests.planning import upgrade_trial as upgrades
 
+    tried = upgrades.tried if arguments.upgrades else downgrades.tried
     spark = spark_session(SparkSettings(conf=CONF))
     started, bad, executed, cases = time.monotonic(), 0, 0, 0
     covered: Counter[str] = Counter()

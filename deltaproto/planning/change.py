@@ -8,11 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from deltaproto.planning import arithmetic
+from deltaproto.planning import arithmetic, iceberg, mapping
 from deltaproto.planning.engine import DEFAULT, Engine
-from deltaproto.planning.outcome import REMOVE_MAPPING, Commit, Outcome, Refusal, Rewrite
+from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.pulled import upgraded
-from deltaproto.planning.refused import FEATURE, READER, WRITER, asked_versions, feature_of, refused
+from deltaproto.planning.refused import (
+    FEATURE,
+    READER,
+    WRITER,
+    asked_versions,
+    feature_of,
+    invalid,
+    refused,
+)
 from deltaproto.planning.table import MODE, ROW_TRACKING, Table
 from deltaproto.protocol.protocol import Protocol
 
@@ -23,44 +31,53 @@ def set_properties(
     table: Table, properties: Mapping[str, str], engine: Engine = DEFAULT
 ) -> Outcome:
     """What setting these properties in one statement does."""
-    refusal = refused(table, properties, engine)
+    refusal = invalid(table, properties, engine)
     if refusal is not None:
         return Outcome(table, refusal=refusal)
     commits: list[Commit] = []
-    rewrites = Rewrite.NONE
     if properties.get(ROW_TRACKING, "").lower() == "true":
         table, commits = _backfilled(table, engine)
-    if properties.get(MODE, "").lower() == "none" and MODE in table.configuration:
-        commits.append(Commit(REMOVE_MAPPING, table.protocol))
-        rewrites = Rewrite.ALL
-        table = table.without_mapping().with_properties({MODE: "none"})
-        if len(properties) == 1:
-            return Outcome(table, tuple(commits), rewrites)
+    refusal = refused(table, properties, engine)
+    if refusal is not None:
+        return Outcome(table, tuple(commits), refusal=refusal)
+    done = Outcome(table)
+    if properties.get(MODE) == mapping.NONE:
+        done = mapping.removed(table, engine, keep_mode=True)
+        commits += done.commits
+        if done.refusal is not None or (done.commits and len(properties) == 1):
+            return done._replace(commits=tuple(commits))
+    elif table.mapped and properties.get(MODE, "").lower() == mapping.NONE:
+        done = Outcome(table, warnings=(mapping.MISREAD,))
+    table = done.table
     asked = requested(table, properties, engine)
     after = upgraded(asked, {**table.configuration, **properties}, None, engine)
     if isinstance(after, Refusal):
-        return Outcome(table, refusal=after)
+        return Outcome(table, tuple(commits), done.rewrites, after)
     stored = {key: value for key, value in properties.items() if not about_protocol(key)}
-    table = table.with_properties(stored)._replace(protocol=after)
-    return Outcome(table, (*commits, Commit(SET, after)), rewrites)
+    changed = iceberg.completed(table.with_properties(stored)._replace(protocol=after))
+    refusal = iceberg.broken(table, changed, engine, setting=True)
+    if refusal is not None:
+        return Outcome(table, tuple(commits), done.rewrites, refusal)
+    return Outcome(changed, (*commits, Commit(SET, after)), done.rewrites, None, done.warnings)
 
 
-def unset_properties(table: Table, keys: Iterable[str]) -> Outcome:
+def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT) -> Outcome:
     """What unsetting these properties in one statement does.
 
     The protocol never shrinks by it, and a property that is not set costs a commit all the same.
     """
     names = list(keys)
-    commits: list[Commit] = []
-    rewrites = Rewrite.NONE
+    done = Outcome(table)
     if MODE in names:
-        commits.append(Commit(REMOVE_MAPPING, table.protocol))
-        rewrites = Rewrite.ALL
-        table = table.without_mapping()
-        if len(names) == 1:
-            return Outcome(table, tuple(commits), rewrites)
-    table = table.without_properties(*names)
-    return Outcome(table, (*commits, Commit(UNSET, table.protocol)), rewrites)
+        done = mapping.removed(table, engine, keep_mode=False)
+        if done.refusal is not None or (done.commits and len(names) == 1):
+            return done
+    changed = iceberg.completed(done.table.without_properties(*names))
+    refusal = iceberg.broken(done.table, changed, engine)
+    if refusal is not None:
+        return done._replace(refusal=refusal)
+    commits = (*done.commits, Commit(UNSET, table.protocol))
+    return Outcome(changed, commits, done.rewrites, None, done.warnings)
 
 
 def requested(table: Table, properties: Mapping[str, str], engine: Engine = DEFAULT) -> Protocol:
@@ -90,4 +107,5 @@ def _backfilled(table: Table, engine: Engine) -> tuple[Table, list[Commit]]:
 
 def about_protocol(key: str) -> bool:
     """Whether a property is about the protocol, and so never stored."""
-    return key in (READER, WRITER) or key.lower().startswith(FEATURE)
+    lower = key.lower()
+    return lower in (READER.lower(), WRITER.lower()) or lower.startswith(FEATURE)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.planning.change import about_protocol
 from deltaproto.planning.ddl.own import Own
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.outcome import REMOVE_MAPPING, Outcome
@@ -17,6 +18,7 @@ from deltaproto.planning.schema import walk
 from deltaproto.planning.statement import ClusterBy, DropFeature, SetProperties, Statement, Wait
 from deltaproto.planning.table import Table
 from deltaproto.protocol.conflicts.exception import ExceptionName
+from deltaproto.protocol.conflicts.resolution import SURVIVED_PROPERTIES
 
 _METADATA, _PROTOCOL = str(ExceptionName.METADATA), str(ExceptionName.PROTOCOL)
 _REWRITING = ("REORG", "OPTIMIZE", REMOVE_MAPPING)
@@ -25,16 +27,7 @@ _FILES = frozenset(
     {"WRITE", "UPDATE", "DELETE", "MERGE", "TRUNCATE"}
     | {"OPTIMIZE", "REORG", "VACUUM START", "VACUUM END"}
 )
-# Key and value whose change Delta Spark rebases other writers over (`resolution`).
-_SURVIVED = {
-    "delta.enabledeletionvectors": "true",
-    "delta.enablerowtracking": "true",
-    "delta.columnmapping.mode": "name",
-    "delta.checkpointpolicy": "v2",
-    "delta.enableincommittimestamps": "true",
-    "delta.minreaderversion": "",
-    "delta.minwriterversion": "",
-}
+_SURVIVED = {key.lower(): value for key, (value, _) in SURVIVED_PROPERTIES.items()}
 _EVERY = "every write in flight, blind appends too"
 
 
@@ -116,10 +109,7 @@ def _aborting(statement: Statement, before: Table, outcome: Outcome) -> Iterator
 def _tolerated(statement: SetProperties) -> bool:
     for key, value in statement.properties.items():
         lower = key.lower()
-        if lower.startswith("delta.feature."):
-            continue
-        wanted = _SURVIVED.get(lower)
-        if wanted is None or (wanted and value.lower() != wanted):
+        if not about_protocol(lower) and _SURVIVED.get(lower) != value.lower():
             return False
     return True
 

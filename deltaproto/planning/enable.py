@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from deltaproto.planning.refused import FEATURE
 from deltaproto.planning.statement import ClusterBy, SetProperties, Statement
-from deltaproto.planning.switches import switched_off
+from deltaproto.planning.switches import SWITCHES, switched_off
 from deltaproto.planning.table import Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Feature, Need, PropertyIs, Status
@@ -85,9 +85,8 @@ def _made_room(record: Feature, table: Table) -> Iterator[Statement]:
 
 
 def _off(name: str, table: Table) -> list[Statement]:
-    if name not in table.protocol.supported:
-        return []
-    return switched_off(name, table)
+    # What nothing switches off is refused when the other one is switched on.
+    return switched_off(name, table) if name in SWITCHES & table.protocol.supported else []
 
 
 def _properties(record: Feature, wanted: Wanted, table: Table) -> Mapping[str, str]:
@@ -98,7 +97,11 @@ def _properties(record: Feature, wanted: Wanted, table: Table) -> Mapping[str, s
             other = catalogue.record(requirement.feature)
             found |= _properties(other, Wanted(other.name), table)
     name, rule = record.name, record.enablement
-    by_name = not isinstance(rule, PropertyIs) or name in _CHOSEN_BY_NAME
+    # Where the final feature or its preview is there, the property stands for that one.
+    final = name.removesuffix("-preview")
+    twin = {final, f"{final}-preview"} - {name}
+    shared = name in _CHOSEN_BY_NAME or bool(twin & table.protocol.supported)
+    by_name = not isinstance(rule, PropertyIs) or shared
     if by_name and name not in table.protocol.supported:
         found[f"{FEATURE}{name}"] = "supported"
     if isinstance(rule, PropertyIs):

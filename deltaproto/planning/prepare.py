@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from deltaproto.planning import mapping
 from deltaproto.planning.outcome import REMOVE_MAPPING, Refusal, Rewrite
 from deltaproto.planning.schema import settled
 from deltaproto.planning.table import MODE, ROW_TRACKING, Table
@@ -24,10 +25,6 @@ _PROVENANCE = (
     "delta.inCommitTimestampEnablementTimestamp",
 )
 # Measured with Delta Spark 4.4.0: NoSuchElementException in ClusteringColumnInfo.
-_CLUSTERED = (
-    "the clustering columns keep their physical names, so that OPTIMIZE, REORG, DESCRIBE DETAIL "
-    "and CLUSTER BY itself fail from then on: run ALTER TABLE … CLUSTER BY NONE first"
-)
 
 
 class Prepared(NamedTuple):
@@ -66,22 +63,19 @@ def _constraints(table: Table) -> Prepared:
     )
 
 
-def _mapping(table: Table) -> Prepared:
+def _unmapped(table: Table) -> Prepared:
     if table.configuration.get(MODE, "none").lower() == "none":
         return Prepared(table)
-    if table.unmappable:
-        return Prepared(
-            table,
-            refusal=Refusal(
-                "DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING",
-                f"without mapping the columns {', '.join(table.unmappable)} cannot be named so",
-                "rename these columns first",
-            ),
-        )
+    refusal = mapping.unnameable(table)
+    if refusal is not None:
+        return Prepared(table, refusal=refusal)
     operations = ((REMOVE_MAPPING, True),)
-    warnings = () if table.clustering == () else (_CLUSTERED,)
     return Prepared(
-        table.without_mapping(), operations, Rewrite.ALL, changed=True, warnings=warnings
+        table.without_mapping(),
+        operations,
+        Rewrite.ALL,
+        changed=True,
+        warnings=mapping.harm(table),
     )
 
 
@@ -190,7 +184,7 @@ def _coordinated(table: Table) -> Prepared:
 
 _PREPARE: dict[str, Callable[[Table], Prepared]] = {
     "checkConstraints": _constraints,
-    "columnMapping": _mapping,
+    "columnMapping": _unmapped,
     "deletionVectors": _vectors,
     "v2Checkpoint": _checkpoints,
     "inCommitTimestamp": _timestamps,

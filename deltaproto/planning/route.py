@@ -19,7 +19,7 @@ from deltaproto.planning.statement import (
     Statement,
     Wait,
 )
-from deltaproto.planning.switches import switched_off
+from deltaproto.planning.switches import in_order, switched_off
 from deltaproto.planning.table import MODE, ROW_ID_COLUMNS, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
@@ -64,7 +64,7 @@ def route(table: Table, choice: Choice, engine: Engine, drops: Drops) -> list[Mo
     clustering = _unclustered(table, choice)
     if clustering:
         walk.go(ClusterBy(()))
-    for name in sorted(choice.off):
+    for name in in_order(choice.off):
         for statement in switched_off(name, walk.table):
             walk.go(statement)
     if "checkConstraints" in choice.gone:

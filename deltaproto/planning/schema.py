@@ -58,8 +58,13 @@ class Column(NamedTuple):
     generated: str | None = None
     """the expression of a generated column"""
     identity: bool = False
-    widened: bool = False
-    """a change of its type is recorded"""
+    type_changes: tuple[tuple[Atomic, Atomic], ...] | None = None
+    """the changes of its type, or of its parts', that are recorded; None: nothing is"""
+
+    @property
+    def widened(self) -> bool:
+        """Whether changes of its type are recorded."""
+        return self.type_changes is not None
 
 
 def from_log(schema: Mapping[str, Any]) -> Struct:
@@ -85,7 +90,16 @@ def _column(field: Any) -> Column:
         None if default is None else str(default),
         None if generated is None else str(generated),
         any(key.startswith("delta.identity.") for key in metadata),
-        "delta.typeChanges" in metadata,
+        _type_changes(metadata["delta.typeChanges"]) if "delta.typeChanges" in metadata else None,
+    )
+
+
+def _type_changes(stored: Any) -> tuple[tuple[Atomic, Atomic], ...]:
+    changes = stored if isinstance(stored, list) else []
+    return tuple(
+        (Atomic(str(each.get("fromType"))), Atomic(str(each.get("toType"))))
+        for each in changes
+        if isinstance(each, Mapping)
     )
 
 
@@ -245,5 +259,5 @@ def of_type(schema: Struct, *prefixes: str) -> tuple[str, ...]:
 def settled(schema: Struct) -> Struct:
     """The schema without a record of changed types."""
     for path in [path for path, column in walk(schema) if column.widened]:
-        schema = changed(schema, path, lambda column: column._replace(widened=False))
+        schema = changed(schema, path, lambda column: column._replace(type_changes=None))
     return schema

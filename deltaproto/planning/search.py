@@ -18,7 +18,7 @@ from deltaproto.planning.cost import Cost, Files, cost
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.goal import Ending, Goal
 from deltaproto.planning.route import Choice, Drops, Move, route
-from deltaproto.planning.switches import SWITCHES
+from deltaproto.planning.switches import SWITCHES, held_off, switchable
 from deltaproto.planning.table import Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
@@ -139,7 +139,8 @@ def _least(task: Task, can: Candidates, end: _End) -> Choice | None:
         must |= supported - catalogue.implied_by(*end.pair)
     used = frozenset() if task.needs is None else task.needs.used & supported
     gone = frozenset(can.goes) | must
-    off = frozenset(SWITCHES & used) - gone
+    switches = switchable(task.table, SWITCHES & used, task.engine)
+    off = switches - gone
 
     def reaches(gone: frozenset[str], off: frozenset[str]) -> bool:
         choice = Choice(gone, off, end.pair)
@@ -148,7 +149,7 @@ def _least(task: Task, can: Candidates, end: _End) -> Choice | None:
     if not reaches(gone, off):
         return None
     for name in sorted(off):
-        if reaches(gone, off - {name}):
+        if not held_off(name, off) and reaches(gone, off - {name}):
             off -= {name}
     for name in can.goes:
         kept = gone - catalogue.closure({name})
@@ -156,7 +157,7 @@ def _least(task: Task, can: Candidates, end: _End) -> Choice | None:
             continue
         if reaches(kept, off):
             gone = kept
-        elif name in SWITCHES & used and reaches(kept, off | {name}):
+        elif name in switches and reaches(kept, off | {name}):
             gone, off = kept, off | {name}
     return Choice(_with_residue(task, gone, end), off, end.pair)
 

@@ -94,7 +94,7 @@ class UnsetProperties(NamedTuple):
         return f"ALTER TABLE {table} UNSET TBLPROPERTIES ({keys})"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        return unset_properties(table, self.keys)
+        return unset_properties(table, self.keys, engine)
 
 
 class DropFeature(NamedTuple):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from deltaproto.planning.engine import Engine
 from deltaproto.planning.statement import (
     ClusterBy,
     DropConstraint,
@@ -10,6 +13,8 @@ from deltaproto.planning.statement import (
     Statement,
 )
 from deltaproto.planning.table import MODE, Table
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import Need
 
 _VECTORS = "delta.enableDeletionVectors"
 _PROPERTIES: dict[str, tuple[str, str]] = {
@@ -19,11 +24,35 @@ _PROPERTIES: dict[str, tuple[str, str]] = {
     "deletionVectors": (_VECTORS, "false"),
     "icebergCompatV1": ("delta.enableIcebergCompatV1", "false"),
     "icebergCompatV2": ("delta.enableIcebergCompatV2", "false"),
-    "icebergCompatV3": ("delta.enableIcebergCompatV3", "false"),
     "inCommitTimestamp": ("delta.enableInCommitTimestamps", "false"),
 }
 SWITCHES = frozenset({*_PROPERTIES, "checkConstraints", "clustering"})
 """features that statements can take out of use"""
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """The order in which features are switched off: who requires column mapping comes before it."""
+    return sorted(names, key=lambda name: (name == "columnMapping", name))
+
+
+def switchable(table: Table, names: Iterable[str], engine: Engine) -> frozenset[str]:
+    """Those of the features that the engine takes out of use, one after the other."""
+    found = []
+    for name in in_order(names):
+        after, refused = table, False
+        for statement in switched_off(name, table):
+            outcome = statement.outcome(after, engine)
+            after, refused = outcome.table, refused or outcome.refusal is not None
+        if not refused:
+            found.append(name)
+            table = after
+    return frozenset(found)
+
+
+def held_off(name: str, off: Iterable[str]) -> bool:
+    """Whether a feature cannot be in use while the others are not."""
+    needs = (each for each in catalogue.record(name).requires if each.need is Need.ENABLED)
+    return any(each.feature in off for each in needs)
 
 
 def switched_off(name: str, table: Table) -> list[Statement]:

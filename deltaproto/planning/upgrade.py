@@ -18,6 +18,7 @@ from deltaproto.planning.impact import impact, told
 from deltaproto.planning.outcome import Outcome
 from deltaproto.planning.own_sql import names_it, short, what_it_does
 from deltaproto.planning.plan import Blocked, Plan
+from deltaproto.planning.properties import meant
 from deltaproto.planning.route import Move, versions
 from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.steps import steps
@@ -57,7 +58,7 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
         for statement in found:
             walk.go(statement, together=True)
     if asked.set:
-        walk.go(SetProperties(asked.set))
+        walk.go(SetProperties(meant(asked.set)))
     if asked.to is not None:
         walk.raised(asked.to)
     if asked.isolation is not None:
@@ -148,7 +149,7 @@ class _Walk:
                 Blocked(statement.feature, refusal.message, refusal.remedy, refusal.error)
             )
             return
-        if _idle(self.table, outcome):
+        if _idle(statement, self.table, outcome):
             return
         self.moves.append(Move(statement, self.table, outcome))
         self.table = outcome.table
@@ -198,13 +199,12 @@ class _Walk:
             self.go(SetProperties({ISOLATION: level}))
 
 
-def _idle(table: Table, outcome: Outcome) -> bool:
+def _idle(statement: Statement, table: Table, outcome: Outcome) -> bool:
     after = outcome.table
-    return (
-        after.protocol == table.protocol
-        and after.configuration == table.configuration
-        and (after._replace(traced=None, aged=None) == table._replace(traced=None, aged=None))
-    )
+    if isinstance(statement, SetProperties):
+        # A mapping mode of none rewrites every file once more.
+        return (after.protocol, after.configuration) == (table.protocol, table.configuration)
+    return after._replace(traced=None, aged=None) == table._replace(traced=None, aged=None)
 
 
 def _shut_out(given: Given, asked: Upgrade, ending: Ending) -> Iterator[Blocked]:

@@ -43,7 +43,7 @@ def _longer(one: str, other: str) -> bool:
 
 
 def _up_cast(one: str, other: str) -> bool:
-    old, new = _decimal(one), _decimal(other)
+    old, new = decimal_parts(one), decimal_parts(other)
     if new is not None:
         if old is None:
             old = (_DIGITS[one], 0) if one in _DIGITS else None
@@ -66,7 +66,7 @@ def widens(before: Type, after: Type) -> bool:
     one, other = before.name, after.name
     if not _up_cast(one, other):
         return False
-    old, new = _decimal(one), _decimal(other)
+    old, new = decimal_parts(one), decimal_parts(other)
     if new is not None:
         old = (_STORED[one], 0) if one in _STORED else old
         return old is not None and _wider(old, new)
@@ -79,7 +79,7 @@ def widens_in_iceberg(before: Type, after: Type) -> bool:
     """Whether Iceberg knows the change too."""
     assert isinstance(before, Atomic)
     assert isinstance(after, Atomic)
-    old, new = _decimal(before.name), _decimal(after.name)
+    old, new = decimal_parts(before.name), decimal_parts(after.name)
     if new is not None:
         return old is not None and old[1] == new[1]
     return after.name in _INTEGRAL or (before.name, after.name) == ("float", "double")
@@ -98,8 +98,8 @@ def collection(kind: Type) -> str:
             return "INTERVAL" if name.startswith("interval") else ""
 
 
-def _decimal(name: str) -> tuple[int, int] | None:
-    """Precision and scale; None for other types."""
+def decimal_parts(name: str) -> tuple[int, int] | None:
+    """Precision and scale of a decimal type; None for others."""
     found = _NUMBERED.fullmatch(name)
     if found is None or found[1] != "decimal":
         return None

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
 from deltaproto.checking.check import Checked
 from deltaproto.policy.case import Judged
 from deltaproto.report.inspection_json import finding_fields
-from deltaproto.report.interface import dumps, envelope, error_fields
+from deltaproto.report.interface import error_fields
+from deltaproto.report.spool import Spool, opened
 
-_SPOOL_BYTES = 4 << 20
-_COPIED = 1 << 18
-_ENTRY = ",\n    "
 _REMEMBERED = 4096
 
 
@@ -31,18 +27,15 @@ class CheckDocument:
         self._file = file
         self._complete = True
         self._encoded: dict[int, tuple[tuple[Judged, ...], list[str]]] = {}
-        self._lists = {
-            name: tempfile.SpooledTemporaryFile(_SPOOL_BYTES, "w+", encoding="ascii")  # noqa: SIM115
-            for name in ("verdicts", "findings", "suppressed", "errors")
-        }
+        self._lists = {name: Spool() for name in ("verdicts", "findings", "suppressed", "errors")}
 
     def add(self, checked: Checked) -> None:
         """Keep what is said of one table."""
         self._complete = self._complete and checked.complete
         table, word = json.dumps(checked.table), _inner(shlex.quote(checked.table))
-        start = f'{_ENTRY}{{"table": {table}, '
-        self._lists["verdicts"].write(
-            "".join([start + text.replace(_MARK, word) for text in self._texts(checked)])
+        start = f'{{"table": {table}, '
+        self._lists["verdicts"].add(
+            *[start + text.replace(_MARK, word) for text in self._texts(checked)]
         )
         self._keep("findings", map(finding_fields, checked.findings))
         self._keep("suppressed", suppressed_fields(checked))
@@ -51,14 +44,9 @@ class CheckDocument:
 
     def close(self, notes: Iterable[str]) -> None:
         """Write the document."""
-        head = dumps(envelope("check", {}, complete=self._complete))
-        self._file.write(head[: -len("\n}")])
+        self._file.write(opened("check", complete=self._complete))
         for name, spool in self._lists.items():
-            self._file.write(f',\n  "{name}": [')
-            spool.seek(len(","))
-            shutil.copyfileobj(spool, self._file, _COPIED)
-            self._file.write("\n  ]")
-            spool.close()
+            spool.close(name, self._file)
         self._file.write(f',\n  "notes": {json.dumps(list(notes))}\n}}\n')
 
     def _texts(self, checked: Checked) -> list[str]:
@@ -75,8 +63,7 @@ class CheckDocument:
         return found[1]
 
     def _keep(self, name: str, entries: Iterable[Mapping[str, Any]]) -> None:
-        for entry in entries:
-            self._lists[name].write(_ENTRY + json.dumps(entry))
+        self._lists[name].add(*map(json.dumps, entries))
 
 
 def _inner(text: str) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from enum import StrEnum
 from typing import IO, Any, NamedTuple
 
@@ -12,9 +10,7 @@ from deltaproto.errors import TableError
 from deltaproto.planning.plan import Plan
 from deltaproto.report.interface import dumps, envelope, error_fields
 from deltaproto.report.plan_json import plan_fields
-
-_SPOOL_BYTES = 4 << 20
-_COPIED = 1 << 18
+from deltaproto.report.spool import Spool, opened
 
 
 class PlanFormat(StrEnum):
@@ -57,7 +53,7 @@ class PlanReport:
         self._script = script
         self._first: dict[str, Any] = {}
         self._counts = Counts()
-        self._spool = tempfile.SpooledTemporaryFile(_SPOOL_BYTES, "w+", encoding="ascii")  # noqa: SIM115
+        self._spool = Spool()
         self._complete = True
         self._text = None
         if script is None and format is PlanFormat.TEXT:
@@ -98,12 +94,9 @@ class PlanReport:
                 document = envelope(self._command, self._first, complete=self._complete)
                 self._file.write(dumps(document) + "\n")
                 return
-            head = dumps(envelope(self._command, {}, complete=self._complete))
-            self._file.write(head[: -len("\n}")] + ',\n  "plans": [')
-            self._spool.seek(len(","))
-            shutil.copyfileobj(self._spool, self._file, _COPIED)
-            self._file.write(f'\n  ],\n  "summary": {json.dumps(self._counts._asdict())}\n}}\n')
-            self._spool.close()
+            self._file.write(opened(self._command, complete=self._complete))
+            self._spool.close("plans", self._file)
+            self._file.write(f',\n  "summary": {json.dumps(self._counts._asdict())}\n}}\n')
 
     def _entry(self, fields: dict[str, Any], *, complete: bool) -> None:
         if self._format is PlanFormat.JSONL:
@@ -112,8 +105,7 @@ class PlanReport:
         elif not self.many:
             self._first = fields
         else:
-            # Without indentation, which would take ten times as long.
-            self._spool.write(",\n    " + json.dumps(fields))
+            self._spool.add(json.dumps(fields))
             self._counts = self._counts.with_entry(fields)
 
 

@@ -11,7 +11,9 @@ from deltaproto.planning.goal import Ending
 from deltaproto.planning.route import Move, versions
 from deltaproto.planning.search import LEGACY_PAIRS, History, Task
 from deltaproto.planning.statement import DropConstraint, DropFeature, Statement, Wait
+from deltaproto.planning.switches import SWITCHES, switched_off
 from deltaproto.planning.table import Table
+from deltaproto.planning.usage import ending_of
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 
 
@@ -49,7 +51,7 @@ def _reached(task: Task, table: Table) -> bool:
     residue = CHECKPOINT_PROTECTION in table.protocol.supported
     if task.history is History.TRUNCATE and residue:
         return task.goal.reached(Ending(task.table.protocol)) and table == task.table
-    return task.goal.reached(Ending(table.protocol))
+    return task.goal.reached(Ending(table.protocol, ending_of(table).off))
 
 
 def _statements(task: Task, table: Table) -> Iterator[Statement]:
@@ -62,6 +64,9 @@ def _statements(task: Task, table: Table) -> Iterator[Statement]:
         yield DropConstraint(name)
     for pair in LEGACY_PAIRS:
         yield versions(pair)
+    if task.needs is not None:
+        for name in task.needs.used & SWITCHES & table.protocol.supported:
+            yield from switched_off(name, table)
     if table.traced:
         yield Wait(24, "")
 

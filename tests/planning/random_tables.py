@@ -210,7 +210,8 @@ class _Drafting:
                     self.statements.append(f"alter table {{t}} unset tblproperties ('{key}')")
                 else:
                     self._set(key, _SWITCHED_OFF[key])
-        if self.iceberg and self.chance(0.3):
+        # Delta Spark never switches the third off.
+        if self.iceberg and self.chance(0.3) and self.iceberg != "3":
             self._set(f"delta.enableIcebergCompatV{self.iceberg}", "false")
         if any("add constraint" in text for text in self.statements) and self.chance(0.3):
             self.statements.append("alter table {t} drop constraint positive")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.statement import DropFeature, SetProperties, Statement
+from deltaproto.planning.statement import DropFeature, SetProperties, Statement, UnsetProperties
 from deltaproto.planning.table import Table
 from deltaproto.protocol.protocol import Protocol
 
@@ -29,6 +29,8 @@ def statement(sql: str) -> Statement:
     dropped = re.search(r"drop feature `?([\w-]+)`?( truncate history)?", sql)
     if dropped is not None:
         return DropFeature(dropped[1], truncate=dropped[2] is not None)
+    if "unset" in sql:
+        return UnsetProperties(tuple(re.findall(r"'([^']+)'", sql)))
     return SetProperties(dict(re.findall(r"'([^']+)'='([^']*)'", sql)))
 
 

@@ -18,5 +18,5 @@ SEEDS = (3, 8, 21, 34)
 @pytest.mark.spark
 @pytest.mark.parametrize("seed", SEEDS)
 def test_spark_does_what_the_plan_says(seed: int, spark: SparkSession, tmp_path: Path) -> None:
-    _, mismatches = tried(spark, seed, tmp_path)
-    assert not mismatches, (f"seed {seed}", mismatches)
+    trial = tried(spark, seed, tmp_path)
+    assert not trial.mismatches, (f"seed {seed}", trial.mismatches)

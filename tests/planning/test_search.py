@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +17,7 @@ from deltaproto.planning.goal import Absent, AtMost, Ending, Goal
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.search import History, Task, nearest, reachable, search
 from deltaproto.planning.table import Table
+from deltaproto.planning.usage import ending_of
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
@@ -94,6 +98,90 @@ def test_the_cheapest_plan_is_the_cheapest_of_all(data: st.DataObject) -> None:
     for each in found:
         after = each.moves[-1].outcome.table.protocol if each.moves else table.protocol
         assert goal.reached(Ending(after))
+
+
+class Unused(NamedTuple):
+    """Of what was in use, these features are not any longer: what clients ask for, and no more."""
+
+    features: frozenset[str]
+    used: frozenset[str]
+    kind: str = "unused"
+    text: str = "not in use"
+
+    def reached(self, ending: Ending) -> bool:
+        return not self.objections(ending)
+
+    def objections(self, ending: Ending) -> frozenset[str]:
+        return (self.features & self.used & ending.protocol.supported) - ending.off
+
+    def weaker(self, reachable: Callable[[Goal], bool]) -> Iterator[Goal]:
+        yield self._replace(features=frozenset())
+
+
+SWITCHED = {
+    "appendOnly": {"delta.appendOnly": "true"},
+    "changeDataFeed": {"delta.enableChangeDataFeed": "true"},
+    "columnMapping": {"delta.columnMapping.mode": "name"},
+    "deletionVectors": {"delta.enableDeletionVectors": "true"},
+    "icebergCompatV1": {"delta.enableIcebergCompatV1": "true"},
+    "icebergCompatV2": {"delta.enableIcebergCompatV2": "true"},
+    "icebergCompatV3": {
+        "delta.enableIcebergCompatV3": "true",
+        "delta.enableRowTracking": "true",
+    },
+    "inCommitTimestamp": {"delta.enableInCommitTimestamps": "true"},
+    "checkConstraints": {"delta.constraints.c": "id > 0", "delta.constraints.d": "id > 1"},
+}
+NEW_COMPAT = {"icebergCompatV1", "icebergCompatV2", "icebergCompatV3"}
+
+
+@st.composite
+def tables_in_use(draw: st.DrawFn) -> tuple[Table, frozenset[str]]:
+    """A table and what is used of it; at most one IcebergCompat version, with what it needs."""
+    names = draw(st.sets(st.sampled_from([*SWITCHED, "clustering", "rowTracking"]), max_size=3))
+    used = draw(st.sets(st.sampled_from(sorted(names) or ["none"]))) & {*SWITCHED, "clustering"}
+    for extra in sorted(used & NEW_COMPAT)[1:]:
+        used.remove(extra)
+    if used & NEW_COMPAT:
+        used |= {"columnMapping"}
+        used -= set() if used & {"icebergCompatV3"} else {"deletionVectors"}
+    if "columnMapping" in used:
+        # Mapping that goes breaks a clustered table, which only the planner knows to be harm.
+        used -= {"clustering"}
+    protocol = Protocol.carrying({"invariants", *names, *used})
+    table = Table(
+        protocol=protocol,
+        configuration={k: v for name in used for k, v in SWITCHED.get(name, {}).items()},
+        vectors="deletionVectors" in used and draw(st.booleans()),
+        unmappable=("a b",) if draw(st.booleans()) and "columnMapping" in used else (),
+        clustering=("id",) if "clustering" in used else (),
+        row_ids="icebergCompatV3" in used,
+        domains=("delta.clustering",) if "clustering" in used else (),
+        traced=frozenset(used),
+        aged=frozenset(),
+    )
+    return table, frozenset(used)
+
+
+@given(data=st.data())
+@settings(max_examples=100)
+def test_switching_off_is_as_cheap_as_can_be(data: st.DataObject) -> None:
+    table, used = data.draw(tables_in_use())
+    wanted = data.draw(st.sets(st.sampled_from(sorted(used) or ["none"])))
+    goal: Goal = Unused(frozenset(wanted), used)
+    history = data.draw(st.sampled_from([None, History.KEEP]))
+    version = data.draw(st.sampled_from(["4.4.0", "4.0.0", "3.2.0"]))
+    before = planned_for(table).needs._replace(used=used)
+    engine = Engine(EngineName.DELTA_SPARK, version)
+    task = Task(table, goal, engine, FILES, before, history)
+    found = search(task)
+    statements = [m.statement for m in found[0].moves] if found else None
+    assert (found[0].cost if found else None) == cheapest(task), statements
+    for each in found:
+        for move in each.moves:
+            assert move.outcome.refusal is None or move.outcome.refusal.retry, move.statement
+        after = each.moves[-1].outcome.table if each.moves else table
+        assert goal.reached(Ending(after.protocol, ending_of(after).off))
 
 
 def planned_for(table: Table) -> Given:

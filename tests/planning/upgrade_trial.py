@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -10,11 +12,13 @@ from deltaproto.drafting.live import look
 from deltaproto.planning.enable import Wanted
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
+from deltaproto.planning.statement import SetProperties
 from deltaproto.planning.upgrade import Upgrade, plan_upgrade
 from deltaproto.protocol import catalogue
 from deltaproto.tables.interface import SparkSettings
+from tests.planning.oracle import execute
 from tests.planning.random_tables import draft, make
-from tests.planning.trial import carry_out
+from tests.planning.trial import Trial, carry_out
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,15 +31,25 @@ FEATURES = sorted(
     if catalogue.registered(feature.name) and feature.name not in _ELSEWHERE
 )
 _PAIRS = ((1, 2), (1, 3), (1, 4), (2, 5), (1, 6), (2, 6), (1, 7), (3, 7), (1, 1), (2, 3))
-_PROPERTIES = (
-    {"delta.enableChangeDataFeed": "true"},
-    {"delta.appendOnly": "true", "team": "a"},
-    {"delta.enableDeletionVectors": "false"},
-    {"delta.checkpointPolicy": "classic"},
-    {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"},
-    {"delta.enableRowTracking": "true"},
-    {"delta.logRetentionDuration": "interval 40 days"},
-)
+_BOTH = ("true", "false")
+_PROPERTIES = {
+    "delta.enableChangeDataFeed": _BOTH,
+    "delta.appendOnly": _BOTH,
+    "delta.enableDeletionVectors": _BOTH,
+    "delta.enableInCommitTimestamps": _BOTH,
+    "delta.enableRowTracking": _BOTH,
+    "delta.enableTypeWidening": _BOTH,
+    "delta.enableIcebergCompatV1": _BOTH,
+    "delta.enableIcebergCompatV2": _BOTH,
+    "delta.enableIcebergCompatV3": _BOTH,
+    "delta.columnMapping.mode": ("name", "name", "id", "none"),
+    "delta.checkpointPolicy": ("classic", "v2"),
+    "delta.logRetentionDuration": ("interval 40 days",),
+    "delta.feature.timestampNtz": ("supported",),
+    "delta.minReaderVersion": ("1", "2", "3"),
+    "delta.minWriterVersion": ("2", "4", "5", "6", "7"),
+    "team": ("a",),
+}
 
 
 def random_upgrade(random: Random) -> Upgrade:
@@ -43,17 +57,20 @@ def random_upgrade(random: Random) -> Upgrade:
     kind = random.random()
     if kind < 0.15:
         return Upgrade(to=random.choice(_PAIRS))
-    if kind < 0.35:
-        return Upgrade(set=random.choice(_PROPERTIES))
-    if kind < 0.4:
+    if kind < 0.5:
+        keys = random.sample(sorted(_PROPERTIES), random.randint(1, 3))
+        return Upgrade(set={key: random.choice(_PROPERTIES[key]) for key in keys})
+    if kind < 0.52:
         return Upgrade(isolation="Serializable")
     names = random.sample(FEATURES, random.randint(1, 3))
     columns = {"clustering": ("id",)}
-    return Upgrade(enable=tuple(Wanted(name, None, columns.get(name, ())) for name in names))
+    wanted = (Wanted(name, None, columns.get(name, ())) for name in names)
+    return Upgrade(enable=tuple(wanted), isolation=random.choice((None, None, "Serializable")))
 
 
-def tried(spark: SparkSession, seed: int, folder: Path) -> tuple[Plan, list[str]]:
-    """The plan for a seed's table, and what Spark did otherwise."""
+def tried(spark: SparkSession, seed: int, folder: Path) -> Trial:
+    """Make the table of a seed in `folder`, plan an upgrade of it, and let Spark do it."""
+    started = time.monotonic()
     random = Random(f"upgrade {seed}")
     path = make(spark, draft(seed), folder / f"upgraded-{seed}")
     given = look(path, {}, SparkSettings(), 0.0)
@@ -65,10 +82,23 @@ def tried(spark: SparkSession, seed: int, folder: Path) -> tuple[Plan, list[str]
         found.append(f"{after.table.protocol} instead of {plan.protocol_after}")
     if plan.steps and plan_upgrade(after, asked).steps:
         found.append("planned again, there is more to do")
-    found += _missing(after, asked) if not plan.blocked else []
+    found += _refused(spark, given, asked, plan) if plan.blocked else _missing(after, asked)
     if found:
         found.insert(0, str(asked))
-    return plan, found
+    return Trial(seed, (plan,), tuple(found), len(plan.steps), time.monotonic() - started)
+
+
+def _refused(spark: SparkSession, given: Given, asked: Upgrade, plan: Plan) -> Iterator[str]:
+    """What is said to be refused is refused, and so."""
+    if asked.set:
+        statement = SetProperties(asked.set)
+        said = statement.outcome(given.table, given.engine)
+        happened = execute(spark, given.name, statement.sql(given.sql))
+        if happened.error != plan.blocked[0].error:
+            yield f"{happened.error} instead of {plan.blocked[0].error}"
+        least = [commit.operation for commit in said.commits if commit.sure]
+        if happened.operations not in (least, [commit.operation for commit in said.commits]):
+            yield f"{happened.operations} instead of {said.commits}"
 
 
 def _missing(after: Given, asked: Upgrade) -> list[str]:

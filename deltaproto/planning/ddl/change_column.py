@@ -6,6 +6,7 @@ measured with Delta Spark 4.4.0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.checks import Change, altered, dependents, unresolved
@@ -32,7 +33,6 @@ from deltaproto.planning.widening import (
     collection,
     text,
     widens,
-    widens_in_iceberg,
 )
 
 CHANGED = "CHANGE COLUMN"
@@ -70,7 +70,7 @@ class ChangeColumn(NamedTuple):
         if self.type not in (None, column.type) and widens(column.type, self.type):
             # Of a part of a collection, the field that holds the collection has the record.
             holder = enclosing(table.schema, self.path)
-            schema = changed(schema, holder, lambda field: field._replace(widened=True))
+            schema = changed(schema, holder, self._recorded(column.type))
         if self.moved:
             schema = placed(schema, self.path, self.after)
         if column.generated is not None and self.type not in (None, column.type):
@@ -94,6 +94,12 @@ class ChangeColumn(NamedTuple):
             return Outcome(table, refusal=refusal)
         after = table.with_schema(None)
         return Outcome(after, (Commit(CHANGED, table.protocol, sure=False),))
+
+    def _recorded(self, before: Type) -> Callable[[Column], Column]:
+        assert isinstance(before, Atomic)
+        assert isinstance(self.type, Atomic)
+        change = (before, self.type)
+        return lambda field: field._replace(type_changes=(*(field.type_changes or ()), change))
 
     def _apply(self, column: Column) -> Column:
         if self.type is not None and self.type != column.type:
@@ -191,14 +197,4 @@ class ChangeColumn(NamedTuple):
                 + ("" if on else " without type widening"),
                 remedy or "add a new column and copy",
             )
-        refusal = dependents(table, self.path)
-        if refusal is not None:
-            return refusal
-        compatible = next((n for n in "123" if table.on(f"delta.enableIcebergCompatV{n}")), None)
-        if compatible and not widens_in_iceberg(column.type, new):
-            return Refusal(
-                "DELTA_ICEBERG_COMPAT_VIOLATION.UNSUPPORTED_TYPE_WIDENING",
-                f"icebergCompatV{compatible} does not know this change of type",
-                f"set delta.enableIcebergCompatV{compatible} = false first",
-            )
-        return None
+        return dependents(table, self.path)

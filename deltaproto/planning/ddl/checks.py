@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from deltaproto.planning import iceberg
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.pulled import upgraded
 from deltaproto.planning.schema import (
     FORBIDDEN,
-    Array,
     Atomic,
-    Map,
     Path,
     Struct,
     dotted,
@@ -26,7 +25,6 @@ from deltaproto.planning.table import CONSTRAINT, MODE, Table
 from deltaproto.protocol.conflicts.tokens import scan
 
 _CHANGE_DATA = ("_change_type", "_commit_version", "_commit_timestamp")
-_ICEBERG = "DELTA_ICEBERG_COMPAT_VIOLATION.UNSUPPORTED_DATA_TYPE"
 
 
 class Change(NamedTuple):
@@ -47,6 +45,9 @@ def altered(table: Table, change: Change) -> Outcome:
     protocol = upgraded(table.protocol, table.configuration, change.schema)
     if isinstance(protocol, Refusal):
         return Outcome(table, refusal=protocol)
+    unfit = iceberg.unfit(table, change.schema)
+    if unfit is not None:
+        return Outcome(table, refusal=unfit)
     after = table.with_schema(change.schema if change.known else None)
     commit = Commit(change.operation, protocol, sure=change.known)
     return Outcome(after._replace(protocol=protocol), (commit,))
@@ -54,7 +55,6 @@ def altered(table: Table, change: Change) -> Outcome:
 
 def forbidden(table: Table, schema: Struct) -> Refusal | None:
     """What the names or types of columns break on this table."""
-    compatible = next((n for n in "123" if table.on(f"delta.enableIcebergCompatV{n}")), None)
     for path, column in walk(schema):
         name = column.type.name if isinstance(column.type, Atomic) else ""
         if not table.mapped and FORBIDDEN & set(path[-1]):
@@ -75,12 +75,6 @@ def forbidden(table: Table, schema: Struct) -> Refusal | None:
                 f"{dotted(path)} is of type {name}, which Delta Spark does not store",
                 "choose another type",
             )
-        if compatible and not _in_iceberg(column.type, compatible):
-            return Refusal(
-                _ICEBERG,
-                f"icebergCompatV{compatible} does not take the type of {dotted(path)}",
-                f"set delta.enableIcebergCompatV{compatible} = false first",
-            )
     if table.on("delta.enableChangeDataFeed"):
         for column in schema.columns:
             if column.name.lower() in _CHANGE_DATA:
@@ -90,14 +84,6 @@ def forbidden(table: Table, schema: Struct) -> Refusal | None:
                     "name it otherwise",
                 )
     return None
-
-
-def _in_iceberg(kind: object, version: str) -> bool:
-    if isinstance(kind, Array | Map):
-        return version != "1"
-    if isinstance(kind, Atomic):
-        return kind.name != "void" and not (version == "2" and kind.name == "variant")
-    return True
 
 
 def unresolved(path: Path) -> Refusal:

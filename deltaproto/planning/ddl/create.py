@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from deltaproto.planning import iceberg
 from deltaproto.planning.change import about_protocol, requested
 from deltaproto.planning.ddl.checks import forbidden
 from deltaproto.planning.ddl.own import elsewhere, refused
-from deltaproto.planning.ddl.properties import unsettable
 from deltaproto.planning.ddl.types import Definition
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
 from deltaproto.planning.pulled import upgraded
-from deltaproto.planning.refused import asked_wrongly
+from deltaproto.planning.refused import asked_wrongly, nonsense
 from deltaproto.planning.schema import Struct, walk
-from deltaproto.planning.table import Table
+from deltaproto.planning.table import MODE, Table
 
 # Kept from the replaced table, unless the statement sets them.
 _KEPT = ("delta.enableDeletionVectors", "delta.checkpointPolicy", "delta.enableRowTracking")
@@ -27,7 +27,6 @@ _ROW_IDS = (
     "delta.rowTracking.materializedRowIdColumnName",
     "delta.rowTracking.materializedRowCommitVersionColumnName",
 )
-_ICEBERG = tuple(f"delta.enableIcebergCompatV{n}" for n in (1, 2, 3))
 _FROM_QUERY = (
     "the columns come from the query: a VARIANT among them adds variantType to the protocol, and "
     "one of TIMESTAMP_NTZ is refused unless timestampNtz is in it"
@@ -115,7 +114,7 @@ class CreateTable(NamedTuple):
 
     def _refused(self, table: Table, engine: Engine) -> Refusal | None:
         wrong = self._format(engine)
-        wrong = wrong or unsettable(self.properties) or asked_wrongly(self.properties)
+        wrong = wrong or nonsense(self.properties, engine) or asked_wrongly(self.properties, engine)
         if wrong is not None:
             return wrong
         if not self.columns and not self.as_select:
@@ -158,9 +157,8 @@ class CreateTable(NamedTuple):
     def _replace_all(self, table: Table) -> Outcome:
         schema = None if self.as_select and not self.columns else self._schema()
         after = table._replace(configuration=self._configuration(table))
-        iceberg = any(after.on(key) for key in _ICEBERG)
-        if iceberg and not after.mapped:
-            after = after.with_properties({"delta.columnMapping.mode": "name"})
+        if iceberg.enabled(after) and not after.mapped:
+            after = after.with_properties({MODE: "name"})
         refusal = forbidden(after._replace(geospatial=()), schema or Struct(()))
         if refusal is not None:
             return Outcome(table, refusal=refusal)
@@ -178,6 +176,9 @@ class CreateTable(NamedTuple):
         enabled = upgraded(protocol, after.configuration, schema)
         if isinstance(enabled, Refusal):
             return Outcome(table, refusal=enabled)
+        unfit = iceberg.unfit(after, schema or Struct(()))
+        if unfit is not None:
+            return Outcome(table, refusal=unfit)
         tracked = "rowTracking" in enabled.supported
         after = after._replace(
             protocol=enabled,
@@ -204,4 +205,4 @@ class CreateTable(NamedTuple):
 
 
 def _bare(schema: Struct) -> Struct:
-    return Struct(tuple(column._replace(widened=False) for column in schema.columns))
+    return Struct(tuple(column._replace(type_changes=None) for column in schema.columns))

@@ -11,10 +11,10 @@ from deltaproto.planning.ddl.columns import AddColumns, DropColumns, RenameColum
 from deltaproto.planning.ddl.constraint import AddConstraint, DropConstraintIfExists
 from deltaproto.planning.ddl.cursor import Cursor
 from deltaproto.planning.ddl.own import Effect, Known, Refused
-from deltaproto.planning.ddl.properties import canonical, unsettable
 from deltaproto.planning.ddl.replace_columns import ReplaceColumns
 from deltaproto.planning.ddl.types import read_definition, read_type
 from deltaproto.planning.outcome import Refusal
+from deltaproto.planning.properties import canonical, unsettable
 from deltaproto.planning.schema import Path
 from deltaproto.planning.statement import (
     ClusterBy,

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from deltaproto.planning.ddl.checks import forbidden
 from deltaproto.planning.ddl.own import refused
 from deltaproto.planning.engine import Engine
+from deltaproto.planning.iceberg import KEY, broken, enabled
 from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
 from deltaproto.planning.pulled import upgraded
-from deltaproto.planning.schema import Struct
 from deltaproto.planning.table import MODE, Table
 
-_KEY = "delta.enableIcebergCompatV{}"
 _FORMATS = "delta.universalFormat.enabledFormats"
 _HIGHEST = 2
 
@@ -35,12 +33,12 @@ class UpgradeUniform(NamedTuple):
             )
         commits: list[Commit] = []
         before = table
-        current = next((n for n in (1, 2, 3) if table.on(_KEY.format(n))), None)
+        current = enabled(table)
         if current != self.version:
-            enabled = self._enabled(table, current)
-            if isinstance(enabled, Refusal):
-                return Outcome(table, refusal=enabled)
-            table = enabled
+            after = self._enabled(table, current, engine)
+            if isinstance(after, Refusal):
+                return Outcome(table, refusal=after)
+            table = after
             commits.append(Commit("REORG TABLE UPGRADE UNIFORM", table.protocol))
         rewrites = Rewrite.NONE
         if self.version > 1:
@@ -54,24 +52,22 @@ class UpgradeUniform(NamedTuple):
             commits.append(Commit("SET TBLPROPERTIES", table.protocol))
         return Outcome(table, tuple(commits), rewrites)
 
-    def _enabled(self, table: Table, current: int | None) -> Table | Refusal:
+    def _enabled(self, table: Table, current: int | None, engine: Engine) -> Table | Refusal:
         mode = table.configuration.get(MODE, "none").lower()
         if mode == "id":
             return Refusal(
                 "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE",
                 "REORG sets the mapping mode to name, and it cannot go from id to name",
-                f"set {_KEY.format(self.version)} = true instead",
+                f"set {KEY.format(self.version)} = true instead",
             )
-        properties = {
-            _KEY.format(self.version): "true",
-            MODE: "name",
-            "delta.enableDeletionVectors": "false",
-        }
+        without = {"delta.enableDeletionVectors": "false"}
+        properties = {KEY.format(self.version): "true", MODE: "name", **without}
         if current is not None:
-            properties[_KEY.format(current)] = "false"
+            properties[KEY.format(current)] = "false"
         after = table.with_properties(properties)
-        refusal = forbidden(after, table.schema or Struct(()))
-        if refusal is not None:
-            return refusal
         protocol = upgraded(table.protocol, after.configuration)
-        return protocol if isinstance(protocol, Refusal) else after._replace(protocol=protocol)
+        if isinstance(protocol, Refusal):
+            return protocol
+        # Nothing but what the table becomes counts here; SET looks at what it was, too.
+        refusal = broken(table.with_properties(without), after, engine)
+        return after._replace(protocol=protocol) if refusal is None else refusal

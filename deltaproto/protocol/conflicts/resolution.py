@@ -8,6 +8,7 @@ only enabling row tracking is survived (`checkNoMetadataUpdates`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -18,12 +19,16 @@ class Change(NamedTuple):
     statement: str
 
 
-SURVIVED_METADATA: tuple[Change, ...] = (
-    Change("enabling deletion vectors", "'delta.enableDeletionVectors' = 'true'"),
-    Change("enabling row tracking", "'delta.enableRowTracking' = 'true'"),
-    Change("column mapping from none to name", "'delta.columnMapping.mode' = 'name'"),
-    Change("choosing v2 checkpoints", "'delta.checkpointPolicy' = 'v2'"),
-    Change("enabling in-commit timestamps", "'delta.enableInCommitTimestamps' = 'true'"),
+SURVIVED_PROPERTIES: Mapping[str, tuple[str, str]] = {
+    "delta.enableDeletionVectors": ("true", "enabling deletion vectors"),
+    "delta.enableRowTracking": ("true", "enabling row tracking"),
+    "delta.columnMapping.mode": ("name", "column mapping from none to name"),
+    "delta.checkpointPolicy": ("v2", "choosing v2 checkpoints"),
+    "delta.enableInCommitTimestamps": ("true", "enabling in-commit timestamps"),
+}
+"""the allow-list: each property with the value that it may get"""
+SURVIVED_METADATA: tuple[Change, ...] = tuple(
+    Change(what, f"'{key}' = '{value}'") for key, (value, what) in SURVIVED_PROPERTIES.items()
 )
 SURVIVED_PROTOCOL: tuple[Change, ...] = (
     Change("adding a feature", "'delta.feature.NAME' = 'supported'"),

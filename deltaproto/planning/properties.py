@@ -1,0 +1,160 @@
+"""Table properties as people write them: their names, and the values that they take.
+
+Source: Delta Spark 4.4's `DeltaConfigs`, which knows its own in any case, and refuses others that
+begin with `delta.`; Spark's reserved properties.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from deltaproto.planning.engine import DEFAULT, Engine
+from deltaproto.planning.outcome import Refusal
+from deltaproto.planning.retention import parse_interval
+from deltaproto.planning.table import MODE
+
+_BOOLEANS = """
+ignoreProtocolDefaults enableExpiredLogCleanup enableFullRetentionRollback randomizeFilePrefixes
+appendOnly enableDeletionVectors enableVariantShredding autoOptimize
+compatibility.symlinkFormatManifest.enabled checkpoint.writeStatsAsJson
+checkpoint.writeStatsAsStruct enableChangeDataCapture enableChangeDataFeed enableRowTracking
+rowTrackingSuspended universalFormat.iceberg.atomicConversion.supported castIcebergTimeType
+ignoreIcebergBucketPartition autoOptimize.optimizeWrite enableTypeWidening enableInCommitTimestamps
+enableMaterializePartitionColumnsFeature writePartitionColumnsToParquet enableIcebergCompatV1
+enableIcebergCompatV2 enableIcebergCompatV3
+"""
+_INTERVALS = """
+logRetentionDuration sampleRetentionDuration checkpointRetentionDuration
+dropFeatureTruncateHistory.retentionDuration deletedFileRetentionDuration
+setTransactionRetentionDuration
+"""
+# The least that each may be.
+_NUMBERS = {
+    "checkpointInterval": 1,
+    "randomPrefixLength": 1,
+    "dataSkippingNumIndexedCols": -1,
+    "dataSkippingStringPrefixLength": 0,
+    "requireCheckpointProtectionBeforeVersion": 0,
+    "inCommitTimestampEnablementVersion": -(2**63),
+    "inCommitTimestampEnablementTimestamp": -(2**63),
+}
+_LONG = (
+    "requireCheckpointProtectionBeforeVersion",
+    "inCommitTimestampEnablementVersion",
+    "inCommitTimestampEnablementTimestamp",
+)
+_WORDS = {
+    "checkpointPolicy": ("classic", "v2"),
+    "parquet.format.version": ("1.0.0", "2.12.0"),
+}
+_OTHERS = """
+minReaderVersion minWriterVersion redirectReaderWriter-preview redirectWriterOnly-preview
+autoOptimize.autoCompact dataSkippingStatsColumns columnMapping.mode columnMapping.maxColumnId
+isolationLevel universalFormat.enabledFormats coordinatedCommits.commitCoordinator-preview
+coordinatedCommits.commitCoordinatorConf-preview coordinatedCommits.tableConf-preview
+"""
+_KIND: dict[str, str] = {
+    **dict.fromkeys(_BOOLEANS.split(), "boolean"),
+    **dict.fromkeys(_INTERVALS.split(), "interval"),
+    **dict.fromkeys(_NUMBERS, "number"),
+    **dict.fromkeys(_WORDS, "word"),
+    **dict.fromkeys(_OTHERS.split(), "other"),
+}
+_CANONICAL = {f"delta.{key}".lower(): f"delta.{key}" for key in _KIND}
+_PREFIXES = ("delta.feature.", "delta.constraints.", "delta.universalformat.config.")
+_RESERVED = ("location", "provider", "owner", "external")
+# Those that Delta alone sets.
+_FIXED = ("delta.columnmapping.maxcolumnid", "clusteringcolumns")
+_VALUE = "UNSUPPORTED_TABLE_CHANGE"
+_LOG, _FILES = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
+_DEFAULTS = {_LOG: "30 days", _FILES: "1 week"}
+_ORDERED_SINCE = "4.1"
+
+
+def canonical(key: str) -> str:
+    """The name that Delta stores for a property."""
+    return _CANONICAL.get(key.lower(), key)
+
+
+def meant(properties: Mapping[str, str]) -> dict[str, str]:
+    """Properties that somebody asks for, as Delta wants them written."""
+    found = {canonical(key): value for key, value in properties.items()}
+    if MODE in found:
+        # In capitals Delta Spark 4.4 takes 'NONE' without rewriting the files (`mapping.MISREAD`).
+        found[MODE] = found[MODE].lower()
+    return found
+
+
+def unsettable(properties: Mapping[str, str], engine: Engine = DEFAULT) -> Refusal | None:
+    """The refusal of properties that cannot be set at all, or not to these values."""
+    for key, value in properties.items():
+        found = _unknown(key) or _unfit(canonical(key).removeprefix("delta."), value)
+        if found is not None:
+            return found
+    return _too_short(properties) if engine.at_least(_ORDERED_SINCE) else None
+
+
+def _unknown(key: str) -> Refusal | None:
+    lower = key.lower()
+    if lower in _RESERVED:
+        error, why = "UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY", f"{key} is a reserved property"
+        return Refusal(error, why, "leave it out")
+    if lower in _FIXED:
+        error, why = "DELTA_CANNOT_MODIFY_TABLE_PROPERTY", f"Delta sets {key} itself"
+        return Refusal(error, why, "leave it out")
+    unknown = lower.startswith("delta.") and lower not in _CANONICAL
+    if unknown and not lower.startswith(_PREFIXES):
+        return Refusal(
+            "DELTA_UNKNOWN_CONFIGURATION",
+            f"Delta knows no property {key}",
+            "look for a slip of the pen, or begin its name otherwise",
+        )
+    return None
+
+
+def _unfit(name: str, value: str) -> Refusal | None:
+    error, wanted = _VALUE, ""
+    kind = _KIND.get(name)
+    if kind == "boolean" and value.lower() not in ("true", "false"):
+        wanted = "true or false"
+    elif kind == "number" and not _number(value, name):
+        least = _NUMBERS[name]
+        wanted = f"a whole number from {least} on" if least >= -1 else "a whole number"
+    elif kind == "word" and value not in _WORDS[name]:
+        wanted = " or ".join(_WORDS[name])
+    elif kind == "interval":
+        parsed = parse_interval(value)
+        error = _VALUE if parsed is not None else "DELTA_INVALID_INTERVAL"
+        if parsed is None or parsed.months or parsed.hours < 0:
+            wanted = "an interval such as '30 days', without months and years"
+    elif name == "universalFormat.enabledFormats":
+        formats = value.split(",") if value else []
+        if len({*formats}) < len(formats) or not {*formats} <= {"iceberg", "hudi"}:
+            wanted = "iceberg, hudi, or both"
+    elif name == "autoOptimize.autoCompact" and value.lower() not in ("true", "false"):
+        wanted = "true or false"
+    if not wanted:
+        return None
+    return Refusal(error, f"delta.{name} cannot be {value or 'empty'}", f"write {wanted}")
+
+
+def _number(value: str, name: str) -> bool:
+    if not re.fullmatch(r"[+-]?[0-9]+", value):
+        return False
+    most = 2**63 if name in _LONG else 2**31
+    return _NUMBERS[name] <= int(value) < most
+
+
+def _too_short(properties: Mapping[str, str]) -> Refusal | None:
+    """Delta compares what one statement sets, and where it sets only one of both, the default."""
+    if not {_LOG, _FILES} & {*properties}:
+        return None
+    log, files = (parse_interval(properties.get(key, _DEFAULTS[key])) for key in (_LOG, _FILES))
+    if log is None or files is None or log.hours >= files.hours:
+        return None
+    return Refusal(
+        _VALUE,
+        f"{_LOG} would be shorter than {_FILES}, as this statement sets them",
+        "set both in one statement",
+    )

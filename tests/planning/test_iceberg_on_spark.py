@@ -1,0 +1,133 @@
+"""IcebergCompat and the columns, properties and history of a table: as predicted, and as Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.engine import Engine
+from tests.planning.oracle import agree, execute, look
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+# Columns and properties (with column mapping); then IcebergCompat versions to switch on (2) or off
+# (-2), and statements.
+TABLES: dict[str, tuple[str, str, list[int | str]]] = {
+    "array": ("id bigint, a array<int>", "", [1, 2, "unset mode", -2, "set mode"]),
+    "array-3": ("id bigint, a array<int>", "", [3, "set mode"]),
+    "decimal-partition": ("id bigint, d decimal(5,2)", "partitioned by (d)", [1, -1, 2, 3]),
+    "widened": (
+        "t tinyint, f float, e decimal(5,2)",
+        "'delta.enableTypeWidening' = 'true'",
+        [
+            "alter table {t} alter column t type int",
+            "alter table {t} alter column f type double",
+            "alter table {t} alter column e type decimal(7,2)",
+            *(1, -1, 2, -2),
+            "alter table {t} alter column e type decimal(9,3)",
+            *(1, 2, 3),
+            "reorg table {t} apply (upgrade uniform (iceberg_compat_version = 2))",
+        ],
+    ),
+    "widened-below": (
+        "id bigint, s struct<x: map<string, tinyint>>",
+        "'delta.enableTypeWidening' = 'true'",
+        ["alter table {t} alter column s.x.value type double", 2, 3],
+    ),
+    "variant": ("id bigint, s struct<v: variant>", "", [1, -1, 2, 3, -3]),
+    "void": ("id bigint, v void", "", [1, 2, 3]),
+    "vectors-in-one-go": (
+        "id bigint",
+        "'delta.enableDeletionVectors' = 'true'",
+        [
+            "alter table {t} set tblproperties ('delta.enableIcebergCompatV2' = 'true', "
+            "'delta.enableDeletionVectors' = 'false')",
+            3,
+        ],
+    ),
+    "defaults": (
+        "id bigint, v int",
+        "'delta.feature.allowColumnDefaults' = 'supported'",
+        [
+            "alter table {t} alter column v set default 5 + 1",
+            *(2, -2, 3),
+            "alter table {t} alter column v set default 5",
+            3,
+            "alter table {t} alter column v set default 6 + 1",
+        ],
+    ),
+    "never-off": (
+        "id bigint",
+        "",
+        [
+            3,
+            -3,
+            "alter table {t} unset tblproperties ('delta.enableIcebergCompatV3')",
+            "alter table {t} set tblproperties ('delta.enableIcebergCompatV3' = 'false', "
+            "'delta.enableIcebergCompatV2' = 'true')",
+            2,
+            "set mode",
+            "unset mode",
+            "alter table {t} unset tblproperties ('delta.enableRowTracking')",
+            "alter table {t} set tblproperties ('delta.enableRowTracking' = 'false')",
+            "reorg table {t} apply (upgrade uniform (iceberg_compat_version = 2))",
+        ],
+    ),
+    "one-after-the-other": (
+        "id bigint",
+        "",
+        [
+            2,
+            1,
+            "alter table {t} set tblproperties ('delta.enableIcebergCompatV2' = 'false', "
+            "'delta.columnMapping.mode' = 'none')",
+            "unset mode",
+            "alter table {t} set tblproperties ('delta.enableRowTracking' = 'true')",
+            -2,
+            "set mode",
+            "alter table {t} set tblproperties ('delta.enableRowTracking' = 'false')",
+            "alter table {t} set tblproperties ('delta.enableRowTracking' = 'true', "
+            "'delta.enableIcebergCompatV3' = 'true')",
+        ],
+    ),
+}
+SHORT = {
+    "set mode": "alter table {t} set tblproperties ('delta.columnMapping.mode' = 'none')",
+    "unset mode": "alter table {t} unset tblproperties ('delta.columnMapping.mode')",
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_each_statement_does_what_was_predicted(
+    name: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    columns, more, changes = TABLES[name]
+    path = str(tmp_path / "t")
+    table = f"delta.`{path}`"
+    properties = ["'delta.columnMapping.mode' = 'name'", *([more] if more[:1] == "'" else [])]
+    spark.sql(
+        f"create table {table} ({columns}) using delta {'' if more[:1] == chr(39) else more} "
+        f"tblproperties ({', '.join(properties)})"
+    )
+    for change in changes:
+        (each,) = parse(_statement(change).format(t=table))
+        said = each.statement.outcome(look(path), Engine())
+        agree(said, execute(spark, path, each.text))
+        after = look(path)
+        assert after.protocol == said.table.protocol, each.text
+        assert after.schema == said.table.schema, each.text
+        for key in ("delta.columnMapping.mode", "delta.enableRowTracking"):
+            assert after.configuration.get(key) == said.table.configuration.get(key), each.text
+
+
+def _statement(change: int | str) -> str:
+    if isinstance(change, str):
+        return SHORT.get(change, change)
+    key, value = f"delta.enableIcebergCompatV{abs(change)}", str(change > 0).lower()
+    return f"alter table {{t}} set tblproperties ('{key}' = '{value}')"

@@ -1,0 +1,80 @@
+"""Which defaults IcebergCompatV3 takes: recorded from Delta Spark 4.4.0."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.planning.literals import is_literal
+from deltaproto.planning.schema import Array, Atomic
+
+TAKEN = [
+    *(("5", "integer"), ("-5", "integer"), ("+5", "integer"), ("5", "byte"), ("5", "long")),
+    *(("5L", "long"), ("5", "double"), ("1.5", "double"), ("1.5D", "double"), ("1e3", "double")),
+    *(("1.5", "decimal(5,2)"), ("-1.5", "decimal(5,2)"), ("true", "boolean"), ("FALSE", "boolean")),
+    *(("'x'", "string"), ("'a''b'", "string"), ('"x"', "string"), ("X'1F'", "binary")),
+    ("'2024-01-01'", "date"),
+]
+REFUSED = [
+    *(("5+1", "integer"), ("null", "integer"), ("NULL", "string"), ("cast(5 as int)", "integer")),
+    *(("(5)", "integer"), ("'5'", "integer"), ("5S", "short"), ("2024", "string")),
+    *(("5.25", "decimal(5,1)"), ("current_date()", "date"), ("date'2024-01-01'", "date")),
+    *(("timestamp'2024-01-01 00:00:00'", "timestamp"), ("current_timestamp()", "timestamp")),
+]
+
+
+@pytest.mark.parametrize(("default", "kind"), TAKEN)
+def test_taken(default: str, kind: str) -> None:
+    assert is_literal(default, Atomic(kind))
+
+
+@pytest.mark.parametrize(("default", "kind"), REFUSED)
+def test_refused(default: str, kind: str) -> None:
+    assert not is_literal(default, Atomic(kind))
+
+
+@pytest.mark.parametrize(
+    ("default", "kind", "taken"),
+    [
+        # As the source of `isLiteral` has it.
+        ("'2024-02-30'", "date", False),
+        ("'2024-01-01 10:00:00'", "timestamp_ntz", True),
+        ("'2024-01-01T10:00:00.123456789'", "timestamp_ntz", True),
+        ("'2024-01-01T10:00:00+02:00'", "timestamp", True),
+        ("'2024-01-01T10:00:00+02:00'", "timestamp_ntz", False),
+        ("'2024-01-01'", "timestamp", False),
+        ("2147483648", "integer", False),
+        ("2147483647", "byte", True),
+        ("123.456", "decimal(4,1)", True),
+        ("X'1G'", "binary", False),
+        ("'1G'", "binary", True),
+        ("'a\\'", "string", False),
+        ("1_000", "double", False),
+    ],
+)
+def test_the_edges(default: str, kind: str, taken: bool) -> None:
+    assert is_literal(default, Atomic(kind)) is taken
+
+
+def test_collections_have_no_literals() -> None:
+    assert not is_literal("array(1)", Array(Atomic("integer")))
+
+
+KINDS = st.sampled_from(
+    [
+        *("byte", "long", "float", "double", "decimal(5,2)", "boolean", "binary", "date", "string"),
+        *("timestamp", "timestamp_ntz", "varchar(3)", "variant", "void", "string collate X"),
+    ]
+)
+
+
+@given(st.text(max_size=30), KINDS)
+def test_any_text_gets_an_answer(default: str, kind: str) -> None:
+    assert is_literal(default, Atomic(kind)) in (True, False)
+
+
+@given(st.integers(-(2**31), 2**31 - 1))
+def test_whole_numbers_are_literals_of_every_type_of_numbers(number: int) -> None:
+    for kind in ("integer", "long", "double", "decimal(38,0)"):
+        assert is_literal(str(number), Atomic(kind))

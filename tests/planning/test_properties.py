@@ -1,0 +1,102 @@
+"""Names and values of table properties: recorded from Delta Spark 4.4.0, one statement each."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.properties import canonical, meant, unsettable
+
+TAKEN = {
+    "appendOnly": ("TRUE", "false"),
+    "checkpointInterval": ("5", "+5"),
+    "logRetentionDuration": ("30 days", "2 weeks"),
+    "deletedFileRetentionDuration": ("interval 7 days",),
+    "setTransactionRetentionDuration": ("interval 7 days",),
+    "checkpointPolicy": ("v2", "classic"),
+    "universalFormat.enabledFormats": ("hudi", ""),
+    "autoOptimize.autoCompact": ("TRUE",),
+    "parquet.format.version": ("2.12.0", "1.0.0"),
+    "dataSkippingNumIndexedCols": ("-1", "32"),
+    "dataSkippingStringPrefixLength": ("0",),
+    "compatibility.symlinkFormatManifest.enabled": ("true", "false"),
+    "inCommitTimestampEnablementVersion": ("3",),
+    "requireCheckpointProtectionBeforeVersion": ("2",),
+    "randomPrefixLength": ("3",),
+    "dropFeatureTruncateHistory.retentionDuration": ("1 hour",),
+    "universalFormat.config.iceberg.x": ("1",),
+}
+VALUE, INTERVAL = "UNSUPPORTED_TABLE_CHANGE", "DELTA_INVALID_INTERVAL"
+REFUSED = {
+    "appendOnly": (VALUE, ("maybe", " true", "1")),
+    "checkpointInterval": (VALUE, ("0", "-1", "abc", "5.0", " 5", "99999999999")),
+    "logRetentionDuration": (INTERVAL, ("abc", "P1D", "30")),
+    "sampleRetentionDuration": (VALUE, ("1 month",)),
+    "dropFeatureTruncateHistory.retentionDuration": (VALUE, ("1 month", "interval 1 year")),
+    "deletedFileRetentionDuration": (INTERVAL, ("7 dayz",)),
+    "setTransactionRetentionDuration": (VALUE, ("-1 days", "interval -1 days")),
+    "checkpointPolicy": (VALUE, ("bogus", "V2", "CLASSIC")),
+    "universalFormat.enabledFormats": (VALUE, ("nope", "iceberg,iceberg")),
+    "autoOptimize.autoCompact": (VALUE, ("x", "auto", "legacy")),
+    "parquet.format.version": (VALUE, ("9.9",)),
+    "dataSkippingNumIndexedCols": (VALUE, ("-2",)),
+    "dataSkippingStringPrefixLength": (VALUE, ("-1",)),
+    "compatibility.symlinkFormatManifest.enabled": (VALUE, ("x",)),
+    "inCommitTimestampEnablementVersion": (VALUE, ("x",)),
+    "requireCheckpointProtectionBeforeVersion": (VALUE, ("-1", "x")),
+    "randomPrefixLength": (VALUE, ("0",)),
+    "enableIcebergCompatV2": (VALUE, ("x", "")),
+    "columnMapping.maxColumnId": ("DELTA_CANNOT_MODIFY_TABLE_PROPERTY", ("5",)),
+    "targetFileSize": ("DELTA_UNKNOWN_CONFIGURATION", ("1",)),
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(k, v) for k, values in TAKEN.items() for v in values])
+def test_taken(key: str, value: str) -> None:
+    assert unsettable({f"delta.{key}": value}) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "error"), [(k, v, error) for k, (error, vs) in REFUSED.items() for v in vs]
+)
+def test_refused(key: str, value: str, error: str) -> None:
+    refusal = unsettable({f"delta.{key}": value})
+    assert refusal is not None
+    assert refusal.error == error
+    assert f"delta.{key}" in refusal.message
+    assert refusal.remedy
+
+
+@pytest.mark.parametrize(
+    ("log", "files", "good"),
+    [
+        ("0 days", None, False),
+        ("interval 1 day 2 hours", None, False),
+        (None, "31 days", False),
+        ("1 day", "1 day", True),
+        ("1 day", "25 hours", False),
+    ],
+)
+def test_the_log_is_kept_as_long_as_deleted_files(
+    log: str | None, files: str | None, good: bool
+) -> None:
+    keys = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
+    asked = {key: value for key, value in zip(keys, (log, files), strict=True) if value}
+    assert (unsettable(asked) is None) is good
+    assert unsettable(asked, Engine(EngineName.DELTA_SPARK, "4.0.1")) is None
+
+
+def test_what_is_meant_is_written_as_delta_wants_it() -> None:
+    asked = {"DELTA.columnmapping.MODE": "NONE", "delta.MINreaderversion": "3", "Team": "A"}
+    assert meant(asked) == {
+        "delta.columnMapping.mode": "none",
+        "delta.minReaderVersion": "3",
+        "Team": "A",
+    }
+
+
+@given(st.text(), st.text())
+def test_no_text_is_an_error(key: str, value: str) -> None:
+    unsettable({key: value, f"delta.{key}": value, canonical("DELTA.LOGRETENTIONDURATION"): value})
