@@ -16,8 +16,11 @@ demo: $(READY) java ## Make real Delta tables with Spark and look at them with d
 ##@ Develop
 
 .PHONY: test
-test: check java ## Lint, types and the whole test suite
-	@$(BIN)/python -m pytest
+test: check java ## Lint, types and the whole test suite: what needs Spark beside what does not
+	@rest=$$(mktemp); trap 'rm -f "$$rest"' EXIT; \
+	  $(BIN)/python -m pytest -m "not spark" -p no:cacheprovider > "$$rest" 2>&1 & other=$$!; \
+	  $(BIN)/python -m pytest -m spark; spark=$$?; \
+	  wait $$other; status=$$?; cat "$$rest"; exit $$((spark | status))
 
 .PHONY: check
 check: $(READY) ## Lint, format and types

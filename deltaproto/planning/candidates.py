@@ -13,7 +13,8 @@ from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 
 # Dropped in this order: who depends on another comes before it, and what rewrites every file
-# before what would rewrite some of them again.
+# before what would rewrite some of them again. V2 checkpoints may be gone with the checkpoints that
+# the other drops leave.
 ORDER = (
     "coordinatedCommits-preview",
     "inCommitTimestamp",
@@ -25,10 +26,10 @@ ORDER = (
     "deletionVectors",
     "typeWidening",
     "typeWidening-preview",
-    "v2Checkpoint",
     "vacuumProtocolCheck",
     "geospatial",
     "geospatial-dev",
+    "v2Checkpoint",
 )
 
 

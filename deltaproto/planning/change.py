@@ -37,9 +37,6 @@ def set_properties(
     commits: list[Commit] = []
     if properties.get(ROW_TRACKING, "").lower() == "true":
         table, commits = _backfilled(table, engine)
-    refusal = refused(table, properties, engine)
-    if refusal is not None:
-        return Outcome(table, tuple(commits), refusal=refusal)
     done = Outcome(table)
     if properties.get(MODE) == mapping.NONE:
         done = mapping.removed(table, engine, keep_mode=True)
@@ -49,6 +46,9 @@ def set_properties(
     elif table.mapped and properties.get(MODE, "").lower() == mapping.NONE:
         done = Outcome(table, warnings=(mapping.MISREAD,))
     table = done.table
+    refusal = refused(table, properties, engine)
+    if refusal is not None:
+        return Outcome(table, tuple(commits), done.rewrites, refusal)
     asked = requested(table, properties, engine)
     after = upgraded(asked, {**table.configuration, **properties}, None, engine)
     if isinstance(after, Refusal):

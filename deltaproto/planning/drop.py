@@ -37,6 +37,14 @@ def drop_feature(table: Table, name: str, engine: Engine, *, truncate: bool = Fa
 
     Whether a truncating drop has to wait depends on `table.traced`.
     """
+    outcome = _outcome(table, name, engine, truncate)
+    if any(commit.operation == _EMPTY and commit.sure for commit in outcome.commits):
+        # Every empty commit is there for the checkpoint that comes with it.
+        return outcome._replace(table=outcome.table.checkpointed())
+    return outcome
+
+
+def _outcome(table: Table, name: str, engine: Engine, truncate: bool) -> Outcome:
     checked = _checked(table, name, engine, truncate)
     if checked is not None:
         return Outcome(table, refusal=checked)

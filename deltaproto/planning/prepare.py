@@ -11,7 +11,7 @@ from typing import NamedTuple
 from deltaproto.planning import mapping
 from deltaproto.planning.outcome import REMOVE_MAPPING, Refusal, Rewrite
 from deltaproto.planning.schema import settled
-from deltaproto.planning.table import MODE, ROW_TRACKING, Table
+from deltaproto.planning.table import CHECKPOINT_POLICY, MODE, ROW_TRACKING, Table
 
 _SET, _UNSET, _REORG, _DROP = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "REORG", "DROP FEATURE"
 _COORDINATED = (
@@ -105,11 +105,11 @@ def purged(table: Table) -> Rewrite:
 
 
 def _checkpoints(table: Table) -> Prepared:
-    policy = table.configuration.get("delta.checkpointPolicy", "classic").lower()
+    policy = table.configuration.get(CHECKPOINT_POLICY, "classic").lower()
     if policy == "classic" and table.v2_checkpoint is False:
         return Prepared(table)
     sure = policy != "classic" or bool(table.v2_checkpoint)
-    after = table.with_properties({"delta.checkpointPolicy": "classic"})
+    after = table.with_properties({CHECKPOINT_POLICY: "classic"})
     return Prepared(
         after._replace(v2_checkpoint=False), ((_SET, sure),), changed=True if sure else None
     )

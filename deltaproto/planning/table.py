@@ -17,6 +17,7 @@ from deltaproto.protocol.protocol import Protocol
 CONSTRAINT = "delta.constraints."
 MODE = "delta.columnMapping.mode"
 ROW_TRACKING = "delta.enableRowTracking"
+CHECKPOINT_POLICY = "delta.checkpointPolicy"
 MAX_COLUMN = "delta.columnMapping.maxColumnId"
 ROW_ID_COLUMNS = (
     "delta.rowTracking.materializedRowIdColumnName",
@@ -105,6 +106,11 @@ class Table(NamedTuple):
             return self
         left = {name: self.left.get(name, hours) for name in self.traced | self.unsure}
         return self._replace(left=left)
+
+    def checkpointed(self) -> Table:
+        """With a new checkpoint, of the kind that the table's policy asks for."""
+        policy = self.configuration.get(CHECKPOINT_POLICY, "classic")
+        return self._replace(v2_checkpoint=policy.strip().lower() == "v2")
 
     def with_schema(self, schema: Struct | None) -> Table:
         """With these columns; what is told from a schema follows."""

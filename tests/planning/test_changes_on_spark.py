@@ -116,6 +116,15 @@ SEQUENCES: dict[str, tuple[str, list[str]]] = {
             "delta.enableRowTracking=true",
         ],
     ),
+    "what-comes-before-a-refusal-stays": (
+        "delta.columnMapping.mode=name delta.feature.deletionVectors=supported",
+        [
+            "delta.enableRowTracking=true delta.isolationLevel=bogus",
+            "delta.enableRowTracking=true delta.feature.bogus=supported",
+            "delta.enableRowTracking=true delta.rowTrackingSuspended=true",
+            "delta.columnMapping.mode=none delta.minWriterVersion=2",
+        ],
+    ),
     "gaps-are-filled": (
         "delta.enableChangeDataFeed=true",
         [VERSIONS.format(1, 4), "delta.enableDeletionVectors=true", VERSIONS.format(1, 6)],

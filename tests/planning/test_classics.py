@@ -203,6 +203,21 @@ def test_v2_checkpoints_go_fast_where_history_is_to_be_kept() -> None:
     assert plan.protocol_after == carrying("checkpointProtection")
 
 
+def test_a_v2_checkpoint_is_gone_with_the_checkpoint_of_another_drop() -> None:
+    table = given(
+        carrying("v2Checkpoint", "columnMapping"),
+        {"delta.checkpointPolicy": "classic", "delta.columnMapping.mode": "name"},
+        v2_checkpoint=True,
+        traced=frozenset({"v2Checkpoint", "columnMapping"}),
+    )
+    asked = Downgrade(drop=("v2Checkpoint", "columnMapping"), history=History.TRUNCATE)
+    plan = plan_downgrade(table, asked)
+    for step in plan.steps:
+        assert step.feature != "v2Checkpoint" or "SET TBLPROPERTIES" not in step.operations
+    alone = plan_downgrade(table, asked._replace(drop=("v2Checkpoint",)))
+    assert alone.steps[0].operations == ("SET TBLPROPERTIES", "Empty Commit")
+
+
 def test_several_fast_drops_share_one_removal_of_checkpoint_protection() -> None:
     table = given(
         carrying("deletionVectors", "v2Checkpoint", "columnMapping"),

@@ -65,7 +65,7 @@ def tables(draw: st.DrawFn) -> Table:
         configuration=properties,
         vectors="deletionVectors" in used and draw(st.booleans()),
         widened="typeWidening" in used and draw(st.booleans()),
-        v2_checkpoint=False,
+        v2_checkpoint="v2Checkpoint" in protocol.supported and draw(st.booleans()),
         row_ids="rowTracking" in used,
         domains=("delta.rowTracking",) if "rowTracking" in used else (),
         traced=frozenset(traced | used),
