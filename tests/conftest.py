@@ -26,17 +26,6 @@ settings.register_profile(
 settings.load_profile("deltaproto")
 
 
-# Compiling code for a few rows takes longer than running it.
-SMALL_TABLES = {
-    "spark.master": "local[4]",
-    "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}
-
-
 class Ran(NamedTuple):
     """One run of the command line in this process."""
 
@@ -114,6 +103,8 @@ def spark() -> Iterator[SparkSession]:
     from deltaproto.tables.interface import SparkSettings
     from deltaproto.tables.session import spark_session
 
-    session = spark_session(SparkSettings(conf=SMALL_TABLES))
+    session = spark_session(
+        SparkSettings(conf={"spark.master": "local[4]", "spark.driver.memory": "2g"})
+    )
     yield session
     session.stop()

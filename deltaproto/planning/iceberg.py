@@ -111,7 +111,8 @@ def _properties(before: Table, after: Table, version: int) -> Refusal | None:
         # Its rewriting of the files breaks off on collections, before it comes to the check.
         collections = any(isinstance(c.type, Array | Map) for _, c in walk(_columns(after)))
         error = "" if collections and version > 1 and before.mapped else _PROPERTY
-        return Refusal(error, f"{name} needs column mapping", f"set {MODE} = name first")
+        remedy = _off(version) if before.mapped else f"set {MODE} = name first"
+        return Refusal(error, f"{name} needs column mapping", remedy)
     tracking = after.configuration.get(ROW_TRACKING, "true").strip().lower()
     if version == 3 and tracking != "true":
         return Refusal(
@@ -202,5 +203,5 @@ def _columns(table: Table) -> Struct:
 
 def _off(version: int) -> str:
     if version == VERSIONS[-1]:
-        return "copy the table into one without it"
+        return "icebergCompatV3 stays for good; copy the table into one without it"
     return f"set {KEY.format(version)} = false first"
