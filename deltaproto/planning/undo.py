@@ -14,6 +14,7 @@ from deltaproto.planning.statement import (
     DropConstraint,
     DropFeature,
     SetProperties,
+    Statement,
     UnsetProperties,
 )
 from deltaproto.planning.table import MODE, Table
@@ -28,40 +29,50 @@ def undo(move: Move, start: Table, engine: Engine, table: str) -> str | None:
 
     None where nothing has to be, or can be, brought back. `start` is the table before the plan.
     """
-    return "; ".join(_undo(move, start, engine, table)) or None
+    found: list[str] = []
+    reached = move.outcome.table
+    for back in _undo(move, start, engine, table):
+        if isinstance(back, str):
+            found.append(back)
+            continue
+        sql, outcome = back.sql(table), back.outcome(reached, engine)
+        if sql is not None and (outcome.refusal is None or outcome.refusal.retry):
+            found.append(sql)
+            reached = outcome.table
+    return "; ".join(found) or None
 
 
-def _undo(move: Move, start: Table, engine: Engine, table: str) -> Iterable[str]:
+def _undo(move: Move, start: Table, engine: Engine, table: str) -> Iterable[Statement | str]:
     statement, before, outcome = move
     if isinstance(statement, DropFeature):
         changed = outcome.table.configuration != before.configuration
         if (outcome.refusal is None or changed) and statement.feature != CHECKPOINT_PROTECTION:
-            yield _enabled_again(statement.feature, start).sql(table)
+            yield _enabled_again(statement.feature, start)
     elif isinstance(statement, DropConstraint):
         key = before.constraint_key(statement.name)
         if key is not None:
             name, expression = identifier(statement.name), before.configuration[key]
             yield f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({expression})"
     elif isinstance(statement, ClusterBy):
-        yield ClusterBy(before.clustering or ()).sql(table)
+        yield ClusterBy(before.clustering or ())
     elif isinstance(statement, SetProperties | UnsetProperties):
         keys = statement.properties if isinstance(statement, SetProperties) else statement.keys
-        yield from _properties(keys, before, outcome, table)
+        yield from _properties(keys, before, outcome)
         gained = outcome.table.protocol.supported - before.protocol.supported
         for name in _droppable(gained, engine):
-            yield DropFeature(name).sql(table)
+            yield DropFeature(name)
 
 
-def _properties(keys: Iterable[str], before: Table, outcome: Outcome, table: str) -> Iterable[str]:
+def _properties(keys: Iterable[str], before: Table, outcome: Outcome) -> Iterable[Statement]:
     stored = [key for key in keys if not about_protocol(key)]
     old = {k: before.configuration[k] for k in stored if k in before.configuration}
     if any(outcome.table.configuration.get(key) != value for key, value in old.items()):
-        yield SetProperties(old).sql(table)
+        yield SetProperties(old)
     new = tuple(k for k in stored if k not in old and k in outcome.table.configuration)
     # Taking the mapping back rewrites every file, and its drop does that already.
     new = tuple(k for k in new if k != MODE)
     if new:
-        yield UnsetProperties(new).sql(table)
+        yield UnsetProperties(new)
 
 
 def _droppable(gained: Iterable[str], engine: Engine) -> list[str]:

@@ -335,6 +335,16 @@ def test_what_only_a_catalog_makes_is_refused() -> None:
         assert blocked.feature == name
 
 
+def test_what_the_engine_refuses_is_no_way_back() -> None:
+    plan = plan_upgrade(given(carrying()), Upgrade(enable=(Wanted("icebergCompatV3"),)))
+    assert [step.undo for step in plan.steps] == [None]
+    plan = plan_upgrade(given(carrying()), Upgrade(enable=(Wanted("icebergCompatV2"),)))
+    (step,) = plan.steps
+    assert step.undo is not None
+    assert "UNSET TBLPROPERTIES ('delta.enableIcebergCompatV2')" in step.undo
+    assert "DROP FEATURE" not in step.undo
+
+
 def test_iceberg_compat_v3_is_refused_while_row_tracking_is_on() -> None:
     table = given(
         carrying("rowTracking", "columnMapping"),
