@@ -46,7 +46,7 @@ def broken(
     """
     for version in VERSIONS:
         if after.on(KEY.format(version)):
-            found = _judged(before, after, version, engine, setting)
+            found = next(_judged(before, after, version, engine, setting), None)
             if found is not None:
                 return found
         elif version == enabled(before) == VERSIONS[-1]:
@@ -72,50 +72,52 @@ def _unfit(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
 
 def _judged(
     before: Table, after: Table, version: int, engine: Engine, setting: bool
-) -> Refusal | None:
+) -> Iterator[Refusal]:
+    """Everything that speaks against a version that is to be on, in the order of Delta's checks."""
     name, key = f"icebergCompatV{version}", KEY.format(version)
-    found = _properties(before, after, version)
-    if found is not None:
-        return found
-    schema = _columns(after)
-    found = next(_types(schema, version, on=before.on(key)), None)
-    if found is None and version > 1 and engine.name is EngineName.DELTA_SPARK:
-        found = next(_partitions(after, schema, version), None)
-    if found is None and version < 3 and (before.on(_VECTORS) or after.on(_VECTORS)):
-        found = Refusal(
+    schema, on = after.schema or Struct(()), before.on(key)
+    by_spark = engine.name is EngineName.DELTA_SPARK
+    yield from _properties(before, after, version)
+    yield from _types(schema, version, on=on)
+    if version > 1 and by_spark:
+        yield from _partitions(after, schema, version)
+    if version < 3 and (before.on(_VECTORS) or after.on(_VECTORS)):
+        yield Refusal(
             _ERROR + "DELETION_VECTORS_SHOULD_BE_DISABLED",
             f"{name} goes without deletion vectors",
             f"set {_VECTORS} = false, and REORG TABLE … APPLY (PURGE)",
         )
-    found = found or next(_unfit(schema, version, on=before.on(key)), None)
-    starts = setting and not before.on(key)
-    old = engine.name is EngineName.DELTA_SPARK and not engine.at_least(_BY_PROPERTY)
-    if found is None and starts and old and version > 1:
-        return Refusal(
+    yield from _widenings(schema, version, on=on)
+    yield from _defaults(schema, version)
+    if on or not setting:
+        return
+    if version > 1 and by_spark and not engine.at_least(_BY_PROPERTY):
+        yield Refusal(
             _ERROR + "CHANGE_VERSION_NEED_REWRITE",
             f"{engine} does not switch {name} on by its property",
             f"REORG TABLE … APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = {version}))",
         )
-    if found is None and starts and version == 3 and before.on(ROW_TRACKING):
-        return Refusal(
+    if version == 3 and before.on(ROW_TRACKING):
+        yield Refusal(
             "",
             f"Delta Spark does not switch {name} on while row tracking is enabled",
             f"set {ROW_TRACKING} = false first, and true again together with the property",
         )
-    return found
 
 
-def _properties(before: Table, after: Table, version: int) -> Refusal | None:
+def _properties(before: Table, after: Table, version: int) -> Iterator[Refusal]:
     name = f"icebergCompatV{version}"
     if not after.mapped:
         # Its rewriting of the files breaks off on collections, before it comes to the check.
-        collections = any(isinstance(c.type, Array | Map) for _, c in walk(_columns(after)))
+        collections = any(
+            isinstance(c.type, Array | Map) for _, c in walk(after.schema or Struct(()))
+        )
         error = "" if collections and version > 1 and before.mapped else _PROPERTY
         remedy = _off(version) if before.mapped else f"set {MODE} = name first"
-        return Refusal(error, f"{name} needs column mapping", remedy)
+        yield Refusal(error, f"{name} needs column mapping", remedy)
     tracking = after.configuration.get(ROW_TRACKING, "true").strip().lower()
     if version == 3 and tracking != "true":
-        return Refusal(
+        yield Refusal(
             _PROPERTY,
             f"{name} does not go with {ROW_TRACKING} = {tracking}",
             f"set {ROW_TRACKING} = true in the same statement",
@@ -123,14 +125,13 @@ def _properties(before: Table, after: Table, version: int) -> Refusal | None:
     on = [each for each in VERSIONS if after.on(KEY.format(each))]
     if len(on) > 1:
         first = next((each for each in on if before.on(KEY.format(each))), on[0])
-        return Refusal(
+        yield Refusal(
             _ERROR + "VERSION_MUTUAL_EXCLUSIVE",
             f"{' and '.join(f'icebergCompatV{each}' for each in on)} exclude each other",
             "icebergCompatV3 cannot be switched off; copy the table into one without it"
             if before.on(KEY.format(3))
             else f"set {KEY.format(first)} = false in the same statement",
         )
-    return None
 
 
 def _types(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
@@ -195,10 +196,6 @@ def _defaults(schema: Struct, version: int) -> Iterator[Refusal]:
                 f"{column.default}",
                 "set a literal, or drop the default",
             )
-
-
-def _columns(table: Table) -> Struct:
-    return table.schema or Struct(())
 
 
 def _off(version: int) -> str:

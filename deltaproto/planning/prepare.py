@@ -24,7 +24,6 @@ _PROVENANCE = (
     "delta.inCommitTimestampEnablementVersion",
     "delta.inCommitTimestampEnablementTimestamp",
 )
-# Measured with Delta Spark 4.4.0: NoSuchElementException in ClusteringColumnInfo.
 
 
 class Prepared(NamedTuple):

@@ -22,35 +22,30 @@ checkpoint.writeStatsAsStruct enableChangeDataCapture enableChangeDataFeed enabl
 rowTrackingSuspended universalFormat.iceberg.atomicConversion.supported castIcebergTimeType
 ignoreIcebergBucketPartition autoOptimize.optimizeWrite enableTypeWidening enableInCommitTimestamps
 enableMaterializePartitionColumnsFeature writePartitionColumnsToParquet enableIcebergCompatV1
-enableIcebergCompatV2 enableIcebergCompatV3
+enableIcebergCompatV2 enableIcebergCompatV3 autoOptimize.autoCompact
 """
 _INTERVALS = """
 logRetentionDuration sampleRetentionDuration checkpointRetentionDuration
 dropFeatureTruncateHistory.retentionDuration deletedFileRetentionDuration
 setTransactionRetentionDuration
 """
-# The least that each may be.
+_INT, _LONG = 2**31, 2**63
 _NUMBERS = {
-    "checkpointInterval": 1,
-    "randomPrefixLength": 1,
-    "dataSkippingNumIndexedCols": -1,
-    "dataSkippingStringPrefixLength": 0,
-    "requireCheckpointProtectionBeforeVersion": 0,
-    "inCommitTimestampEnablementVersion": -(2**63),
-    "inCommitTimestampEnablementTimestamp": -(2**63),
+    "checkpointInterval": range(1, _INT),
+    "randomPrefixLength": range(1, _INT),
+    "dataSkippingNumIndexedCols": range(-1, _INT),
+    "dataSkippingStringPrefixLength": range(_INT),
+    "requireCheckpointProtectionBeforeVersion": range(_LONG),
+    "inCommitTimestampEnablementVersion": range(-_LONG, _LONG),
+    "inCommitTimestampEnablementTimestamp": range(-_LONG, _LONG),
 }
-_LONG = (
-    "requireCheckpointProtectionBeforeVersion",
-    "inCommitTimestampEnablementVersion",
-    "inCommitTimestampEnablementTimestamp",
-)
 _WORDS = {
     "checkpointPolicy": ("classic", "v2"),
     "parquet.format.version": ("1.0.0", "2.12.0"),
 }
 _OTHERS = """
 minReaderVersion minWriterVersion redirectReaderWriter-preview redirectWriterOnly-preview
-autoOptimize.autoCompact dataSkippingStatsColumns columnMapping.mode columnMapping.maxColumnId
+dataSkippingStatsColumns columnMapping.mode columnMapping.maxColumnId
 isolationLevel universalFormat.enabledFormats coordinatedCommits.commitCoordinator-preview
 coordinatedCommits.commitCoordinatorConf-preview coordinatedCommits.tableConf-preview
 """
@@ -70,6 +65,7 @@ _VALUE = "UNSUPPORTED_TABLE_CHANGE"
 _LOG, _FILES = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
 _DEFAULTS = {_LOG: "30 days", _FILES: "1 week"}
 _ORDERED_SINCE = "4.1"
+_WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
 def canonical(key: str) -> str:
@@ -118,8 +114,8 @@ def _unfit(name: str, value: str) -> Refusal | None:
     kind = _KIND.get(name)
     if kind == "boolean" and value.lower() not in ("true", "false"):
         wanted = "true or false"
-    elif kind == "number" and not _number(value, name):
-        least = _NUMBERS[name]
+    elif kind == "number" and not (_WHOLE.fullmatch(value) and int(value) in _NUMBERS[name]):
+        least = _NUMBERS[name].start
         wanted = f"a whole number from {least} on" if least >= -1 else "a whole number"
     elif kind == "word" and value not in _WORDS[name]:
         wanted = " or ".join(_WORDS[name])
@@ -132,18 +128,9 @@ def _unfit(name: str, value: str) -> Refusal | None:
         formats = value.split(",") if value else []
         if len({*formats}) < len(formats) or not {*formats} <= {"iceberg", "hudi"}:
             wanted = "iceberg, hudi, or both"
-    elif name == "autoOptimize.autoCompact" and value.lower() not in ("true", "false"):
-        wanted = "true or false"
     if not wanted:
         return None
     return Refusal(error, f"delta.{name} cannot be {value or 'empty'}", f"write {wanted}")
-
-
-def _number(value: str, name: str) -> bool:
-    if not re.fullmatch(r"[+-]?[0-9]+", value):
-        return False
-    most = 2**63 if name in _LONG else 2**31
-    return _NUMBERS[name] <= int(value) < most
 
 
 def _too_short(properties: Mapping[str, str]) -> Refusal | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from typing import IO, Any
+from typing import IO
 
 from deltaproto.report.interface import dumps, envelope
 
@@ -34,5 +34,4 @@ class Spool:
 
 def opened(command: str, *, complete: bool) -> str:
     """The envelope of a document, open for more properties."""
-    fields: dict[str, Any] = {}
-    return dumps(envelope(command, fields, complete=complete))[: -len("\n}")]
+    return dumps(envelope(command, {}, complete=complete))[: -len("\n}")]

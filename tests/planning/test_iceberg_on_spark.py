@@ -110,11 +110,9 @@ def test_each_statement_does_what_was_predicted(
     columns, more, changes = TABLES[name]
     path = str(tmp_path / "t")
     table = f"delta.`{path}`"
-    properties = ["'delta.columnMapping.mode' = 'name'", *([more] if more[:1] == "'" else [])]
-    spark.sql(
-        f"create table {table} ({columns}) using delta {'' if more[:1] == chr(39) else more} "
-        f"tblproperties ({', '.join(properties)})"
-    )
+    mapped = "'delta.columnMapping.mode' = 'name'"
+    clause, properties = ("", f"{mapped}, {more}") if "=" in more else (more, mapped)
+    spark.sql(f"create table {table} ({columns}) using delta {clause} tblproperties ({properties})")
     for change in changes:
         (each,) = parse(_statement(change).format(t=table))
         said = each.statement.outcome(look(path), Engine())

@@ -19,14 +19,10 @@ from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
 from deltaproto.planning.pulled import upgraded
 from deltaproto.planning.refused import asked_wrongly, nonsense
 from deltaproto.planning.schema import Struct, walk
-from deltaproto.planning.table import MODE, Table
+from deltaproto.planning.table import MODE, ROW_ID_COLUMNS, Table
 
 # Kept from the replaced table, unless the statement sets them.
 _KEPT = ("delta.enableDeletionVectors", "delta.checkpointPolicy", "delta.enableRowTracking")
-_ROW_IDS = (
-    "delta.rowTracking.materializedRowIdColumnName",
-    "delta.rowTracking.materializedRowCommitVersionColumnName",
-)
 _FROM_QUERY = (
     "the columns come from the query: a VARIANT among them adds variantType to the protocol, and "
     "one of TIMESTAMP_NTZ is refused unless timestampNtz is in it"
@@ -200,7 +196,9 @@ class CreateTable(NamedTuple):
     def _configuration(self, table: Table) -> dict[str, str]:
         kept = {key: table.configuration[key] for key in _KEPT if key in table.configuration}
         stored = {k: v for k, v in self.properties.items() if not about_protocol(k)}
-        ids = {key: table.configuration[key] for key in _ROW_IDS if key in table.configuration}
+        ids = {
+            key: table.configuration[key] for key in ROW_ID_COLUMNS if key in table.configuration
+        }
         return {**ids, **kept, **stored}
 
 
