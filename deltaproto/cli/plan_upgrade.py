@@ -12,12 +12,13 @@ from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.plan_downgrade import feature_names, is_client, is_feature, versions
 from deltaproto.drafting.users import Users
 from deltaproto.errors import UsageError
+from deltaproto.planning.asked import Upgrade
 from deltaproto.planning.ddl.own import Parsed
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.enable import Wanted
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
-from deltaproto.planning.upgrade import Upgrade, plan_upgrade
+from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol import catalogue
 
 _ASKS = ("--enable", "--set", "--to", "--isolation", "--cluster-by", "--sql")

@@ -13,7 +13,7 @@ from deltaproto.planning.schema import Atomic, Type
 from deltaproto.planning.widening import decimal_parts, text
 
 _BITS = {"byte": 32, "short": 32, "integer": 32, "long": 64}
-_WHOLE = re.compile(r"[+-]?[0-9]+")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _HEX = re.compile(r"[0-9a-fA-F]*")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from deltaproto.planning.schema import from_log
+from deltaproto.planning.logged_schema import from_log
 from deltaproto.planning.table import MAX_COLUMN, MODE, Table
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.protocol import Protocol

@@ -67,3 +67,13 @@ class Outcome(NamedTuple):
     def most(self) -> int:
         """The greatest number of commits."""
         return len(self.commits)
+
+
+def elsewhere(refusal: Refusal) -> Refusal:
+    """Of a refusal that was measured with Delta Spark: what is known of Databricks."""
+    return Refusal(
+        "",
+        f"Delta Spark refuses this ({refusal.message}); whether Databricks does is not known",
+        refusal.remedy,
+        sure=False,
+    )

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from deltaproto.planning.engine import DEFAULT, Engine
-from deltaproto.planning.outcome import Refusal
+from deltaproto.planning.engine import DEFAULT, Engine, EngineName
+from deltaproto.planning.outcome import Refusal, elsewhere
 from deltaproto.planning.retention import parse_interval
 from deltaproto.planning.table import MODE
 
@@ -59,13 +59,20 @@ _KIND: dict[str, str] = {
 _CANONICAL = {f"delta.{key}".lower(): f"delta.{key}" for key in _KIND}
 _PREFIXES = ("delta.feature.", "delta.constraints.", "delta.universalformat.config.")
 _RESERVED = ("location", "provider", "owner", "external")
+# Those that Databricks documents, or takes more values for.
+_ON_DATABRICKS = (
+    "delta.targetfilesize",
+    "delta.tunefilesizesforrewrites",
+    "delta.parquet.compression.codec",
+    "delta.autooptimize.autocompact",
+)
 # Those that Delta alone sets.
 _FIXED = ("delta.columnmapping.maxcolumnid", "clusteringcolumns")
 _VALUE = "UNSUPPORTED_TABLE_CHANGE"
 _LOG, _FILES = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
 _DEFAULTS = {_LOG: "30 days", _FILES: "1 week"}
 _ORDERED_SINCE = "4.1"
-_WHOLE = re.compile(r"[+-]?[0-9]+")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
 
 
 def canonical(key: str) -> str:
@@ -84,11 +91,14 @@ def meant(properties: Mapping[str, str]) -> dict[str, str]:
 
 def unsettable(properties: Mapping[str, str], engine: Engine = DEFAULT) -> Refusal | None:
     """The refusal of properties that cannot be set at all, or not to these values."""
+    there = engine.name is EngineName.DATABRICKS
     for key, value in properties.items():
+        if there and key.lower() in _ON_DATABRICKS:
+            continue
         found = _unknown(key) or _unfit(canonical(key).removeprefix("delta."), value)
         if found is not None:
-            return found
-    return _too_short(properties) if engine.at_least(_ORDERED_SINCE) else None
+            return elsewhere(found) if there else found
+    return _too_short(properties) if not there and engine.at_least(_ORDERED_SINCE) else None
 
 
 def _unknown(key: str) -> Refusal | None:

@@ -35,9 +35,8 @@ def invalid(table: Table, properties: Mapping[str, str], engine: Engine) -> Refu
 
 def nonsense(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
     """The refusal of names and values that no table takes."""
-    known = engine.name is EngineName.DELTA_SPARK
     return (
-        (unsettable(properties, engine) if known else None)
+        unsettable(properties, engine)
         or _bad_isolation(properties, engine)
         or _bad_versions(properties, engine)
         or mapping.misnamed(properties)

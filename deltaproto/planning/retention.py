@@ -22,7 +22,7 @@ _HOURS = {
 }
 _MONTHS = {"year": 12, "month": 1}
 _UNIT = "|".join((*_HOURS, *_MONTHS))
-_PART = re.compile(rf"([+-]?\s*\d+)\s+({_UNIT})s?\b")
+_PART = re.compile(rf"([+-]?\s*\d{{1,19}})\s+({_UNIT})s?\b")
 _INTERVAL = re.compile(rf"(?:interval\s+)?({_PART.pattern}(?:\s+{_PART.pattern})*)")
 _UNREADABLE = 24.0
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from collections.abc import Iterator
 
 from deltaproto.clients.judgement import Verdict
 from deltaproto.planning.advice import advice
+from deltaproto.planning.asked import Upgrade, as_asked, in_words
 from deltaproto.planning.capable import incapable
 from deltaproto.planning.cost import cost
 from deltaproto.planning.ddl.own import Parsed
-from deltaproto.planning.enable import Impossible, Wanted, enabling
-from deltaproto.planning.given import Client, Given
+from deltaproto.planning.enable import Impossible, enabling
+from deltaproto.planning.given import Given
 from deltaproto.planning.goal import Ending, needs_after
 from deltaproto.planning.impact import impact, told
 from deltaproto.planning.outcome import Outcome
@@ -32,19 +31,6 @@ _LEVELS: dict[str, str] = {
     IsolationLevel.WRITE_SERIALIZABLE: "Under WriteSerializable the content need not be what the "
     "order of the history suggests, and readers may see states that the log does not hold.",
 }
-
-
-class Upgrade(NamedTuple):
-    """What is asked for; the parts are done in this order."""
-
-    enable: tuple[Wanted, ...] = ()
-    set: Mapping[str, str] = MappingProxyType({})
-    to: tuple[int, int] | None = None
-    isolation: str | None = None
-    statements: tuple[Parsed, ...] = ()
-    """of the user's own SQL"""
-    keep: tuple[Client, ...] = ()
-    """clients that must be able to do the same afterwards"""
 
 
 def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
@@ -82,8 +68,8 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
         command="plan-upgrade",
         table=given.name,
         location=given.location,
-        goal=_as_asked(asked),
-        goal_text=_text(asked),
+        goal=as_asked(asked),
+        goal_text=in_words(asked),
         engine=given.engine,
         fingerprint=given.fingerprint,
         protocol_before=given.table.protocol,
@@ -217,38 +203,3 @@ def _shut_out(given: Given, asked: Upgrade, ending: Ending) -> Iterator[Blocked]
                 f"{change.client} could not {change.access}{also}: {change.reason}",
                 "raise the client first, or leave it out of --for-client",
             )
-
-
-def _as_asked(asked: Upgrade) -> Mapping[str, Any]:
-    goal: dict[str, Any] = {"kind": "upgrade"}
-    if asked.enable:
-        goal["enable"] = [wanted.feature for wanted in asked.enable]
-    if asked.set:
-        goal["set"] = dict(asked.set)
-    if asked.to is not None:
-        goal["to"] = {"reader": asked.to[0], "writer": asked.to[1]}
-    if asked.isolation is not None:
-        goal["isolation"] = asked.isolation
-    if asked.statements:
-        goal["sql"] = [parsed.text for parsed in asked.statements]
-    if asked.keep:
-        goal["keep"] = [str(client.candidate.reference) for client in asked.keep]
-    return goal
-
-
-def _text(asked: Upgrade) -> str:
-    parts = []
-    if asked.enable:
-        parts.append(f"enable {', '.join(wanted.feature for wanted in asked.enable)}")
-    if asked.set:
-        parts.append(f"set {', '.join(f'{key}={value}' for key, value in asked.set.items())}")
-    if asked.isolation is not None:
-        parts.append(f"isolation level {asked.isolation}")
-    if asked.to is not None:
-        parts.append(f"reader version {asked.to[0]} and writer version {asked.to[1]} at least")
-    if asked.statements:
-        count = len(asked.statements)
-        parts.append(f"{count} statement{'s' if count > 1 else ''} of your own")
-    if asked.keep:
-        parts.append(f"{', '.join(str(c.candidate.reference) for c in asked.keep)} keep working")
-    return "; ".join(parts)

@@ -10,6 +10,7 @@ from typing import Any
 from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.needs import needs
+from deltaproto.planning.asked import Upgrade
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.enable import Wanted
 from deltaproto.planning.engine import parse_engine
@@ -18,7 +19,7 @@ from deltaproto.planning.goal import Use
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.planning.search import History
 from deltaproto.planning.table import Table
-from deltaproto.planning.upgrade import Upgrade, plan_upgrade
+from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.layers import feature_states
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol

@@ -19,6 +19,7 @@ TAKEN = [
 REFUSED = [
     *(("5+1", "integer"), ("null", "integer"), ("NULL", "string"), ("cast(5 as int)", "integer")),
     *(("(5)", "integer"), ("'5'", "integer"), ("5S", "short"), ("2024", "string")),
+    *(("9" * 5000, "long"), ("9" * 5000, "integer")),
     *(("5.25", "decimal(5,1)"), ("current_date()", "date"), ("date'2024-01-01'", "date")),
     *(("timestamp'2024-01-01 00:00:00'", "timestamp"), ("current_timestamp()", "timestamp")),
 ]

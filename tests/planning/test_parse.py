@@ -10,8 +10,9 @@ from deltaproto.planning.ddl.own import Own
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.ddl.script import split
 from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.logged_schema import from_log
 from deltaproto.planning.outcome import Outcome
-from deltaproto.planning.schema import Array, Atomic, Column, Map, Struct, find, from_log
+from deltaproto.planning.schema import Array, Atomic, Column, Map, Struct, find
 from deltaproto.planning.statement import (
     ClusterBy,
     DropFeature,

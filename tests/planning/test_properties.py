@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.properties import canonical, meant, unsettable
+from deltaproto.planning.table import Table
+from deltaproto.protocol.protocol import Protocol
 
 TAKEN = {
     "appendOnly": ("TRUE", "false"),
@@ -31,8 +34,8 @@ TAKEN = {
 VALUE, INTERVAL = "UNSUPPORTED_TABLE_CHANGE", "DELTA_INVALID_INTERVAL"
 REFUSED = {
     "appendOnly": (VALUE, ("maybe", " true", "1")),
-    "checkpointInterval": (VALUE, ("0", "-1", "abc", "5.0", " 5", "99999999999")),
-    "logRetentionDuration": (INTERVAL, ("abc", "P1D", "30")),
+    "checkpointInterval": (VALUE, ("0", "-1", "abc", "5.0", " 5", "99999999999", "9" * 5000)),
+    "logRetentionDuration": (INTERVAL, ("abc", "P1D", "30", "9" * 5000 + " days")),
     "sampleRetentionDuration": (VALUE, ("1 month",)),
     "dropFeatureTruncateHistory.retentionDuration": (VALUE, ("1 month", "interval 1 year")),
     "deletedFileRetentionDuration": (INTERVAL, ("7 dayz",)),
@@ -100,3 +103,20 @@ def test_what_is_meant_is_written_as_delta_wants_it() -> None:
 @given(st.text(), st.text())
 def test_no_text_is_an_error(key: str, value: str) -> None:
     unsettable({key: value, f"delta.{key}": value, canonical("DELTA.LOGRETENTIONDURATION"): value})
+
+
+@pytest.mark.parametrize("key", ["targetFileSize", "tuneFileSizesForRewrites"])
+def test_what_databricks_documents_is_taken_there(key: str) -> None:
+    assert unsettable({f"delta.{key}": "1"}, Engine(EngineName.DATABRICKS, "16.4")) is None
+
+
+def test_a_script_is_judged_by_the_rules_of_its_engine() -> None:
+    (each,) = parse("alter table t set tblproperties ('delta.logRetentionDuration' = '1 day')")
+    table = Table(protocol=Protocol(1, 2))
+    older, newer = (
+        each.statement.outcome(table, Engine(EngineName.DELTA_SPARK, version)).refusal
+        for version in ("3.3.2", "4.4.0")
+    )
+    assert older is None
+    assert newer is not None
+    assert newer.error == VALUE

@@ -9,11 +9,12 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from deltaproto.drafting.live import look
+from deltaproto.planning.asked import Upgrade
 from deltaproto.planning.enable import Wanted
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.statement import SetProperties
-from deltaproto.planning.upgrade import Upgrade, plan_upgrade
+from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol import catalogue
 from deltaproto.tables.interface import SparkSettings
 from tests.planning.oracle import execute

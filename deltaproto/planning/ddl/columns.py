@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.checks import Change, altered, dependents, unresolved
-from deltaproto.planning.ddl.own import elsewhere, refused
+from deltaproto.planning.ddl.own import refused
 from deltaproto.planning.ddl.types import Definition
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.outcome import Outcome, Refusal
+from deltaproto.planning.outcome import Outcome, Refusal, elsewhere
 from deltaproto.planning.schema import (
     Column,
     Path,

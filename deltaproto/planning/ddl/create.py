@@ -12,10 +12,10 @@ from typing import NamedTuple
 from deltaproto.planning import iceberg
 from deltaproto.planning.change import about_protocol, requested
 from deltaproto.planning.ddl.checks import forbidden
-from deltaproto.planning.ddl.own import elsewhere, refused
+from deltaproto.planning.ddl.own import refused
 from deltaproto.planning.ddl.types import Definition
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
+from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite, elsewhere
 from deltaproto.planning.pulled import upgraded
 from deltaproto.planning.refused import asked_wrongly, nonsense
 from deltaproto.planning.schema import Struct, walk

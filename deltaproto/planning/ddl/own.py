@@ -6,7 +6,7 @@ from typing import NamedTuple
 from typing import Protocol as Interface
 
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.outcome import Outcome, Refusal
+from deltaproto.planning.outcome import Outcome, Refusal, elsewhere
 from deltaproto.planning.statement import (
     Action,
     ClusterBy,
@@ -105,16 +105,6 @@ class Refused(NamedTuple):
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         known = self.on_databricks or engine.name is EngineName.DELTA_SPARK
         return Outcome(table, refusal=self.refusal if known else elsewhere(self.refusal))
-
-
-def elsewhere(refusal: Refusal) -> Refusal:
-    """Of a refusal that was measured with Delta Spark: what is known of Databricks."""
-    return Refusal(
-        "",
-        f"Delta Spark refuses this ({refusal.message}); whether Databricks does is not known",
-        refusal.remedy,
-        sure=False,
-    )
 
 
 def refused(table: Table, error: str, message: str, remedy: str) -> Outcome:

@@ -14,7 +14,7 @@ from deltaproto.planning.ddl.own import Effect, Known, Refused
 from deltaproto.planning.ddl.replace_columns import ReplaceColumns
 from deltaproto.planning.ddl.types import read_definition, read_type
 from deltaproto.planning.outcome import Refusal
-from deltaproto.planning.properties import canonical, unsettable
+from deltaproto.planning.properties import canonical
 from deltaproto.planning.schema import Path
 from deltaproto.planning.statement import (
     ClusterBy,
@@ -112,8 +112,7 @@ def _set(cursor: Cursor) -> Known | Effect:
     if properties is None:
         refusal = Refusal("", "a property has no value", "write 'key' = 'value'")
         return Refused(refusal, on_databricks=True)
-    refusal_ = unsettable(properties)
-    return SetProperties(properties) if refusal_ is None else Refused(refusal_)
+    return SetProperties(properties)
 
 
 def _unset(cursor: Cursor) -> UnsetProperties:
