@@ -112,6 +112,23 @@ COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "What would row tracking bring, and would Trino still work?",
         ("plan-upgrade", "{root}/plain", "--enable", "rowTracking", "--for-client", "trino@400"),
     ),
+    (
+        "The same as a file, to be carried out",
+        (
+            "plan-downgrade",
+            "{root}/deletion_vectors",
+            "--drop",
+            "deletionVectors",
+            "--format",
+            "json",
+            "--output",
+            "{root}/plan.json",
+        ),
+    ),
+    (
+        "Carry it out: the warning, the gates, each step verified",
+        ("apply", "{root}/plan.json", "--yes"),
+    ),
     ("Which writers would a change hit?", ("conflicts", "{root}/deletion_vectors")),
     ("Everything known about one feature", ("features", "columnMapping")),
     ("Many tables for a script: JSON, here cut down to the protocols", ("inspect", "{all}")),

@@ -20,6 +20,7 @@ COMMANDS = (
     "check",
     "plan-upgrade",
     "plan-downgrade",
+    "apply",
     "conflicts",
     "features",
     "clients",

@@ -38,7 +38,7 @@ def advice(given: Given, steps: Sequence[Step], after: Protocol) -> Iterator[str
     yield from _truncation(steps)
     yield from _gained(before, after, steps)
     for name in sorted(lost):
-        yield from _comes_back(name, given.session)
+        yield from comes_back(name, given.session)
     if given.engine.name is EngineName.DATABRICKS:
         yield (
             "Predictions for Databricks follow its documentation; they are measured with Delta "
@@ -87,7 +87,8 @@ def _gained(before: Protocol, after: Protocol, steps: Sequence[Step]) -> Iterato
         )
 
 
-def _comes_back(name: str, session: Mapping[str, str]) -> Iterator[str]:
+def comes_back(name: str, session: Mapping[str, str]) -> Iterator[str]:
+    """What would bring a feature back: defaults of the session that writes, or of Databricks."""
     rule = catalogue.record(name).enablement
     key = rule.key.removeprefix("delta.") if isinstance(rule, PropertyIs) else ""
     values = {value.lower() for value in rule.values} if isinstance(rule, PropertyIs) else set()

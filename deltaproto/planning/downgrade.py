@@ -106,6 +106,7 @@ def _plan(
         command="plan-downgrade",
         table=given.name,
         location=given.location,
+        sql_name=given.sql,
         goal=_as_asked(asked),
         goal_text=_text(asked, goal),
         engine=given.engine,

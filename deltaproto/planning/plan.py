@@ -151,7 +151,10 @@ class Plan(NamedTuple):
     command: str
     """plan-upgrade or plan-downgrade"""
     table: str
+    """as the user named it"""
     location: str
+    sql_name: str
+    """as statements name it"""
     goal: Mapping[str, Any]
     """kind and what was asked for, as JSON shows it"""
     goal_text: str

@@ -68,6 +68,7 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
         command="plan-upgrade",
         table=given.name,
         location=given.location,
+        sql_name=given.sql,
         goal=as_asked(asked),
         goal_text=in_words(asked),
         engine=given.engine,

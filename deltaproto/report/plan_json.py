@@ -10,6 +10,7 @@ from typing import Any
 
 from deltaproto.planning.cost import Cost
 from deltaproto.planning.plan import Blocked, Plan, Step
+from deltaproto.planning.seal import KEY, seal
 from deltaproto.report.inspection_json import protocol_fields
 
 _ID_LENGTH = 16
@@ -36,10 +37,11 @@ def plan_id(plan: Plan) -> str:
 def plan_fields(plan: Plan, now: float) -> dict[str, Any]:
     """One plan; `now` (seconds since the epoch) is when it is carried out at the earliest."""
     print_ = plan.fingerprint
-    return {
+    fields: dict[str, Any] = {
         "plan_id": plan_id(plan),
         "table": plan.table,
         "location": plan.location,
+        "sql_name": plan.sql_name,
         "goal": {**plan.goal, "text": plan.goal_text},
         "engine": {"name": str(plan.engine.name), "version": plan.engine.version},
         "fingerprint": {
@@ -82,7 +84,9 @@ def plan_fields(plan: Plan, now: float) -> dict[str, Any]:
             for change in plan.clients
         ],
         "point_of_no_return": plan.point_of_no_return,
+        "complete": plan.complete,
     }
+    return {**fields, KEY: seal(fields)}
 
 
 def cost_fields(cost: Cost) -> dict[str, int]:
@@ -161,6 +165,7 @@ def _step(step: Step, earliest: float | None, lost: float | None) -> Mapping[str
             "bytes": step.rewrites.bytes,
         },
         "history_lost_before": stamp(lost),
+        "retention_hours": step.retention_hours,
         "not_before": stamp(earliest),
         "wait": wait,
         "expects": step.expects,

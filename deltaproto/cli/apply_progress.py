@@ -1,0 +1,88 @@
+"""Progress of plans that are carried out: finished steps as lines, running ones as a display."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self
+
+from deltaproto.execution.plan_file import Planned
+from deltaproto.execution.result import StepRecord
+from deltaproto.planning.plan import Step
+from deltaproto.report.apply_text import ApplyText
+from deltaproto.report.paint import duration, flat
+
+_SHOWN = 12
+
+
+class Display:
+    """Shows what runs, on standard error, where someone is looking."""
+
+    def __init__(self, text: ApplyText, *, many: bool, show: bool) -> None:
+        self._text, self._many = text, many
+        self._show = show and sys.stderr.isatty()
+        self._running: dict[str, tuple[float, str]] = {}
+        self._lock = threading.Lock()
+        self._status: Any = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def began(self, planned: Planned, step: Step) -> None:
+        """A step's statement is sent."""
+        self._set(planned, f"{step.id} {step.action}")
+
+    def progress(self, planned: Planned, step: Step, done: int, known: int) -> None:
+        """Of the engine's tasks for the step, so many are done."""
+        self._set(planned, f"{step.id} {step.action}, {done} of {known} tasks")
+
+    def retries(self, planned: Planned, step: Step, winner: str, seconds: float) -> None:
+        """A step lost a race."""
+        self._text.retries(planned, step, winner, seconds)
+
+    def waits(self, planned: Planned, step: Step, until: float) -> None:
+        """The next step comes later."""
+        left = duration(max(until - time.time(), 0) / 3600)
+        self._set(planned, f"{step.id} waits for {left} more")
+
+    def finished(self, planned: Planned, record: StepRecord) -> None:
+        """A step is over."""
+        self._set(planned, None)
+        self._text.finished(planned, record, many=self._many)
+
+    def _set(self, planned: Planned, said: str | None) -> None:
+        if not self._show:
+            return
+        with self._lock:
+            if said is None:
+                self._running.pop(planned.id, None)
+            else:
+                since = self._running.get(planned.id, (time.monotonic(), ""))[0]
+                self._running[planned.id] = since, f"{planned.plan.table}: {said}"
+            self._redraw()
+
+    def _redraw(self) -> None:
+        if self._status is None:
+            from rich.console import Console
+
+            self._status = self._stack.enter_context(Console(stderr=True).status(""))
+        now = time.monotonic()
+        lines = [
+            f"{flat(said)}, {now - since:.0f} s"
+            for since, said in list(self._running.values())[:_SHOWN]
+        ]
+        from rich.text import Text
+
+        self._status.update(Text("\n".join(lines)))

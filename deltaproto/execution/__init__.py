@@ -1,0 +1,1 @@
+"""Carrying out a plan: warned, gated, step by step, verified, on record."""

@@ -1,0 +1,200 @@
+"""Carrying out plans: one after the other, or several at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import NamedTuple
+
+from deltaproto.errors import DeltaprotoError, ExitCode, TableError
+from deltaproto.execution.audit import Audit
+from deltaproto.execution.journal import Journal, JournalError, whoami
+from deltaproto.execution.observer import Observer
+from deltaproto.execution.plan_file import Planned
+from deltaproto.execution.prepare import Context, Prepared, prepare
+from deltaproto.execution.recheck import Stop
+from deltaproto.execution.redact import Redactor
+from deltaproto.execution.result import Applied, Done, Status, StepRecord
+from deltaproto.execution.runner import Runner
+from deltaproto.execution.stepping import Limits, Stepping
+from deltaproto.planning.plan import Step
+
+
+class Session(NamedTuple):
+    """What a call of `apply` works with."""
+
+    context: Context
+    runner: Callable[[], Runner]
+    """gives the one runner, and starts Spark when it is first asked"""
+    audit: Callable[[str], str]
+    """where the audit log of a plan file lies"""
+    redact: Redactor
+    observer: Observer
+    limits: Limits
+    dry_run: bool = False
+    parallel: int = 1
+
+
+Confirm = Callable[[Prepared], str | None]
+"""shows the warning and asks; gives the reason where nobody agreed"""
+
+
+def apply_plans(
+    plans: Sequence[Planned], session: Session, confirm: Confirm, *, ask_all_first: bool
+) -> Iterator[Applied]:
+    """Every plan's result, as they come.
+
+    With `ask_all_first`, nothing is executed before each plan was looked at and confirmed.
+    """
+    found: list[Planned | Prepared | Applied] = [
+        _asked(planned, session, confirm) if ask_all_first else planned for planned in plans
+    ]
+
+    def one(each: Planned | Prepared | Applied) -> Applied:
+        if isinstance(each, Planned):
+            each = _asked(each, session, confirm)
+        return each if isinstance(each, Applied) else _carried_out(each, session)
+
+    if session.parallel < 2 or len(plans) < 2:
+        yield from map(one, found)
+        return
+    with ThreadPoolExecutor(session.parallel) as pool:
+        for future in as_completed([pool.submit(one, each) for each in found]):
+            yield future.result()
+
+
+def _asked(planned: Planned, session: Session, confirm: Confirm) -> Applied | Prepared:
+    """A plan that may be carried out, or why not."""
+    limits = session.limits
+    try:
+        prepared = prepare(planned, session.context, session.runner, limits.now())
+    except DeltaprotoError as error:
+        status = Status.UNREADABLE if isinstance(error, TableError) else Status.REFUSED
+        return Applied(planned, status, error.exit_code, error.message, error.hint)
+    refusal = confirm(prepared)
+    refused = prepared.refused
+    if refused is not None:
+        return _ended(prepared, Status.REFUSED, refused.code, refused.message, refused.hint)
+    if not prepared.left:
+        return _finished(prepared)
+    if session.dry_run:
+        count = len(prepared.left)
+        said = f"every gate is passed; {count} step{'s' * (count != 1)} would be executed"
+        return _ended(prepared, Status.READY, ExitCode.CHANGES, said)
+    if refusal is not None:
+        hint = "type the table's name, or give --yes"
+        return _ended(prepared, Status.REFUSED, ExitCode.USAGE, refusal, hint)
+    return prepared
+
+
+def _carried_out(prepared: Prepared, session: Session) -> Applied:
+    planned, context = prepared.planned, session.context
+    try:
+        audit = Audit(session.audit(planned.path), session.redact)
+    except DeltaprotoError as error:
+        return _ended(prepared, Status.REFUSED, error.exit_code, error.message, error.hint)
+    stepping: Stepping | None = None
+    try:
+        with Journal(context.folder(planned.path), planned.id) as journal:
+            journal.add("begin", session.limits.now(), table=planned.plan.table, **whoami())
+            runner = session.runner()
+            stepping = Stepping(
+                prepared,
+                runner.apart() if session.parallel > 1 else runner,
+                journal,
+                audit,
+                session.observer,
+                session.limits,
+                context.storage_options,
+                session.redact,
+            )
+            stop = stepping.go()
+            return _after(prepared, stepping, stop, str(journal.path))
+    except DeltaprotoError as error:
+        if stepping is None or not stepping.executed:
+            return _ended(prepared, Status.REFUSED, _early_code(error), error.message, error.hint)
+        stop = Stop(ExitCode.FAILED, error.message, error.hint or _AGAIN)
+        return _after(prepared, stepping, stop, None)
+    except Exception as error:
+        if stepping is None or not stepping.executed:
+            raise
+        # A defect of ours must not hide that part of the plan may be applied.
+        said = f"internal error, {type(error).__name__}: {error}"
+        return _after(prepared, stepping, Stop(ExitCode.FAILED, said, _AGAIN), None)
+    finally:
+        audit.close()
+
+
+_AGAIN = "run the same command again: it finds in the table what is done"
+
+
+def _early_code(error: DeltaprotoError) -> ExitCode:
+    return ExitCode.USAGE if isinstance(error, JournalError) else error.exit_code
+
+
+def _after(
+    prepared: Prepared, stepping: Stepping, stop: Stop | None, journal: str | None
+) -> Applied:
+    steps = (*stepping.records, *_pending(prepared, stepping.records))
+    stands = stepping.stands
+    applied = Applied(
+        prepared.planned,
+        Status.DONE,
+        ExitCode.OK,
+        "every step is done, and the table is as predicted",
+        steps=steps,
+        gates=prepared.gates,
+        warning=prepared.warning,
+        version=stands.point.version,
+        protocol=stands.point.protocol,
+        journal=journal,
+        remarks=tuple(stepping.remarks),
+    )
+    if stop is None:
+        return applied
+    status = Status.FAILED
+    if stop.earliest is not None:
+        status = Status.WAITING
+    elif stop.code is not ExitCode.FAILED:
+        status = Status.REFUSED
+    return applied._replace(
+        status=status, code=stop.code, message=stop.message, hint=stop.hint, earliest=stop.earliest
+    )
+
+
+def _pending(prepared: Prepared, records: Sequence[StepRecord]) -> Iterator[StepRecord]:
+    told = {record.id for record in records}
+    for step in prepared.planned.plan.steps:
+        if step.id not in told:
+            yield StepRecord(step.id, Done.PENDING)
+
+
+def _finished(prepared: Prepared) -> Applied:
+    steps = prepared.planned.plan.steps
+    if not steps:
+        said = "nothing to do: the table is as asked for"
+        return _ended(prepared, Status.NOTHING, ExitCode.OK, said)
+    said = "every step was done earlier, and the table is as predicted"
+    return _ended(prepared, Status.DONE, ExitCode.OK, said)
+
+
+def _ended(
+    prepared: Prepared, status: Status, code: ExitCode, message: str, hint: str = ""
+) -> Applied:
+    def record(step: Step, number: int) -> StepRecord:
+        done = number < prepared.stands.done
+        return StepRecord(step.id, Done.EARLIER if done else Done.PENDING)
+
+    steps = prepared.planned.plan.steps
+    return Applied(
+        prepared.planned,
+        status,
+        code,
+        message,
+        hint,
+        tuple(record(step, number) for number, step in enumerate(steps)),
+        prepared.gates,
+        prepared.warning,
+        prepared.sight.now.version,
+        prepared.sight.now.protocol,
+    )

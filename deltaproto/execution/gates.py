@@ -1,0 +1,208 @@
+"""What must hold before anything is executed. Pure: each gate is given what it judges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from deltaproto.errors import ExitCode
+from deltaproto.execution.resume import Standing, without
+from deltaproto.execution.runner import EngineFacts
+from deltaproto.execution.sight import Sight
+from deltaproto.execution.warning import Opening
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.statement import Action
+from deltaproto.policy.finding import Finding
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.log.commits import Commit
+
+_BY_HAND = (Action.REWRITE, Action.SWAP)
+
+
+class Gate(NamedTuple):
+    """One gate: passed, or why not."""
+
+    name: str
+    passed: bool
+    message: str
+    hint: str = ""
+    code: ExitCode = ExitCode.OK
+    """when it is not passed"""
+
+
+def plan_gate(plan: Plan) -> Gate:
+    """Whether the plan is one to carry out at all."""
+    if plan.blocked:
+        first = plan.blocked[0]
+        why = f"{first.feature}: {first.reason}" if first.feature else first.reason
+        return Gate("plan", False, f"the plan is blocked: {why}", first.remedy, ExitCode.FINDINGS)
+    if not plan.complete:
+        return Gate(
+            "plan",
+            False,
+            "the plan was made without seeing the whole table",
+            "plan again where the table can be read",
+            ExitCode.UNREADABLE,
+        )
+    by_hand = [step.id for step in plan.steps if step.action in _BY_HAND]
+    if by_hand:
+        return Gate(
+            "plan",
+            False,
+            f"{', '.join(by_hand)} make a new table that takes the place of this one, which is "
+            "done by hand",
+            "print the statements with --script sql",
+            ExitCode.USAGE,
+        )
+    return Gate("plan", True, "it is whole, and nothing blocks it")
+
+
+def fingerprint_gate(plan: Plan, sight: Sight, stands: Standing, started: bool) -> Gate:
+    """Whether the table is still the one that was planned for; data commits may have come.
+
+    `started`: steps of the plan are done already.
+    """
+    code = ExitCode.FAILED if started else ExitCode.STALE
+    again = "plan again: the rest follows from the table as it is now" if started else "plan again"
+    wanted = plan.fingerprint.table_id
+    if wanted is not None and sight.table_id != wanted:
+        said = f"it is another table now: its id is {sight.table_id}, and was {wanted}"
+        return Gate("fingerprint", False, said, again, code)
+    if sight.now.version < plan.fingerprint.version:
+        said = (
+            f"the table is at version {sight.now.version}, and was at {plan.fingerprint.version} "
+            "when it was planned: it was replaced or rolled back"
+        )
+        return Gate("fingerprint", False, said, again, code)
+    if stands.foreign is not None:
+        said = f"{stands.foreign.what} changed since: {named(stands.foreign.commit)}"
+        return Gate("fingerprint", False, said, again, code)
+    expected = expected_before(plan, stands)
+    if stands.point.protocol != expected and not stands.partial:
+        said = f"the protocol is {told(stands.point.protocol)}, and should be {told(expected)}"
+        return Gate("fingerprint", False, said, again, code)
+    count = len(sight.commits)
+    return Gate(
+        "fingerprint",
+        True,
+        f"version {sight.now.version}; {count} commit{'s' * (count != 1)} since, none of others "
+        "that matters",
+    )
+
+
+def engine_gate(wanted: Engine, facts: EngineFacts) -> Gate:
+    """Whether the engine is the one that the predictions are for."""
+    if facts.name is not wanted.name:
+        return Gate(
+            "engine",
+            False,
+            f"the plan is for {wanted}, and {facts} would execute it",
+            f"plan again with --engine {facts.name}@VERSION",
+            ExitCode.STALE,
+        )
+    if not facts.delta:
+        return Gate(
+            "engine",
+            False,
+            f"this Spark ({facts.spark}) has not loaded Delta's SQL extension",
+            "set spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension where it is started",
+            ExitCode.UNREADABLE,
+        )
+    if facts.version is None:
+        return Gate(
+            "engine",
+            True,
+            f"Spark {facts.spark} does not tell its version of Delta; the plan is for {wanted}",
+        )
+    if _minor(facts.version) != _minor(wanted.version):
+        return Gate(
+            "engine",
+            False,
+            f"the plan is for {wanted}, and {facts} would execute it: it may do otherwise",
+            f"plan again with --engine {facts.name}@{facts.version}",
+            ExitCode.STALE,
+        )
+    return Gate("engine", True, f"{facts} on Spark {facts.spark}")
+
+
+def policy_gate(new: Sequence[Finding], left: int) -> Gate:
+    """Whether the resulting protocol breaks the policy where the table does not today.
+
+    Args:
+        new: errors that the plan brings.
+        left: how many errors it leaves.
+    """
+    if new:
+        more = f" (and {len(new) - 1} more)" if len(new) > 1 else ""
+        return Gate(
+            "policy",
+            False,
+            f"the result breaks the policy: {new[0].message}{more}",
+            new[0].hint,
+            ExitCode.FINDINGS,
+        )
+    rest = f"; {left} errors that are there today stay" if left else ""
+    return Gate("policy", True, f"the result brings no new error{rest}")
+
+
+def window_gate(opening: Opening, outside: bool) -> Gate:
+    """Whether a maintenance window is open, or the user does without."""
+    if opening.open:
+        return Gate("window", True, "a maintenance window is open")
+    until = f" until {opening.next:%Y-%m-%d %H:%M} UTC" if opening.next else ""
+    if outside:
+        return Gate("window", True, f"no maintenance window is open{until}; --outside-window")
+    return Gate(
+        "window",
+        False,
+        f"no maintenance window of the policy is open{until}",
+        "run it then, or give --outside-window",
+        ExitCode.STALE,
+    )
+
+
+def irreversible_gate(left: Iterable[Step], allowed: bool) -> Gate:
+    """Whether steps beyond the point of no return are allowed."""
+    steps = [step for step in left if not step.reversible]
+    if not steps:
+        return Gate("irreversible", True, "every step that is left can be taken back")
+    names = ", ".join(step.id for step in steps)
+    if allowed:
+        return Gate("irreversible", True, f"{names} cannot be taken back; --allow-irreversible")
+    return Gate(
+        "irreversible",
+        False,
+        f"{names} cannot be taken back: {'; '.join(_given_up(steps))}",
+        "give --allow-irreversible when that is what you want",
+        ExitCode.USAGE,
+    )
+
+
+def _given_up(steps: Iterable[Step]) -> Iterator[str]:
+    told_ = [loss for step in steps for loss in step.losses]
+    yield from dict.fromkeys(told_)
+    if any(step.truncates for step in steps):
+        yield "history is deleted"
+
+
+def expected_before(plan: Plan, stands: Standing) -> Protocol:
+    """The protocol before the next step, or after the last."""
+    if stands.done == 0:
+        return plan.fingerprint.protocol
+    return without(plan.steps[stands.done - 1].protocol_after, stands.early)
+
+
+def named(commit: Commit) -> str:
+    """A commit, for people."""
+    who = " by ".join(part for part in (commit.engine, commit.user) if part)
+    return f"version {commit.version}, {commit.operation}" + (f" ({who})" if who else "")
+
+
+def told(protocol: Protocol) -> str:
+    """A protocol by its features first and its versions second."""
+    return f"{', '.join(sorted(protocol.supported)) or 'no features'} {protocol}"
+
+
+def _minor(version: str) -> list[str]:
+    return version.split(".")[:2]

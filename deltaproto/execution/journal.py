@@ -1,0 +1,199 @@
+"""The journal of one plan: what was begun and what was done, a line each, on disk before we go on.
+
+It makes resuming fast and tells people what happened; the table itself stays the authority.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
+from deltaproto.execution.sight import Point
+from deltaproto.protocol.protocol import Protocol
+
+FOLDER = ".deltaproto"
+_MODE = 0o600
+
+
+class Busy(DeltaprotoError):
+    """Another process carries out the same plan. Nothing was changed. Exit code 4."""
+
+    exit_code = ExitCode.STALE
+    code = "busy"
+
+
+class JournalError(DeltaprotoError):
+    """The journal cannot be written. Exit code 2 before anything was done, else 5."""
+
+    code = "journal"
+
+
+class Recorded(NamedTuple):
+    """What a journal says of its plan."""
+
+    done: int
+    early: frozenset[str]
+    point: Point | None
+    """after the last step that is done; None: none is"""
+    since: float | None
+    """when the last step was done, in seconds since the epoch"""
+    holder: str | None
+    """who began the last run"""
+
+
+class Journal:
+    """The journal at `path`, locked while it is open.
+
+    Raises:
+        Busy: when somebody else holds it, named.
+        UsageError: when it cannot be written, or is no journal of this plan.
+    """
+
+    def __init__(self, folder: str, plan_id: str) -> None:
+        self.path = journal_path(folder, plan_id)
+        self._plan_id = plan_id
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(self.path)
+            cut_off = self.path.exists() and not self.path.read_bytes().endswith(b"\n")
+            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE)
+            if cut_off:
+                os.write(self._file, b"\n")
+        except OSError as error:
+            raise UsageError(
+                f"cannot write the journal {self.path}: {error.strerror}",
+                "give a folder that can be written with --journal; nothing was changed",
+            ) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._file)
+        self._lock.release()
+
+    def read(self) -> Recorded:
+        """What was recorded so far."""
+        return recorded(self.path, self._plan_id)
+
+    def add(self, event: str, at: float, **members: Any) -> None:
+        """One line more, on disk when this returns.
+
+        Raises:
+            JournalError: when there is no room for it, or the disk fails.
+        """
+        line = json.dumps({"event": event, "at": at, "plan": self._plan_id, **members}) + "\n"
+        try:
+            written = os.write(self._file, line.encode())
+            if written < len(line):
+                raise OSError(28, "No space left on device")
+            os.fsync(self._file)
+        except OSError as error:
+            raise JournalError(
+                f"cannot write the journal {self.path}: {error.strerror}",
+                "make room for it, and run the same command again: it finds in the table what is "
+                "done",
+            ) from None
+
+
+def journal_path(folder: str, plan_id: str) -> Path:
+    """Where the journal of a plan lies."""
+    return Path(folder) / f"{plan_id}.journal.jsonl"
+
+
+def whoami() -> dict[str, Any]:
+    """Who runs this: name, machine and process."""
+    try:
+        actor = getpass.getuser()
+    except (KeyError, OSError):
+        actor = str(os.getuid()) if hasattr(os, "getuid") else "unknown"
+    return {"actor": actor, "host": socket.gethostname(), "pid": os.getpid()}
+
+
+def recorded(path: Path, plan_id: str) -> Recorded:
+    """What the journal at `path` says; nothing where there is none.
+
+    Raises:
+        UsageError: when it cannot be read, or belongs to another plan.
+    """
+    done, early, point, since, holder = 0, frozenset[str](), None, None, None
+    for event in _events(path):
+        if event.get("plan") != plan_id:
+            raise UsageError(
+                f"{path} is no journal of the plan {plan_id}", "give another folder with --journal"
+            )
+        if event["event"] == "begin":
+            holder = f"{event.get('actor')} on {event.get('host')}, process {event.get('pid')}"
+        elif event["event"] == "done":
+            try:
+                done, since = int(event["steps_done"]), float(event["at"])
+                early = frozenset(event["early"])
+                point = Point(
+                    int(event["version"]), Protocol.stored(event["protocol"]), event["metadata"]
+                )
+            except (KeyError, TypeError, ValueError):
+                raise UsageError(
+                    f"{path} is damaged",
+                    "move it away: what is done is then found in the table",
+                ) from None
+    return Recorded(done, early, point, since, holder)
+
+
+def _events(path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(
+            f"cannot read the journal {path}: {error.strerror}", "give another with --journal"
+        ) from None
+    for line in text.splitlines():
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            # A crash came in the middle of the line. What it told is found in the table.
+            continue
+        if isinstance(event, dict) and "event" in event:
+            yield event
+
+
+def _locked(path: Path) -> Any:
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(f"{path}.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        holder = None
+        with _ignored():
+            events = [each for each in _events(path) if each["event"] == "begin"]
+            if events:
+                last = events[-1]
+                holder = f"{last.get('actor')} on {last.get('host')}, process {last.get('pid')}"
+        raise Busy(
+            f"this plan is being carried out by {holder or 'another process'}",
+            "wait until it has ended; nothing was changed here",
+        ) from None
+    return lock
+
+
+@contextmanager
+def _ignored() -> Iterator[None]:
+    try:
+        yield
+    except (DeltaprotoError, OSError):
+        return

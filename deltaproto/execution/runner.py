@@ -1,0 +1,185 @@
+"""Spark as the engine that executes: what it is, and one statement after the other."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from deltaproto.execution.answer import Answer, error_class
+from deltaproto.planning.engine import EngineName
+from deltaproto.tables.interface import SparkSettings
+from deltaproto.tables.session import first_line, spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_RUNTIME = "spark.databricks.clusterUsageTags.sparkVersion"
+_EXTENSION = "DeltaSparkSessionExtension"
+_POLL_SECONDS = 0.5
+_GONE = re.compile(
+    r"Connection refused|Answer from Java side is empty|Error while sending or receiving|"
+    r"StatusCode.UNAVAILABLE|SESSION_CLOSED|INVALID_HANDLE|SparkContext was shut down|"
+    r"An error occurred while trying to connect|has been stopped|stopped SparkContext"
+)
+
+Progress = Callable[[int, int], None]
+"""takes tasks done and tasks known so far"""
+
+
+class EngineFacts(NamedTuple):
+    """The engine that executes."""
+
+    name: EngineName
+    version: str | None
+    """of Delta Lake, or of the Databricks runtime; None: it does not tell"""
+    spark: str
+    delta: bool
+    """Delta's statements are understood"""
+    conf: Mapping[str, str]
+    """the session's settings"""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}@{self.version}" if self.version else f"{self.name} (Spark {self.spark})"
+        )
+
+
+class Runner:
+    """Statements through one Spark session, marked."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+
+    @classmethod
+    def started(cls, settings: SparkSettings) -> Runner:
+        """With the active session, a remote one, or a new one.
+
+        Raises:
+            EngineError: naming what is missing or wrong.
+        """
+        return cls(spark_session(settings))
+
+    def apart(self) -> Runner:
+        """A runner beside this one, whose statements carry marks of their own."""
+        return Runner(self._session.newSession())
+
+    def facts(self) -> EngineFacts:
+        """What executes.
+
+        Raises:
+            EngineError: when it does not answer.
+        """
+        from deltaproto.errors import EngineError
+
+        try:
+            rows = self._session.sql("SET").collect()
+            spark = str(self._session.version)
+        except Exception as error:
+            raise EngineError(
+                f"Spark does not answer: {first_line(error)}", "start it, and run again"
+            ) from None
+        conf = {str(row[0]): str(row[1]) for row in rows}
+        runtime = self._session.conf.get(_RUNTIME, None)
+        if runtime:
+            found = re.match(r"\d+\.\d+", str(runtime))
+            return EngineFacts(EngineName.DATABRICKS, found and found[0], spark, True, conf)
+        extensions = str(self._session.conf.get("spark.sql.extensions", "") or "")
+        return EngineFacts(
+            EngineName.DELTA_SPARK,
+            _delta_version(self._session),
+            spark,
+            _EXTENSION in extensions,
+            conf,
+        )
+
+    def run(self, sql: str, mark: str, progress: Progress | None = None) -> Answer:
+        """The answer to a statement whose commits carry `mark`."""
+        try:
+            with self._marked(mark), _watched(self._session, progress):
+                self._session.sql(sql).collect()
+        except Exception as error:
+            java = getattr(error, "java_exception", None)
+            text = _text_of(error, java)
+            if _GONE.search(text):
+                return Answer("", first_line(error), lost=True)
+            return Answer(error_class(text), _line(text))
+        return Answer()
+
+    @contextmanager
+    def _marked(self, mark: str) -> Iterator[None]:
+        before = self._session.conf.get(USER_METADATA, None)
+        self._session.conf.set(USER_METADATA, mark)
+        try:
+            yield
+        finally:
+            try:
+                if before is None:
+                    self._session.conf.unset(USER_METADATA)
+                else:
+                    self._session.conf.set(USER_METADATA, str(before))
+            except Exception:  # noqa: S110  the session may be gone; its answer is told already
+                pass
+
+
+def _text_of(error: BaseException, java: Any) -> str:
+    if java is None:
+        return str(error) or type(error).__name__
+    try:
+        return str(java.toString())
+    except Exception:
+        return str(error)
+
+
+def _line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else text
+
+
+def _delta_version(session: SparkSession) -> str | None:
+    """The version of Delta's jars; None over Spark Connect, which does not tell."""
+    jvm = getattr(session, "_jvm", None)
+    if jvm is None:
+        return None
+    try:
+        found = jvm.org.apache.spark.util.Utils.classForName("io.delta.package$", True, False)
+        return str(found.getField("MODULE$").get(None).VERSION())
+    except Exception:
+        return None
+
+
+@contextmanager
+def _watched(session: SparkSession, progress: Progress | None) -> Iterator[None]:
+    """Tell of Spark's tasks while the block runs, where the session shows them."""
+    try:
+        tracker = session.sparkContext.statusTracker() if progress is not None else None
+    except Exception:
+        tracker = None
+    if tracker is None or progress is None:
+        yield
+        return
+    over = threading.Event()
+
+    def poll() -> None:
+        while not over.wait(_POLL_SECONDS):
+            try:
+                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            except Exception:
+                return
+            known = [stage for stage in stages if stage is not None]
+            if known:
+                progress(
+                    sum(stage.numCompletedTasks for stage in known),
+                    sum(stage.numTasks for stage in known),
+                )
+
+    thread = threading.Thread(target=poll, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,308 @@
+"""The steps of one plan, one after the other: check, execute, verify, record."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from deltaproto.errors import ExitCode, TableError
+from deltaproto.execution.answer import Answer
+from deltaproto.execution.audit import Audit
+from deltaproto.execution.gates import named, told
+from deltaproto.execution.journal import Journal
+from deltaproto.execution.judge import Judged, Verdict, judge
+from deltaproto.execution.ledger import Ledger
+from deltaproto.execution.mark import Mark, mark_of
+from deltaproto.execution.observer import Observer
+from deltaproto.execution.prepare import Prepared
+from deltaproto.execution.recheck import Stop, another_run, changed, closed
+from deltaproto.execution.result import Done, StepRecord
+from deltaproto.execution.resume import Standing, is_finished, standing
+from deltaproto.execution.runner import Runner
+from deltaproto.execution.second_reader import second_opinion
+from deltaproto.planning.plan import Step
+from deltaproto.tables.log.commits import Commit
+
+_HOUR = 3600.0
+# Delta rounds the times by which it deletes history: after a refusal we come back so much later.
+_AGAIN = 1 * _HOUR
+_BACKOFF = 1.0
+_GOOD = (Verdict.AS_PREDICTED, Verdict.EARLY, Verdict.NOT_NEEDED)
+
+
+class Limits(NamedTuple):
+    """How long and how often."""
+
+    retries: int = 3
+    """of a step that lost against a concurrent transaction"""
+    wait: bool = False
+    """stay until waiting steps may go on"""
+    now: Callable[[], float] = time.time
+    """seconds since the epoch"""
+    sleep: Callable[[float], None] = time.sleep
+
+
+class Stepping:
+    """Carries out what is left of a plan.
+
+    Args:
+        audit: gets a line for each statement.
+        storage_options: for the second reader.
+        redact: takes credentials out of what the engine says.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        runner: Runner,
+        journal: Journal,
+        audit: Audit,
+        observer: Observer,
+        limits: Limits,
+        storage_options: Mapping[str, str],
+        redact: Callable[[str], str],
+    ) -> None:
+        self._prepared, self._runner = prepared, runner
+        self._planned, self._plan = prepared.planned, prepared.planned.plan
+        self._observer, self._limits = observer, limits
+        self._options, self._redact = storage_options, redact
+        self._stands, self._since = prepared.stands, prepared.since
+        self._run = uuid.uuid4().hex[:8]
+        self._ledger = Ledger(prepared.planned, self._run, journal, audit)
+        self._touched = prepared.started
+        self.records: list[StepRecord] = []
+        self.executed = False
+        """whether a statement was sent"""
+
+    @property
+    def stands(self) -> Standing:
+        """How far it has come."""
+        return self._stands
+
+    @property
+    def remarks(self) -> list[str]:
+        """What went wrong beside the steps."""
+        return self._ledger.remarks
+
+    def go(self) -> Stop | None:
+        """Execute step after step; None when all are done.
+
+        Raises:
+            JournalError: when the journal cannot be written.
+            TableError: when the table cannot be read.
+        """
+        steps = self._plan.steps
+        self.records = [StepRecord(step.id, Done.EARLIER) for step in steps[: self._stands.done]]
+        if self.records:
+            self._ledger.done(self._stands, None, self._since or self._limits.now())
+        while self._stands.done < len(steps):
+            step = steps[self._stands.done]
+            stop = self._wait(step) if step.sql is None else self._step(step)
+            if stop is not None:
+                return stop
+        return None
+
+    def _wait(self, step: Step) -> Stop | None:
+        if self._all_gone_early():
+            return self._record(StepRecord(step.id, Done.SKIPPED, message="nothing has to wait"))
+        until = self._over(step)
+        if self._limits.now() < until:
+            stop = Stop(
+                ExitCode.CHANGES,
+                "the next step has to wait until history is old enough",
+                "run the same command again then, or give --wait",
+                until,
+            )
+            if self._pauses(step, stop):
+                self.records.append(StepRecord(step.id, Done.WAITING))
+                return stop
+        # The wait is over since then, so that the next one counts from there.
+        return self._record(StepRecord(step.id, Done.DONE))
+
+    def _over(self, step: Step) -> float:
+        """When a wait is over, in seconds since the epoch."""
+        if self._since is None:
+            planned = self._planned.not_before[self._stands.done]
+            return 0.0 if planned is None else planned
+        return self._since + step.wait_hours * _HOUR
+
+    def _all_gone_early(self) -> bool:
+        """Whether every drop up to the next wait has succeeded in its first call."""
+        coming = []
+        for step in self._plan.steps[self._stands.done + 1 :]:
+            if step.sql is None:
+                break
+            coming.append(step)
+        early = self._stands.early
+        return bool(coming) and all(step.optional and step.feature in early for step in coming)
+
+    def _pauses(self, step: Step, stop: Stop) -> bool:
+        """Whether the run ends here; with `--wait` it stays until the time has come."""
+        if stop.earliest is None or not self._limits.wait:
+            if stop.earliest is not None:
+                self._ledger.waits(step, stop.earliest, self._limits.now())
+            return True
+        while (left := stop.earliest - self._limits.now()) > 0:
+            self._observer.waits(self._planned, step, stop.earliest)
+            self._limits.sleep(min(left, 1.0 if left < 600 else 30.0))
+        return False
+
+    def _step(self, step: Step) -> Stop | None:
+        if step.optional and step.feature in self._stands.early:
+            message = f"{step.feature} went in the first call"
+            return self._record(StepRecord(step.id, Done.SKIPPED, message=message))
+        attempt, began = 0, self._limits.now()
+        while True:
+            attempt += 1
+            stop = self._unready(step)
+            if stop is not None:
+                return stop
+            before = self._stands.point.version
+            answer = self._execute(step)
+            judged, own = self._look_after(step, answer)
+            now = self._limits.now()
+            self._ledger.answered(step, answer, judged, before, own, self._stands, now - began, now)
+            record = StepRecord(
+                step.id,
+                Done.DONE,
+                tuple(commit.version for commit in own),
+                tuple(commit.operation for commit in own),
+                attempt,
+                now - began,
+                judged.message,
+                judged.remarks,
+            )
+            if judged.verdict in _GOOD:
+                return self._verified(step, record, judged)
+            if judged.verdict is Verdict.WAIT:
+                hint = "run the same command again then, or give --wait"
+                said = f"{step.id} has to wait: more history must grow old"
+                stop = Stop(ExitCode.CHANGES, said, hint, now + _AGAIN)
+                if self._pauses(step, stop):
+                    self._tell(record._replace(done=Done.WAITING))
+                    return stop
+            elif judged.verdict is Verdict.CONFLICT and attempt <= self._limits.retries:
+                pause = _BACKOFF * 2 ** (attempt - 1)
+                self._observer.retries(self._planned, step, self._winner(own), pause)
+                self._limits.sleep(pause)
+            else:
+                return self._failed(step, record, judged, own)
+
+    def _unready(self, step: Step) -> Stop | None:
+        """Why the step is not executed now."""
+        while (shut := closed(self._prepared.windows, self._limits.now())) is not None:
+            if self._pauses(step, shut):
+                self.records.append(StepRecord(step.id, Done.WAITING))
+                return shut
+        point, stands = self._stands.point, self._stands
+        sight = self._prepared.watched.look(point.version)
+        found = standing(self._planned.id, self._plan, stands.done, stands.early, sight, point)
+        self._stands = found._replace(
+            done=stands.done, early=stands.early, partial=found.partial or stands.partial
+        )
+        code = ExitCode.FAILED if self._touched else ExitCode.STALE
+        stop = changed(self._plan, step, self._stands, code) or another_run(
+            found.own.values(), self._run, self._prepared.sight.now.version, code
+        )
+        if stop is not None:
+            self.records.append(StepRecord(step.id, Done.FAILED, message=stop.message))
+        return stop
+
+    def _execute(self, step: Step) -> Answer:
+        assert step.sql is not None
+        mark = Mark(self._planned.id, step.id, self._run)
+
+        def progress(done: int, known: int) -> None:
+            self._observer.progress(self._planned, step, done, known)
+
+        self._ledger.sent(step, self._limits.now())
+        self._observer.began(self._planned, step)
+        self._touched = self.executed = True
+        answer = self._runner.run(step.sql, mark.text(), progress)
+        return answer._replace(message=self._redact(answer.message))
+
+    def _look_after(self, step: Step, answer: Answer) -> tuple[Judged, tuple[Commit, ...]]:
+        stands = self._stands
+        point, done, early = stands.point, stands.done, stands.early
+        sight = self._prepared.watched.look(point.version)
+        after = standing(self._planned.id, self._plan, done, early, sight, point)
+        own = tuple(
+            commit
+            for commit in after.own.get(step.id, ())
+            if (mark := mark_of(commit)) is not None and mark.run == self._run
+        )
+        operations = [commit.operation for commit in own]
+        judged = judge(step, answer, operations, sight.now.protocol, early)
+        if after.foreign is not None:
+            who = named(after.foreign.commit)
+            said = f"{after.foreign.what} was changed meanwhile: {who}"
+            judged = Judged(Verdict.UNEXPECTED, said)
+        elif judged.verdict is Verdict.LOST and is_finished(step, own, early, sight.now.protocol):
+            judged = Judged(Verdict.AS_PREDICTED, remarks=(f"Spark went away: {answer.message}",))
+        partial = stands.partial or bool(own)
+        self._stands = after._replace(done=done, early=early, own={}, partial=partial)
+        return judged, own
+
+    def _verified(self, step: Step, record: StepRecord, judged: Judged) -> Stop | None:
+        protocol = self._stands.point.protocol
+        agrees, said = second_opinion(self._prepared.watched.uri, self._options, protocol)
+        record = record._replace(delta_rs=said)
+        if not agrees:
+            wrong = Judged(Verdict.UNEXPECTED, f"the log says {told(protocol)}, and {said}")
+            return self._failed(step, record, wrong, ())
+        if judged.verdict is Verdict.EARLY:
+            early = self._stands.early | {step.feature or ""}
+            self._stands = self._stands._replace(early=early)
+        if judged.verdict is Verdict.NOT_NEEDED:
+            record = record._replace(done=Done.SKIPPED)
+        return self._record(record)
+
+    def _record(self, record: StepRecord) -> Stop | None:
+        """A step more is done, and nothing stops the next."""
+        self._stands = self._stands._replace(done=self._stands.done + 1, partial=False)
+        self._tell(record)
+        self._since = self._limits.now()
+        self._ledger.done(self._stands, record, self._since)
+        return None
+
+    def _tell(self, record: StepRecord) -> None:
+        self.records.append(record)
+        self._observer.finished(self._planned, record)
+
+    def _failed(
+        self, step: Step, record: StepRecord, judged: Judged, own: Sequence[Commit]
+    ) -> Stop:
+        if judged.verdict is Verdict.CONFLICT:
+            said = f"{step.id} lost {record.attempts} times; the last winner is {self._winner(own)}"
+        else:
+            said = f"{step.id} {_SAID[judged.verdict]}: {judged.message}"
+        self._tell(record._replace(done=Done.FAILED, message=judged.message))
+        self._ledger.failed(step, judged.message, self._limits.now())
+        return Stop(ExitCode.FAILED, said, _HINTS[judged.verdict])
+
+    def _winner(self, own: Sequence[Commit]) -> str:
+        """The newest commit of somebody else."""
+        mine = {commit.version for commit in own}
+        try:
+            sight = self._prepared.watched.look(self._prepared.sight.now.version)
+        except TableError as error:
+            return f"not known ({error.message})"
+        others = [each for each in sight.commits if each.version not in mine]
+        others = [each for each in others if mark_of(each) is None]
+        return named(others[-1]) if others else "not to be seen in the log"
+
+
+_SAID = {
+    Verdict.LOST: "was cut off, as Spark is gone",
+    Verdict.REFUSED: "was refused",
+    Verdict.UNEXPECTED: "did not do what was predicted",
+}
+_PLAN_AGAIN = "plan again: the rest follows from the table as it is now"
+_HINTS = {
+    Verdict.LOST: "start Spark, and run the same command again: it finds out what is done",
+    Verdict.CONFLICT: "run the same command again at a quieter time, or stop the other writer",
+    Verdict.REFUSED: _PLAN_AGAIN,
+    Verdict.UNEXPECTED: _PLAN_AGAIN,
+}

@@ -1,0 +1,129 @@
+"""The warning before a plan is carried out: whom it hits, on the evidence of the recent log. Pure.
+
+Source: Delta Spark's conflict checker and Databricks' documents on write conflicts, as the plan's
+clashes hold them; what other engines do with a commit that they do not expect is never promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from deltaproto.activity import Activity
+from deltaproto.execution.runner import EngineFacts
+from deltaproto.planning.advice import comes_back
+from deltaproto.planning.engine import EngineName
+from deltaproto.planning.plan import Clash, Plan, Step, Stream
+from deltaproto.policy.document.model import Window
+from deltaproto.policy.document.openings import is_open, next_opening
+
+_S3 = ("s3", "s3a", "s3n")
+_LOG_STORES = ("spark.delta.logStore.{}.impl", "spark.delta.logStore.class")
+_COORDINATED = "DynamoDB"
+
+
+class Hit(NamedTuple):
+    """Somebody whom steps hit."""
+
+    steps: tuple[str, ...]
+    engine: str
+    who: str
+    exceptions: tuple[str, ...]
+    loser: str
+    """`writer` or `step`"""
+
+
+class Opening(NamedTuple):
+    """The policy's maintenance windows at this moment."""
+
+    open: bool
+    next: datetime | None
+
+
+class Warning(NamedTuple):
+    """What to know before anything is committed."""
+
+    steps: tuple[Step, ...]
+    """those that are left"""
+    hits: tuple[Hit, ...]
+    streams: tuple[tuple[str, Stream], ...]
+    """step and stream; those that go on are left out"""
+    activity: Activity | None
+    """None: the log's commits could not be read"""
+    window: Opening | None
+    """None: the policy has none"""
+    notes: tuple[str, ...]
+
+
+def warning(
+    plan: Plan,
+    left: Sequence[Step],
+    activity: Activity | None,
+    engine: EngineFacts | None,
+    windows: Sequence[Window] | None,
+    now: float,
+) -> Warning:
+    """The warning for the steps that are left; `now` is in seconds since the epoch."""
+    statements = [step for step in left if step.sql is not None]
+    moment = datetime.fromtimestamp(now, UTC)
+    return Warning(
+        steps=tuple(left),
+        hits=tuple(_hits(statements)),
+        streams=tuple(
+            (step.id, stream)
+            for step in statements
+            for stream in step.streams
+            if stream.effect.value != "continues"
+        ),
+        activity=activity,
+        window=None
+        if windows is None
+        else Opening(is_open(windows, moment), next_opening(windows, moment)),
+        notes=tuple(dict.fromkeys(_notes(plan, statements, engine))),
+    )
+
+
+def _hits(steps: Iterable[Step]) -> Iterator[Hit]:
+    found: dict[tuple[str, str, str], list[tuple[str, Clash]]] = {}
+    for step in steps:
+        for clash in step.clashes:
+            key = (clash.loser, clash.engine, clash.who)
+            found.setdefault(key, []).append((step.id, clash))
+    for (loser, engine, who), each in sorted(found.items(), key=lambda item: item[0][0] == "step"):
+        yield Hit(
+            steps=tuple(dict.fromkeys(step for step, _ in each)),
+            engine=engine,
+            who=who,
+            exceptions=tuple(dict.fromkeys(clash.exception for _, clash in each)),
+            loser=loser,
+        )
+
+
+def _notes(plan: Plan, steps: Sequence[Step], engine: EngineFacts | None) -> Iterator[str]:
+    if not steps:
+        return
+    yield (
+        "Other engines need not notice such a commit: nothing promises that a writer that is "
+        "neither Delta Spark nor Databricks fails cleanly. Stop those first."
+    )
+    lost = plan.protocol_before.supported - plan.protocol_after.supported
+    for name in sorted(lost):
+        yield from comes_back(name, {} if engine is None else engine.conf)
+    yield from _log_store(plan.location, engine)
+    if any(not step.reversible for step in steps):
+        yield "RESTORE brings no protocol back: what is dropped stays dropped, history stays gone."
+
+
+def _log_store(location: str, engine: EngineFacts | None) -> Iterator[str]:
+    scheme = location.partition(":")[0].lower()
+    if scheme not in _S3 or (engine is not None and engine.name is EngineName.DATABRICKS):
+        return
+    conf: Mapping[str, str] = {} if engine is None else engine.conf
+    stores = [conf.get(key.format(scheme), "") for key in _LOG_STORES]
+    if not any(_COORDINATED in store for store in stores):
+        yield (
+            "The table is on S3, and this session has no log store for several clusters: if "
+            "another driver writes now, commits can be lost. Stop every other writer, or set "
+            "spark.delta.logStore.s3a.impl to S3DynamoDBLogStore in all of them."
+        )

@@ -1,0 +1,161 @@
+"""Plan files: what was written is what is read, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given as examples
+from hypothesis import strategies as st
+
+from deltaproto.errors import UsageError
+from deltaproto.execution.plan_file import Planned, Unplanned, plan_files, read_plans
+from deltaproto.planning.asked import Upgrade
+from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.enable import Wanted
+from deltaproto.planning.plan import Plan
+from deltaproto.planning.upgrade import plan_upgrade
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.report.interface import dumps, envelope
+from deltaproto.report.plan_json import plan_fields, plan_id
+from tests.execution.files import changed, written
+from tests.planning.test_classics import carrying, given
+
+NOW = 1_800_000_000.0
+PLANS = [
+    plan_downgrade(given(Protocol(2, 5)), Downgrade(lowest=True)),
+    plan_downgrade(given(Protocol(1, 2)), Downgrade(lowest=True)),
+    plan_downgrade(
+        given(
+            carrying("deletionVectors", "v2Checkpoint"),
+            {"delta.enableDeletionVectors": "true"},
+            vectors=True,
+            traced=None,
+        ),
+        Downgrade(lowest=True, include_enabled=True),
+    ),
+    plan_downgrade(given(carrying("clustering")), Downgrade(drop=("clustering",))),
+    plan_upgrade(
+        given(Protocol(1, 2)), Upgrade(enable=(Wanted("deletionVectors"), Wanted("columnMapping")))
+    ),
+]
+
+
+def _read(path: str) -> Planned:
+    (found,) = read_plans(path)
+    assert isinstance(found, Planned)
+    return found
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_what_was_written_is_read(plan: Plan, tmp_path: Path) -> None:
+    found = _read(written(plan, tmp_path / "p.json", NOW))
+    assert found.plan == plan._replace(alternatives=())
+    assert found.id == plan_id(plan)
+    assert len(found.not_before) == len(plan.steps)
+
+
+def test_several_plans_and_tables_without_one(tmp_path: Path) -> None:
+    entries = [plan_fields(plan, NOW) for plan in PLANS[:2]]
+    broken = {"table": "gone", "error": {"code": "not-found", "message": "no table", "hint": ""}}
+    document = envelope("plan-downgrade", {"plans": [*entries, broken], "summary": {}})
+    path = tmp_path / "many.json"
+    path.write_text(dumps(document))
+    *plans, last = read_plans(str(path))
+    assert [each.plan.table for each in plans if isinstance(each, Planned)] == ["t", "t"]
+    assert last == Unplanned("gone", str(path), "no table")
+
+
+def test_a_plan_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "many.jsonl"
+    lines = [
+        dumps(envelope(plan.command, plan_fields(plan, NOW)), indent=None) for plan in PLANS[:3]
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    assert len(read_plans(str(path))) == 3
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"location": "file:///other"}, "was changed after it was made"),
+        ({"steps": []}, "was changed after it was made"),
+        ({"seal": "0" * 64}, "was changed after it was made"),
+        ({"schema_version": "2.0"}, "version 2.0 of the format"),
+        ({"schema_version": 1}, "is no plan"),
+        ({"command": "inspect"}, "output of inspect"),
+        ({"plans": {}}, "no list"),
+    ],
+)
+def test_what_was_changed_or_is_foreign_is_refused(
+    members: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    path = written(PLANS[2], tmp_path / "p.json")
+    changed(path, **members)
+    with pytest.raises(UsageError, match=said):
+        read_plans(path)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"steps": [{}]},
+        {"steps": "x"},
+        {"fingerprint": None},
+        {"engine": {"name": "nobody", "version": "1"}},
+        {"cost": {"x": 1}},
+        {"clients": [{"client": 3}]},
+        {"table": None},
+        {"protocol_after": {"minReaderVersion": "x"}},
+    ],
+)
+def test_what_is_sealed_and_yet_wrong_is_refused(members: dict[str, Any], tmp_path: Path) -> None:
+    path = written(PLANS[2], tmp_path / "p.json")
+    changed(path, sealed=True, **members)
+    with pytest.raises(UsageError, match="is no plan"):
+        read_plans(path)
+
+
+@examples(data=st.data())
+def test_no_damage_is_an_error_of_ours_or_goes_unseen(data: st.DataObject, tmp_path: Path) -> None:
+    path = Path(written(PLANS[2], tmp_path / "p.json", NOW))
+    whole = path.read_bytes()
+    start = data.draw(st.integers(0, len(whole) - 1))
+    length = data.draw(st.integers(0, 40))
+    damaged = whole[:start] + data.draw(st.binary(max_size=8)) + whole[start + length :]
+    path.write_bytes(damaged)
+    try:
+        (found,) = read_plans(str(path))
+    except UsageError:
+        return
+    # Only what stands around the plan, or white space, can have been damaged.
+    assert isinstance(found, Planned)
+    assert found.plan == PLANS[2]._replace(alternatives=(), command=found.plan.command)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", "[" * 100_000, '{"a": 1}\n{"a": 2}', "x"])
+def test_what_is_no_plan_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="is no plan"):
+        read_plans(str(path))
+
+
+def test_a_folder_stands_for_its_plans(tmp_path: Path) -> None:
+    for name in ("b.json", "a.json", "notes.txt"):
+        (tmp_path / name).write_text("")
+    (tmp_path / ".deltaproto").mkdir()
+    assert plan_files([str(tmp_path)]) == [str(tmp_path / "a.json"), str(tmp_path / "b.json")]
+    with pytest.raises(UsageError, match="holds no plan"):
+        plan_files([str(tmp_path / ".deltaproto")])
+
+
+def test_a_plan_of_before_the_seal_is_to_be_made_again(tmp_path: Path) -> None:
+    path = Path(written(PLANS[0], tmp_path / "p.json"))
+    document = json.loads(path.read_text())
+    del document["seal"]
+    path.write_text(json.dumps(document))
+    with pytest.raises(UsageError, match="without a seal"):
+        read_plans(str(path))
