@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from deltaproto.checking.check import Checker
@@ -23,16 +24,18 @@ from deltaproto.execution.prepare import Context, Prepared
 from deltaproto.execution.redact import Redactor
 from deltaproto.execution.runner import Runner
 from deltaproto.execution.stepping import Limits
+from deltaproto.execution.undo import undo
 from deltaproto.report.apply import ApplyFormat, ApplyReport
 from deltaproto.report.apply_text import ApplyText
-from deltaproto.report.interface import visible
+from deltaproto.report.interface import dumps, envelope, visible
+from deltaproto.report.plan_json import plan_fields
 
 _MOST = 64
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Carry out every plan, render each result, and return the worst exit code."""
-    plans, codes = _plans(values)
+    plans, codes = read_all(values["plans"])
     if not 1 <= values["parallel"] <= _MOST:
         raise UsageError(
             f"--parallel {values['parallel']} makes no sense", f"give a number from 1 to {_MOST}"
@@ -44,7 +47,7 @@ def run(values: Mapping[str, Any]) -> int:
     context = Context(
         storage,
         spark,
-        folder=lambda path: values["journal"] or _beside(path),
+        folder=lambda path: values["journal"] or beside(path),
         policy=policy,
         checker=None
         if policy is None
@@ -53,6 +56,8 @@ def run(values: Mapping[str, Any]) -> int:
         outside_window=values["outside_window"],
     )
     spare(values["output"], (*values["plans"], values["policy"], *values["catalogue"]))
+    if values["undo"]:
+        plans = [_way_back(planned, context) for planned in plans]
     as_text = values["format"] is ApplyFormat.TEXT
     with options.opened(values["output"]) as file:
         # Whoever reads JSON gets the warning on standard error all the same.
@@ -64,7 +69,7 @@ def run(values: Mapping[str, Any]) -> int:
         with Display(text, many=len(plans) > 1, show=shown) as display:
             session = Session(
                 context,
-                _once(lambda: Runner.started(spark)),
+                once(lambda: Runner.started(spark)),
                 audit=lambda path: values["audit"] or os.path.join(context.folder(path), NAME),
                 redact=redact,
                 observer=display,
@@ -91,11 +96,11 @@ def run(values: Mapping[str, Any]) -> int:
     return int(ExitCode.worst(codes))
 
 
-def _plans(values: Mapping[str, Any]) -> tuple[list[Planned], set[ExitCode]]:
+def read_all(paths: Sequence[str]) -> tuple[list[Planned], set[ExitCode]]:
     """The plans, each once; tables that could not be planned count as unreadable."""
     found: dict[str, Planned] = {}
     codes = {ExitCode.OK}
-    for path in plan_files(values["plans"]):
+    for path in plan_files(paths):
         for each in read_plans(path):
             if isinstance(each, Unplanned):
                 print(f"error: {each.path}: {each.table}: {each.message}", file=sys.stderr)
@@ -107,6 +112,21 @@ def _plans(values: Mapping[str, Any]) -> tuple[list[Planned], set[ExitCode]]:
                     f"{twin.path} and {each.path} hold the same plan", "give one of them"
                 )
     return list(found.values()), codes
+
+
+def _way_back(planned: Planned, context: Context) -> Planned:
+    """The plan that takes another back; as it was made when it was begun before."""
+    path = os.path.join(context.folder(planned.path), f"{planned.id}.undo.json")
+    if not os.path.exists(path):
+        back = undo(planned, context)
+        fields = plan_fields(back, time.time())
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with options.opened(path) as file:
+            file.write(dumps(envelope(back.command, fields, complete=back.complete)) + "\n")
+    (found,) = (each for each in read_plans(path) if isinstance(each, Planned))
+    for text in found.plan.warnings:
+        print(f"warning: {visible(text)}", file=sys.stderr)
+    return found
 
 
 def _typed(table: str) -> str | None:
@@ -127,11 +147,13 @@ def _typed(table: str) -> str | None:
     return None if typed.strip() in (name, table.strip()) else "it was not confirmed"
 
 
-def _beside(path: str) -> str:
+def beside(path: str) -> str:
+    """The folder of journals beside a plan file."""
     return os.path.join(os.path.dirname(os.path.abspath(path)), FOLDER)
 
 
-def _once(make: Callable[[], Runner]) -> Callable[[], Runner]:
+def once(make: Callable[[], Runner]) -> Callable[[], Runner]:
+    """Make it when it is first asked for, and only then."""
     lock = threading.Lock()
     made: list[Runner] = []
 
@@ -173,9 +195,12 @@ COMMAND = Command(
         ),
         options.CATALOGUE,
         Option(("--outside-window",), "Go on although no maintenance window is open.", bool, False),
+        Option(
+            ("--undo",), "Take back what is done of the plans, where there is a way.", bool, False
+        ),
         Option(("--wait",), "Stay until waiting steps may go on.", bool, False),
         Option(
-            ("--retries",), "How often a step that lost a race is tried again.", int, 3, metavar="N"
+            ("--retries",), "How often a step that lost a race is tried again.", int, 5, metavar="N"
         ),
         Option(("--parallel",), "So many plans at a time.", int, 1, metavar="N"),
         Option(

@@ -20,6 +20,7 @@ COMMANDS = (
     "check",
     "plan-upgrade",
     "plan-downgrade",
+    "rehearse",
     "apply",
     "conflicts",
     "features",

@@ -83,12 +83,7 @@ def prepare(
         UsageError: when the journal cannot be read.
     """
     plan = planned.plan
-    watched = Watched(plan, context.storage_options, context.spark)
-    journal = recorded(journal_path(context.folder(planned.path), planned.id), planned.id)
-    print_ = plan.fingerprint
-    start = journal.point or Point(print_.version, print_.protocol, print_.metadata)
-    sight = watched.look(start.version)
-    stands = standing(planned.id, plan, journal.done, journal.early, sight, start)
+    watched, sight, stands, since = stand(planned, context)
     left = plan.steps[stands.done :]
     engine, trouble = _engine(runner, left)
     windows = (
@@ -98,9 +93,31 @@ def prepare(
     )
     warned = warning(plan, left, _activity(plan, context), engine, windows, now)
     passed = tuple(_gates(plan, context, sight, stands, engine, trouble, warned))
-    since = _last(stands) if journal.since is None else journal.since
     hold = None if context.outside_window else windows
     return Prepared(planned, watched, stands, sight, since, passed, warned, hold)
+
+
+class Stood(NamedTuple):
+    """How far a plan has come, and what shows it."""
+
+    watched: Watched
+    sight: Sight
+    stands: Standing
+    since: float | None
+    """when the last step was done"""
+
+
+def stand(planned: Planned, context: Context) -> Stood:
+    """Where a plan stands, by its journal and by the table; else as `prepare`."""
+    plan = planned.plan
+    watched = Watched(plan, context.storage_options, context.spark)
+    journal = recorded(journal_path(context.folder(planned.path), planned.id), planned.id)
+    print_ = plan.fingerprint
+    start = journal.point or Point(print_.version, print_.protocol, print_.metadata)
+    sight = watched.look(start.version)
+    stands = standing(planned.id, plan, journal.done, journal.early, sight, start)
+    since = _last(stands) if journal.since is None else journal.since
+    return Stood(watched, sight, stands, since)
 
 
 def _last(stands: Standing) -> float | None:

@@ -109,6 +109,18 @@ class Runner:
             return Answer(error_class(text), _line(text))
         return Answer()
 
+    def removed(self, uri: str) -> bool:
+        """Remove a folder through Spark's file system; False where the session has none to show."""
+        jvm = getattr(self._session, "_jvm", None)
+        if jvm is None:
+            return False
+        try:
+            path = jvm.org.apache.hadoop.fs.Path(uri)
+            conf = self._session._jsparkSession.sessionState().newHadoopConf()
+            return bool(path.getFileSystem(conf).delete(path, True))
+        except Exception:
+            return False
+
     @contextmanager
     def _marked(self, mark: str) -> Iterator[None]:
         before = self._session.conf.get(USER_METADATA, None)

@@ -35,7 +35,7 @@ _GOOD = (Verdict.AS_PREDICTED, Verdict.EARLY, Verdict.NOT_NEEDED)
 class Limits(NamedTuple):
     """How long and how often."""
 
-    retries: int = 3
+    retries: int = 5
     """of a step that lost against a concurrent transaction"""
     wait: bool = False
     """stay until waiting steps may go on"""

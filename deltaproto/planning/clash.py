@@ -1,8 +1,9 @@
 """Who is hit when a step is committed: concurrent writers, the step itself, and streams.
 
 Sources: Delta Spark's `ConflictChecker` (allow-list of metadata changes, `protocol.resolution`),
-measured with delta-spark 4.4.0; the Databricks page "Isolation levels and write conflicts", by
-which every metadata change fails every concurrent write.
+measured with delta-spark 4.4.0; delta-rs's `ConflictChecker`, measured with deltalake 1.6.6; the
+Databricks page "Isolation levels and write conflicts", by which every metadata change fails every
+concurrent write.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from deltaproto.planning.statement import ClusterBy, DropFeature, SetProperties,
 from deltaproto.planning.table import Table
 from deltaproto.protocol.conflicts.exception import ExceptionName
 from deltaproto.protocol.conflicts.resolution import SURVIVED_PROPERTIES
+from deltaproto.protocol.isolation import Engine as Writer
 
+_DELTA_RS = str(Writer.DELTA_RS)
 _METADATA, _PROTOCOL = str(ExceptionName.METADATA), str(ExceptionName.PROTOCOL)
 _REWRITING = ("REORG", "OPTIMIZE", REMOVE_MAPPING)
 # Commits that leave metadata and protocol alone; what they meet otherwise, the matrices say.
@@ -80,6 +83,14 @@ def _by_metadata(statement: Statement, before: Table, outcome: Outcome) -> Itera
             "two such transactions are never reconciled; other writers are rebased",
             "writer",
         )
+    yield Clash(
+        _DELTA_RS,
+        _EVERY,
+        "CommitFailedError",
+        "deltalake takes all new metadata and any higher protocol for a conflict; a protocol that "
+        "is only lowered it does not notice",
+        "writer",
+    )
     yield Clash(
         databricks,
         "every concurrent write",

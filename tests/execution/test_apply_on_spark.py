@@ -17,6 +17,7 @@ from deltaproto.execution.runner import Runner
 from deltaproto.tables.log.reader import LogReader
 from tests.conftest import Ran
 from tests.planning.random_tables import age
+from tests.support.contract import validate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,6 +82,7 @@ def rows(spark: SparkSession, table: Path) -> int:
 
 
 def only(ran: Ran) -> dict[str, Any]:
+    validate(ran.json["command"], ran.json)
     (result,) = ran.json["results"]
     return dict(result)
 

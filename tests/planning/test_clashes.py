@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import CommitFailedError
 
 from deltaproto.planning.clash import clashes, streams
 from deltaproto.planning.ddl.parse import parse
@@ -57,3 +64,52 @@ def test_a_change_of_columns_aborts_every_writer() -> None:
     said = each.statement.outcome(TABLE, Engine())
     found = list(clashes(each.statement, TABLE, said))
     assert any("blind appends" in clash.who for clash in found)
+
+
+@pytest.mark.parametrize(
+    ("actions", "fails"),
+    [
+        ([{"metaData": {"delta.appendOnly": "false"}}], True),
+        ([{"metaData": {}}], True),
+        (
+            [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": []}}],
+            True,
+        ),
+        ([{"protocol": {"minReaderVersion": 1, "minWriterVersion": 1}}], False),
+        ([{"commitInfo": {"operation": "Empty Commit"}}], False),
+    ],
+)
+@pytest.mark.parametrize("how", ["append", "delete"])
+def test_delta_rs_takes_new_metadata_and_higher_protocols_for_conflicts(
+    actions: list[dict[str, Any]], fails: bool, how: str, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    write_deltalake(path, pa.table({"a": [1, 2]}))
+    stale = DeltaTable(path)
+    log = tmp_path / "t" / "_delta_log"
+    first = (log / f"{0:020d}.json").read_text().splitlines()
+    (metadata,) = (json.loads(line) for line in first if '"metaData"' in line)
+    made = [dict(action) for action in actions]
+    for action in made:
+        if "metaData" in action:
+            action["metaData"] = {**metadata["metaData"], "configuration": action["metaData"]}
+    (log / f"{1:020d}.json").write_text("".join(json.dumps(a) + "\n" for a in made))
+
+    def write() -> None:
+        if how == "append":
+            write_deltalake(stale, pa.table({"a": [3]}), mode="append")
+        else:
+            stale.delete("a = 1")
+
+    if fails:
+        with pytest.raises(CommitFailedError, match="changed since last commit"):
+            write()
+    else:
+        write()
+
+
+def test_the_exception_of_delta_rs_is_told() -> None:
+    (each,) = parse("alter table t set tblproperties ('delta.appendOnly' = 'true')")
+    said = each.statement.outcome(TABLE, Engine())
+    found = [c for c in clashes(each.statement, TABLE, said) if c.engine == "delta-rs"]
+    assert [clash.exception for clash in found] == [CommitFailedError.__name__]

@@ -87,7 +87,7 @@ def test_the_closed_lists_of_plans_are_those_of_the_code() -> None:
         (step["action"], Action),
         (step["rewrites"]["properties"]["which"], Rewrite),
         (step["streams"]["items"]["properties"]["effect"], Effect),
-        (conflict["engine"], EngineName),
+        (conflict["engine"], Engine),
         (plan["engine"]["properties"]["name"], EngineName),
         (change["access"], Access),
         (change["after"], Verdict),

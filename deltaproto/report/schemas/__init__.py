@@ -1,10 +1,12 @@
-"""The JSON Schemas (2020-12) of the JSON outputs: one file per command, one for both plans."""
+"""The JSON Schemas (2020-12) of the JSON outputs: one file per command; some share one."""
 
 from __future__ import annotations
 
 import json
 from importlib.resources import files
 from typing import Any
+
+_SHARED = {"rehearse": "apply"}
 
 
 def schema(command: str) -> dict[str, Any]:
@@ -13,7 +15,7 @@ def schema(command: str) -> dict[str, Any]:
     Raises:
         FileNotFoundError: when the command has no JSON output.
     """
-    name = "plan" if command.startswith("plan-") else command
+    name = "plan" if command.startswith("plan-") else _SHARED.get(command, command)
     text = files(__package__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(text)
     return document

@@ -1,0 +1,241 @@
+"""Rehearsing a plan on a shallow clone: real statements, none of them on the table itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
+from deltaproto.execution import gates
+from deltaproto.execution.audit import NAME, Audit
+from deltaproto.execution.gates import Gate
+from deltaproto.execution.journal import Journal
+from deltaproto.execution.mark import mark_of
+from deltaproto.execution.observer import Observer
+from deltaproto.execution.plan_file import Planned
+from deltaproto.execution.prepare import Context, Prepared, stand
+from deltaproto.execution.recheck import Stop
+from deltaproto.execution.redact import Redactor
+from deltaproto.execution.result import Applied, Done, Status, StepRecord
+from deltaproto.execution.resume import standing
+from deltaproto.execution.runner import Runner
+from deltaproto.execution.sight import Watched, named
+from deltaproto.execution.stepping import Limits, Stepping
+from deltaproto.execution.warning import warning
+from deltaproto.planning.plan import Fingerprint, Plan
+from deltaproto.tables.location import locate
+from deltaproto.tables.reach import reach
+from deltaproto.tables.sql import table_name
+
+_MARK = "deltaproto: a clone for a rehearsal"
+_TABLE, _RECORDS = "clone", "records"
+
+
+class Rehearsal(NamedTuple):
+    """What a rehearsal works with."""
+
+    context: Context
+    runner: Callable[[], Runner]
+    observer: Observer
+    limits: Limits
+    redact: Redactor
+    scratch: str | None = None
+    """a folder or URI to clone into; None: a temporary folder of this machine"""
+
+
+def rehearse(planned: Planned, by: Rehearsal) -> Applied:
+    """Execute the plan's statements on a clone, and compare each with its prediction.
+
+    The clone is removed, whatever happens, and the source is shown to be untouched.
+
+    Raises:
+        UsageError: when the scratch folder cannot be used.
+    """
+    try:
+        _, sight, stands, _ = stand(planned, by.context)
+        facts = by.runner().facts()
+    except DeltaprotoError as error:
+        return Applied(
+            planned, Status.UNREADABLE, error.exit_code, by.redact(error.message), error.hint
+        )
+    plan = planned.plan
+    passed = (
+        gates.plan_gate(plan),
+        gates.fingerprint_gate(plan, sight, stands, stands.done > 0),
+        gates.engine_gate(plan.engine, facts),
+    )
+    ended = Applied(
+        planned,
+        Status.REFUSED,
+        ExitCode.OK,
+        "",
+        gates=passed,
+        version=sight.now.version,
+        protocol=sight.now.protocol,
+    )
+    failed = next((gate for gate in passed if not gate.passed), None)
+    if failed is None and stands.done:
+        failed = Gate("fingerprint", False, "the plan is begun already", "", ExitCode.STALE)
+    if failed is not None:
+        return ended._replace(code=failed.code, message=failed.message, hint=failed.hint)
+    if not plan.steps:
+        return ended._replace(status=Status.NOTHING, message="there is nothing to rehearse")
+    before = _files(plan, by.context)
+    folder, local = _scratch(plan, by)
+    try:
+        result = _on_clone(planned, by, folder, local, ended)
+    finally:
+        left = _removed(folder, local, by.runner())
+    remarks = [*result.remarks, *([left] if left else [])]
+    harm = _harmed(planned, by.context, sight.now.version, before)
+    if harm is not None:
+        return result._replace(status=Status.FAILED, code=ExitCode.FAILED, message=harm)
+    count = len(before)
+    proof = f"the source is untouched: version {sight.now.version}, {count} files as before"
+    return result._replace(message=f"{result.message}; {proof}", remarks=tuple(remarks))
+
+
+def _on_clone(planned: Planned, by: Rehearsal, folder: str, local: str, ended: Applied) -> Applied:
+    plan = planned.plan
+    location = locate(f"{folder.rstrip('/')}/{_TABLE}")
+    clone = table_name(location)
+    made = by.runner().run(f"CREATE TABLE {clone} SHALLOW CLONE {plan.sql_name}", _MARK)
+    if made.error is not None:
+        said = f"Spark makes no shallow clone of it: {by.redact(made.message)}"
+        return ended._replace(code=ExitCode.FAILED, status=Status.FAILED, message=said)
+    moved = plan._replace(
+        table=location.uri,
+        location=location.uri,
+        sql_name=clone,
+        steps=tuple(
+            step._replace(
+                sql=None if step.sql is None else step.sql.replace(plan.sql_name, clone, 1)
+            )
+            for step in plan.steps
+        ),
+    )
+    watched = Watched(moved, by.context.storage_options, by.context.spark)
+    first = watched.look(-1).now
+    if first.protocol != plan.fingerprint.protocol:
+        said = (
+            f"a clone has {gates.told(first.protocol)}, and the table "
+            f"{gates.told(plan.fingerprint.protocol)}: it cannot stand in for it"
+        )
+        return ended._replace(code=ExitCode.FINDINGS, message=said)
+    moved = moved._replace(fingerprint=Fingerprint(None, first.version, first.protocol, None))
+    on_clone = planned._replace(plan=moved)
+    sight = watched.look(first.version)
+    stands = standing(planned.id, moved, 0, frozenset(), sight, first)
+    told = warning(moved, moved.steps, None, None, None, by.limits.now())
+    prepared = Prepared(on_clone, watched, stands, sight, None, ended.gates, told)
+    audit = Audit(os.path.join(local, _RECORDS, NAME), by.redact)
+    try:
+        with Journal(os.path.join(local, _RECORDS), planned.id) as journal:
+            stepping = Stepping(
+                prepared,
+                by.runner(),
+                journal,
+                audit,
+                by.observer,
+                by.limits._replace(wait=False),
+                by.context.storage_options,
+                by.redact,
+            )
+            stop = stepping.go()
+    finally:
+        audit.close()
+    return _told(ended, plan, stop, stepping.records)
+
+
+def _told(ended: Applied, plan: Plan, stop: Stop | None, records: list[StepRecord]) -> Applied:
+    done = [each for each in records if each.done in (Done.DONE, Done.SKIPPED)]
+    names = {record.id for record in records}
+    pending = [StepRecord(step.id, Done.PENDING) for step in plan.steps if step.id not in names]
+    result = ended._replace(steps=(*records, *pending))
+    if stop is None:
+        said = f"all {len(done)} steps went as predicted on a clone"
+        return result._replace(status=Status.DONE, message=said)
+    if stop.earliest is not None:
+        rest = [step.id for step in plan.steps[len(done) :]]
+        said = (
+            f"{', '.join(each.id for each in done) or 'no step'} went as predicted on a clone; "
+            f"{', '.join(rest)} cannot be rehearsed: they need history that has grown old"
+        )
+        return result._replace(status=Status.DONE, message=said)
+    return result._replace(
+        status=Status.FAILED, code=ExitCode.FAILED, message=stop.message, hint=stop.hint
+    )
+
+
+def _scratch(plan: Plan, by: Rehearsal) -> tuple[str, str]:
+    """Where the clone goes, and a folder of this machine for the records."""
+    local = tempfile.mkdtemp(prefix="deltaproto-rehearsal-")
+    if by.scratch is not None:
+        where = locate(by.scratch)
+        if where.path is None:
+            return f"{by.scratch.rstrip('/')}/{os.path.basename(local)}", local
+        try:
+            os.makedirs(where.path, exist_ok=True)
+            folder = tempfile.mkdtemp(prefix="deltaproto-rehearsal-", dir=where.path)
+        except OSError as error:
+            os.rmdir(local)
+            raise UsageError(
+                f"cannot use {by.scratch}: {error.strerror}", "give another --scratch"
+            ) from None
+        os.rmdir(local)
+        return folder, folder
+    remote = by.context.spark.remote
+    here = locate(named(plan)).path is not None and (not remote or remote.startswith("local"))
+    if not here:
+        os.rmdir(local)
+        raise UsageError(
+            "the table is not on this machine, so that a clone needs a place beside it",
+            "give --scratch URI, where Spark may write",
+        )
+    return local, local
+
+
+def _removed(folder: str, local: str, runner: Runner) -> str:
+    """What is left of the clone, in a sentence; empty when nothing is."""
+    shutil.rmtree(local, ignore_errors=True)
+    if folder == local or runner.removed(folder):
+        return "" if not os.path.exists(local) else f"{local} could not be removed whole"
+    return f"the clone is still at {folder}: remove it"
+
+
+def _files(plan: Plan, context: Context) -> dict[str, tuple[int, ...]]:
+    """The table's files with size and time of change: all of a local one, else those of its log."""
+    location, store = reach(named(plan), context.storage_options, context.spark)
+    if location.path is None:
+        return {each.name: (each.size or 0, each.modified_ms or 0) for each in store.list_dated()}
+    return dict(_walked(location.path))
+
+
+def _walked(path: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for folder, _, names in os.walk(path):
+        for name in names:
+            full = os.path.join(folder, name)
+            try:
+                found = os.stat(full)
+            except FileNotFoundError:
+                continue
+            yield os.path.relpath(full, path), (found.st_size, found.st_mtime_ns)
+
+
+def _harmed(
+    planned: Planned, context: Context, version: int, before: dict[str, tuple[int, ...]]
+) -> str | None:
+    """What the rehearsal did to the source, which is nothing; others may have written meanwhile."""
+    after = _files(planned.plan, context)
+    lost = sorted(name for name, seen in before.items() if after.get(name) != seen)
+    if lost:
+        return f"files of the source changed or are gone: {', '.join(lost[:3])}"
+    watched = Watched(planned.plan, context.storage_options, context.spark)
+    for commit in watched.look(version).commits:
+        mark = mark_of(commit)
+        if mark is not None and mark.plan == planned.id:
+            return f"the source has a commit of this plan: {gates.named(commit)}"
+    return None

@@ -1,0 +1,67 @@
+"""The way back: a plan of the statements that take a plan's finished steps back.
+
+RESTORE is none: it brings back rows and schema, never a protocol.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from deltaproto.drafting.live import look
+from deltaproto.errors import DeltaprotoError, ExitCode
+from deltaproto.execution.gates import fingerprint_gate
+from deltaproto.execution.plan_file import Planned
+from deltaproto.execution.prepare import Context, stand
+from deltaproto.execution.sight import named
+from deltaproto.planning.asked import Upgrade
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.upgrade import plan_upgrade
+
+
+class StalePlan(DeltaprotoError):
+    """The table is no longer as the plan left it. Nothing was changed. Exit code 4."""
+
+    exit_code = ExitCode.STALE
+    code = "stale"
+
+
+def undo(planned: Planned, context: Context, now: float | None = None) -> Plan:
+    """The plan that takes back what is done of `planned`, the last step first.
+
+    Each statement is predicted on the table as it is now.
+
+    Raises:
+        StalePlan: when somebody has changed the table since.
+        TableError: when the table cannot be read.
+    """
+    plan = planned.plan
+    _, sight, stands, _ = stand(planned, context)
+    gate = fingerprint_gate(plan, sight, stands, started=False)
+    if not gate.passed:
+        raise StalePlan(gate.message, "plan the way back from the table as it is: plan-upgrade")
+    done = plan.steps[: stands.done]
+    script = ";\n".join(step.undo for step in reversed(done) if step.undo is not None)
+    given = look(
+        named(plan), context.storage_options, context.spark, time.time() if now is None else now
+    )
+    given = given._replace(name=plan.table, sql=plan.sql_name, engine=plan.engine)
+    back = plan_upgrade(given, Upgrade(statements=tuple(parse(script)) if script else ()))
+    return back._replace(
+        goal={"kind": "upgrade", "undo": planned.id},
+        goal_text=f"take back plan {planned.id}",
+        warnings=(*_stays(done), "RESTORE brings no protocol back.", *back.warnings),
+    )
+
+
+def _stays(done: tuple[Step, ...]) -> Iterator[str]:
+    for step in done:
+        if step.sql is None:
+            continue
+        if step.undo is None and step.protocol_after != step.protocol_before:
+            yield f"{step.id} ({step.sql}) has no way back."
+        for loss in step.losses:
+            yield f"{step.id}: {loss}, for good."
+        if step.truncates:
+            yield f"{step.id}: the history that it deleted stays gone."

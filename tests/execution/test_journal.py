@@ -1,0 +1,117 @@
+"""The journal: what it says after crashes, damage, and beside another run."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from deltaproto.errors import ExitCode, UsageError
+from deltaproto.execution.audit import Audit
+from deltaproto.execution.journal import Busy, Journal, JournalError, journal_path, recorded
+from deltaproto.execution.redact import HIDDEN, Redactor
+from deltaproto.execution.sight import Point
+from deltaproto.protocol.protocol import Protocol
+
+PLAN = "0123456789abcdef"
+DONE = {
+    "steps_done": 2,
+    "early": ["deletionVectors"],
+    "version": 7,
+    "protocol": Protocol(1, 2).to_action(),
+    "metadata": "digest",
+}
+
+
+def add_done(folder: Path) -> Path:
+    with Journal(str(folder), PLAN) as journal:
+        journal.add("begin", 1.0, actor="ada", host="h", pid=3)
+        journal.add("done", 2.0, **DONE)
+        return journal.path
+
+
+def test_what_was_added_is_what_is_read(tmp_path: Path) -> None:
+    found = recorded(add_done(tmp_path), PLAN)
+    assert (found.done, found.early, found.since) == (2, frozenset({"deletionVectors"}), 2.0)
+    assert found.point == Point(7, Protocol(1, 2), "digest")
+    assert found.holder == "ada on h, process 3"
+
+
+def test_no_journal_says_nothing(tmp_path: Path) -> None:
+    assert recorded(journal_path(str(tmp_path), PLAN), PLAN).done == 0
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_a_line_that_was_cut_off_is_as_if_it_were_not_there(cut: int, tmp_path: Path) -> None:
+    path = add_done(tmp_path)
+    with Journal(str(tmp_path), PLAN) as journal:
+        journal.add("done", 3.0, **{**DONE, "steps_done": 3})
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    left = recorded(path, PLAN).done
+    assert left == (3 if cut == 1 else 2)
+    with Journal(str(tmp_path), PLAN) as journal:
+        journal.add("done", 4.0, **{**DONE, "steps_done": 4})
+    assert recorded(path, PLAN).done == 4
+
+
+def test_a_journal_of_another_plan_is_refused(tmp_path: Path) -> None:
+    path = add_done(tmp_path)
+    with pytest.raises(UsageError, match="no journal of the plan"):
+        recorded(path, "f" * 16)
+
+
+def test_a_line_that_lies_is_refused(tmp_path: Path) -> None:
+    path = add_done(tmp_path)
+    with path.open("a") as file:
+        file.write(json.dumps({"event": "done", "at": 1, "plan": PLAN, "steps_done": "x"}) + "\n")
+    with pytest.raises(UsageError, match="is damaged"):
+        recorded(path, PLAN)
+
+
+def test_who_holds_it_is_named(tmp_path: Path) -> None:
+    with Journal(str(tmp_path), PLAN) as journal:
+        journal.add("begin", 1.0, actor="ada", host="h", pid=3)
+        with pytest.raises(Busy, match="ada on h, process 3") as raised:
+            Journal(str(tmp_path), PLAN)
+        assert raised.value.exit_code is ExitCode.STALE
+    Journal(str(tmp_path), PLAN).__exit__(None, None, None)
+
+
+def test_a_file_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "folder").write_text("")
+    with pytest.raises(UsageError, match="cannot write the journal"):
+        Journal(str(tmp_path / "folder"), PLAN)
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    with Journal(str(tmp_path), PLAN) as journal:
+        # The only device that is always full.
+        full = os.open("/dev/full", os.O_WRONLY)
+        os.dup2(full, journal._file)
+        with pytest.raises(JournalError, match="No space left"):
+            journal.add("done", 1.0)
+
+
+class TestAudit:
+    def test_lines_hold_no_credentials(self, tmp_path: Path) -> None:
+        audit = Audit(
+            str(tmp_path / "deep" / "audit.jsonl"), Redactor({"sas_token": "s3cr3tvalue"})
+        )
+        assert audit.add(message="x s3cr3tvalue", commits=[1]) is None
+        audit.close()
+        (line,) = (tmp_path / "deep" / "audit.jsonl").read_text().splitlines()
+        assert json.loads(line)["message"] == f"x {HIDDEN}"
+
+    def test_a_full_disk_is_told_and_stops_nothing(self) -> None:
+        audit = Audit("/dev/full", Redactor())
+        said = audit.add(message="x")
+        audit.close()
+        assert said is not None
+        assert "No space left" in said
+
+    def test_a_place_that_cannot_be_written(self) -> None:
+        with pytest.raises(UsageError, match="cannot write the audit log"):
+            Audit("/proc/no/audit.jsonl", Redactor())

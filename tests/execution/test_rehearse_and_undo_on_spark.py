@@ -1,0 +1,159 @@
+"""Rehearsals on a clone, and the way back."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from deltaproto.execution.answer import Answer
+from deltaproto.execution.runner import Runner
+from tests.execution.test_apply_on_spark import (
+    Cli,
+    apply,
+    infos,
+    newest,
+    only,
+    plan,
+    rows,
+    supported,
+    table,
+    template,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+__all__ = ["table", "template"]
+
+
+def files(path: Path) -> dict[str, tuple[int, int]]:
+    found = {}
+    for folder, _, names in os.walk(path):
+        for name in names:
+            seen = (Path(folder) / name).stat()
+            found[os.path.join(folder, name)] = seen.st_size, seen.st_mtime_ns
+    return found
+
+
+def rehearse(cli: Cli, *words: str) -> Any:
+    return cli("rehearse", *words, "--format", "json")
+
+
+class TestRehearse:
+    def test_a_plan_goes_as_predicted_and_the_source_is_untouched(
+        self, cli: Cli, table: Path, tmp_path: Path
+    ) -> None:
+        file = plan(cli, table, "--drop", "deletionVectors")
+        planned = json.loads(Path(file).read_text())
+        before, scratch = files(table), tmp_path / "scratch"
+        ran = rehearse(cli, file, "--scratch", str(scratch))
+        result = only(ran)
+        assert (ran.code, result["status"]) == (0, "done")
+        assert [step["state"] for step in result["steps"]] == ["done"]
+        made = result["steps"][0]["operations"]
+        least, most = (planned["steps"][0]["commits"][each] for each in ("min", "max"))
+        assert least <= len(made) <= most
+        assert "the source is untouched: version 2" in result["message"]
+        assert files(table) == before
+        assert list(scratch.iterdir()) == []
+        assert sorted(p.name for p in table.parent.iterdir()) == ["orders", "plan.json", "scratch"]
+
+    def test_what_a_clone_cannot_rehearse_is_said(self, cli: Cli, table: Path) -> None:
+        file = plan(cli, table, "--drop", "deletionVectors", "--history", "truncate")
+        result = only(rehearse(cli, file))
+        assert result["status"] == "done"
+        assert "s2, s3 cannot be rehearsed" in result["message"]
+        assert [step["state"] for step in result["steps"]] == ["done", "waiting", "pending"]
+
+    def test_what_goes_wrong_on_the_clone_is_told_and_removed(
+        self, cli: Cli, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = plan(cli, table, "--set", "delta.appendOnly=true")
+        run = Runner.run
+
+        def refuses(self: Runner, sql: str, mark: str, progress: Any = None) -> Answer:
+            if "SHALLOW CLONE" in sql:
+                return run(self, sql, mark, progress)
+            return Answer("DELTA_NO", "no")
+
+        monkeypatch.setattr(Runner, "run", refuses)
+        before, scratch = files(table), tmp_path / "scratch"
+        ran = rehearse(cli, file, "--scratch", str(scratch))
+        assert (ran.code, only(ran)["status"]) == (5, "failed")
+        assert (files(table), list(scratch.iterdir())) == (before, [])
+
+    def test_a_stale_plan_is_not_rehearsed(
+        self, cli: Cli, table: Path, spark: SparkSession
+    ) -> None:
+        file = plan(cli, table, "--set", "delta.appendOnly=true")
+        spark.sql(f"alter table delta.`{table}` add column more int")
+        assert rehearse(cli, file).code == 4
+
+    def test_harm_to_the_source_would_be_seen(
+        self, cli: Cli, table: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = plan(cli, table, "--set", "delta.appendOnly=true")
+        run = Runner.run
+
+        def harms(self: Runner, sql: str, mark: str, progress: Any = None) -> Answer:
+            for name in table.glob("*.parquet"):
+                shutil.copy(name, name.with_suffix(".copy"))
+                name.unlink()
+                break
+            return run(self, sql, mark, progress)
+
+        monkeypatch.setattr(Runner, "run", harms)
+        ran = rehearse(cli, file)
+        assert ran.code == 5
+        assert "changed or are gone" in only(ran)["message"]
+
+
+class TestUndo:
+    def undo(self, cli: Cli, file: str) -> Any:
+        return apply(cli, file, "--undo")
+
+    def test_what_was_switched_on_is_switched_off_again(
+        self, cli: Cli, table: Path, spark: SparkSession
+    ) -> None:
+        file = plan(cli, table, "--set", "delta.appendOnly=true", "--isolation", "Serializable")
+        assert only(apply(cli, file))["status"] == "done"
+        ran = self.undo(cli, file)
+        assert only(ran)["status"] == "done", ran
+        assert "RESTORE brings no protocol back" in ran.err
+        properties = spark.sql(f"show tblproperties delta.`{table}`").collect()
+        assert not {"delta.appendOnly", "delta.isolationLevel"} & {row[0] for row in properties}
+        version = newest(table)
+        assert only(self.undo(cli, file))["status"] == "done"
+        assert newest(table) == version
+
+    def test_a_dropped_feature_comes_back_and_its_rows_stay(
+        self, cli: Cli, table: Path, spark: SparkSession
+    ) -> None:
+        file = plan(cli, table, "--drop", "deletionVectors")
+        assert only(apply(cli, file))["status"] == "done"
+        assert "deletionVectors" not in supported(table)
+        assert only(self.undo(cli, file))["status"] == "done"
+        assert "deletionVectors" in supported(table)
+        assert rows(spark, table) == 49
+
+    def test_nothing_done_is_nothing_to_take_back(self, cli: Cli, table: Path) -> None:
+        file = plan(cli, table, "--set", "delta.appendOnly=true")
+        version = newest(table)
+        assert only(self.undo(cli, file))["status"] == "nothing-to-do"
+        assert newest(table) == version
+
+    def test_a_table_that_was_changed_since_is_left_alone(
+        self, cli: Cli, table: Path, spark: SparkSession
+    ) -> None:
+        file = plan(cli, table, "--set", "delta.appendOnly=true")
+        assert only(apply(cli, file))["status"] == "done"
+        spark.sql(f"alter table delta.`{table}` add column more int")
+        made = len(infos(table))
+        assert self.undo(cli, file).code == 4
+        assert len(infos(table)) == made
