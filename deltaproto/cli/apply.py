@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 from deltaproto.checking.check import Checker
 from deltaproto.checking.site import site_catalogue
@@ -62,7 +63,7 @@ def run(values: Mapping[str, Any]) -> int:
     with options.opened(values["output"]) as file:
         # Whoever reads JSON gets the warning on standard error all the same.
         text = ApplyText(
-            file if as_text else sys.stderr, color=not values["no_color"], redact=redact
+            file if as_text else beside_data(values), color=not values["no_color"], redact=redact
         )
         report = ApplyReport("apply", values["format"], file, redact)
         shown = not (values["no_progress"] or values["quiet"])
@@ -145,6 +146,11 @@ def _typed(table: str) -> str | None:
     sys.stderr.flush()
     typed = sys.stdin.readline()
     return None if typed.strip() in (name, table.strip()) else "it was not confirmed"
+
+
+def beside_data(values: Mapping[str, Any]) -> IO[str]:
+    """Where text goes while the data is JSON: standard error, or nowhere with --quiet."""
+    return io.StringIO() if values["quiet"] else sys.stderr
 
 
 def beside(path: str) -> str:

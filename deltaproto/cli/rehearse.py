@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.apply import beside, once, read_all
+from deltaproto.cli.apply import beside, beside_data, once, read_all
 from deltaproto.cli.apply_progress import Display
 from deltaproto.cli.check import spare
 from deltaproto.cli.declare import Argument, Command, Option
@@ -31,7 +30,7 @@ def run(values: Mapping[str, Any]) -> int:
     as_text = values["format"] is ApplyFormat.TEXT
     with options.opened(values["output"]) as file:
         text = ApplyText(
-            file if as_text else sys.stderr, color=not values["no_color"], redact=redact
+            file if as_text else beside_data(values), color=not values["no_color"], redact=redact
         )
         report = ApplyReport("rehearse", values["format"], file, redact)
         shown = not (values["no_progress"] or values["quiet"])

@@ -96,7 +96,8 @@ def _carried_out(prepared: Prepared, session: Session) -> Applied:
     stepping: Stepping | None = None
     try:
         with Journal(context.folder(planned.path), planned.id) as journal:
-            journal.add("begin", session.limits.now(), table=planned.plan.table, **whoami())
+            table = session.redact(planned.plan.table)
+            journal.add("begin", session.limits.now(), table=table, **whoami())
             runner = session.runner()
             stepping = Stepping(
                 prepared,
