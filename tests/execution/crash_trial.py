@@ -142,7 +142,7 @@ def tried(
     table, file = planned(scenario, made, folder)
     killed = _killed(table, file, moment)
     found = list(_resumed(table, file))
-    found += _checked(table, file)
+    found += checked(table, file)
     now = spark.read.format("delta").load(str(table)).count()
     if now != rows:
         found.append(f"{now} rows, and {rows} before")
@@ -151,7 +151,7 @@ def tried(
 
 def _killed(table: Path, file: Path, moment: Moment) -> bool:
     process = subprocess.Popen(
-        _apply(file),
+        apply_command(file),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -168,7 +168,7 @@ def _killed(table: Path, file: Path, moment: Moment) -> bool:
             later(table, file)
             aged = True
             process = subprocess.Popen(
-                _apply(file),
+                apply_command(file),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
@@ -192,7 +192,7 @@ def _has_come(table: Path, file: Path, step: str, moment: Moment) -> bool:
 
 def _resumed(table: Path, file: Path) -> Iterator[str]:
     for _ in range(3):
-        ran = subprocess.run(_apply(file), capture_output=True, text=True, check=False)
+        ran = subprocess.run(apply_command(file), capture_output=True, text=True, check=False)
         try:
             result = json.loads(ran.stdout)["results"][0]
         except (ValueError, LookupError):
@@ -207,7 +207,8 @@ def _resumed(table: Path, file: Path) -> Iterator[str]:
     yield "it waits for ever"
 
 
-def _checked(table: Path, file: Path) -> Iterator[str]:
+def checked(table: Path, file: Path) -> Iterator[str]:
+    """What is not as it should be after a plan that was carried out."""
     plan = _plan(file)
     state = LogReader(use_checksums=False).read(str(table))
     stored = {"readerFeatures": None, "writerFeatures": None, **state.protocol.to_action()}
@@ -274,7 +275,8 @@ def _plan(file: Path) -> dict[str, Any]:
     return document
 
 
-def _apply(file: Path) -> list[str]:
+def apply_command(file: Path) -> list[str]:
+    """The words that carry a plan out."""
     return _command(
         "apply", str(file), "--yes", "--allow-irreversible", "--format", "json", "--no-progress"
     )

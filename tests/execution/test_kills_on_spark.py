@@ -1,0 +1,70 @@
+"""Processes that are killed for real; `benchmarks/crash_matrix.py` tries every moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.execution import crash_trial
+from tests.execution.crash_trial import SCENARIOS, Moment
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+(ROW_TRACKING,) = (each for each in SCENARIOS if each.name == "row-tracking")
+
+
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    return crash_trial.template(spark, ROW_TRACKING, tmp_path_factory.mktemp("made"))
+
+
+def test_killed_in_the_middle_of_a_step_and_run_again(
+    spark: SparkSession, made: tuple[Path, int], tmp_path: Path
+) -> None:
+    moment = Moment(0, "commit 1")
+    outcome = crash_trial.tried(spark, ROW_TRACKING, *made, moment, tmp_path / "x")
+    assert outcome.mismatches == ()
+
+
+def test_spark_that_is_killed_is_told_and_the_next_run_goes_on(
+    made: tuple[Path, int], tmp_path: Path
+) -> None:
+    table, file = crash_trial.planned(ROW_TRACKING, made[0], tmp_path / "x")
+    words = crash_trial.apply_command(file)
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not any(event["event"] == "start" for event in crash_trial.events(file)):
+        assert process.poll() is None
+        time.sleep(0.01)
+    for child in _children(process.pid):
+        os.kill(child, signal.SIGKILL)
+    out, err = process.communicate(timeout=120)
+    (result,) = json.loads(out)["results"]
+    assert (process.returncode, result["status"]) == (5, "failed"), err
+    assert "Spark is gone" in result["message"]
+    assert "Traceback" not in err
+    again = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert json.loads(again.stdout)["results"][0]["status"] == "done"
+    assert list(crash_trial.checked(table, file)) == []
+
+
+def _children(pid: int) -> list[int]:
+    """The JVM, and what stands between it and the process."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            if parent == pid:
+                found += [int(entry.name), *_children(int(entry.name))]
+    return found
