@@ -95,7 +95,8 @@ class Stepping:
         """
         steps = self._plan.steps
         self.records = [StepRecord(step.id, Done.EARLIER) for step in steps[: self._stands.done]]
-        if self.records:
+        # Where the next step was cut off, its commits must lie after what the journal says is done.
+        if self.records and not self._stands.partial:
             self._ledger.done(self._stands, None, self._since or self._limits.now())
         while self._stands.done < len(steps):
             step = steps[self._stands.done]

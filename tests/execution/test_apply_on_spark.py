@@ -50,7 +50,7 @@ def table(template: Path, tmp_path: Path) -> Path:
 def plan(cli: Cli, table: Path, *words: str, name: str = "plan") -> str:
     """A plan file beside the table."""
     file = table.parent / f"{name}.json"
-    command = "plan-upgrade" if {"--enable", "--set"} & {*words} else "plan-downgrade"
+    command = "plan-upgrade" if {"--enable", "--set", "--sql"} & {*words} else "plan-downgrade"
     ran = cli(command, str(table), *words, "--format", "json", "--output", str(file))
     assert ran.code == 0, ran
     return str(file)
@@ -87,6 +87,7 @@ def only(ran: Ran) -> dict[str, Any]:
     return dict(result)
 
 
+SCRIPT = "alter table delta.`{t}` set tblproperties ('delta.enableRowTracking' = 'true')"
 SEPARATE = ("--set", "delta.appendOnly=true", "--isolation", "Serializable")
 TWO_STEPS = ("--enable", "rowTracking", "--set", "delta.appendOnly=false")
 
@@ -461,6 +462,33 @@ class TestCrashes:
         made = [info["operation"] for info in infos(table)[3:]]
         assert len(made) == sum(step["commits"]["max"] for step in planned["steps"])
         assert rows(spark, table) == 49
+
+    def test_cut_off_twice_in_one_step(
+        self, cli: Cli, table: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = plan(cli, table, "--isolation", "Serializable", "--sql", SCRIPT.format(t=table))
+        planned = json.loads(Path(file).read_text())
+        assert len(planned["steps"]) == 2
+        run, calls = Runner.run, [0]
+        part = SCRIPT.format(t=table).replace("enableRowTracking", "feature.domainMetadata")
+        part = part.replace("'true'", "'supported'")
+
+        def dies(self: Runner, sql: str, mark: str, progress: Any = None) -> Answer:
+            calls[0] += 1
+            if calls[0] == 2:
+                run(self, part, mark, progress)
+            if calls[0] > 1:
+                raise Killed
+            return run(self, sql, mark, progress)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Runner, "run", dies)
+            for _ in range(2):
+                with pytest.raises(Killed):
+                    apply(cli, file)
+        result = only(apply(cli, file))
+        assert result["status"] == "done", result
+        assert result["protocol"] == planned["protocol_after"]
 
     def test_without_its_journal_it_finds_out_from_the_table(self, cli: Cli, table: Path) -> None:
         file = plan(cli, table, *TWO_STEPS)
