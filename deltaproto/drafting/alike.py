@@ -34,6 +34,7 @@ class Alike:
         return plan._replace(
             table=given.name,
             location=given.location,
+            sql_name=given.sql,
             fingerprint=given.fingerprint,
             steps=_named(plan.steps, given.sql),
             alternatives=tuple(

@@ -9,7 +9,7 @@ from deltaproto.checking.saved import SavedError, read_entry
 from deltaproto.drafting.live import refuse_broken
 from deltaproto.errors import UsageError
 from deltaproto.planning.given import Given
-from deltaproto.planning.observe import strays
+from deltaproto.planning.observe import strays, to_checkpoint
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.table import Table
 from deltaproto.policy.facts import Facts
@@ -50,6 +50,7 @@ def given_entry(entry: Any, path: str) -> Given:
             clustering=None if clustering is None else tuple(map(str, clustering)),
             partition_columns=tuple(map(str, entry["partition_columns"])),
             strays=strays(facts.protocol, facts.configuration, None),
+            to_checkpoint=to_checkpoint(facts.protocol, facts.configuration, facts.version),
         )
         table_id = entry.get("id")
     except (KeyError, TypeError, AttributeError) as error:

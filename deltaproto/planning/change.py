@@ -21,7 +21,7 @@ from deltaproto.planning.refused import (
     invalid,
     refused,
 )
-from deltaproto.planning.table import MODE, ROW_TRACKING, Table
+from deltaproto.planning.table import MODE, ROW_ID_COLUMNS, ROW_TRACKING, Table
 from deltaproto.protocol.protocol import Protocol
 
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
@@ -58,6 +58,7 @@ def set_properties(
     refusal = iceberg.broken(table, changed, engine, setting=True)
     if refusal is not None:
         return Outcome(table, tuple(commits), done.rewrites, refusal)
+    changed = _forgotten(table, changed)
     return Outcome(changed, (*commits, Commit(SET, after)), done.rewrites, None, done.warnings)
 
 
@@ -77,7 +78,16 @@ def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT
     if refusal is not None:
         return done._replace(refusal=refusal)
     commits = (*done.commits, Commit(UNSET, table.protocol))
+    changed = _forgotten(table, changed)
     return Outcome(changed, commits, done.rewrites, None, done.warnings)
+
+
+def _forgotten(before: Table, after: Table) -> Table:
+    """Once row tracking is off, REORG takes the row ids in files for columns that were dropped."""
+    off = before.on(ROW_TRACKING) and not after.on(ROW_TRACKING)
+    if off and after.strays is False and {*ROW_ID_COLUMNS} & {*after.configuration}:
+        return after._replace(strays=None)
+    return after
 
 
 def requested(table: Table, properties: Mapping[str, str], engine: Engine = DEFAULT) -> Protocol:

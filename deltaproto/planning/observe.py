@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from deltaproto.planning.logged_schema import from_log
-from deltaproto.planning.table import MAX_COLUMN, MODE, Table
+from deltaproto.planning.table import (
+    MAX_COLUMN,
+    MODE,
+    ROW_ID_COLUMNS,
+    ROW_TRACKING,
+    Table,
+    checkpoint_interval,
+)
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import TableState
@@ -26,6 +33,7 @@ def observe(state: TableState) -> Table:
         clustering=state.clustering_columns,
         partition_columns=metadata.partition_columns,
         strays=strays(state.protocol, metadata.configuration, metadata.schema),
+        to_checkpoint=to_checkpoint(state.protocol, metadata.configuration, state.version),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
     )
     return table.with_schema(None if metadata.schema is None else from_log(metadata.schema))
@@ -48,13 +56,29 @@ def with_history(
     )
 
 
+def to_checkpoint(
+    protocol: Protocol, configuration: Mapping[str, str | None], version: int
+) -> int | None:
+    """Commits until Delta makes the next checkpoint unasked, where its kind is of consequence.
+
+    Source: Delta Spark's `TransactionHelper.isCheckpointNeeded`.
+    """
+    if "v2Checkpoint" not in protocol.supported:
+        return None
+    interval = checkpoint_interval(configuration)
+    return interval - version % interval
+
+
 def strays(protocol: Protocol, configuration: Mapping[str, str | None], schema: Any) -> bool | None:
     """Whether data files may hold columns that the schema does not; None: they may.
 
     Where the change data feed was ever on, UPDATE and MERGE left `_change_type` in data files.
-    Columns were dropped where mapping has numbered more than there are.
+    Columns were dropped where mapping has numbered more than there are. REORG knows the row ids in
+    files only while row tracking is on.
     """
-    if "changeDataFeed" in protocol.supported:
+    tracking = (configuration.get(ROW_TRACKING) or "").lower() == "true"
+    row_ids = any(configuration.get(name) for name in ROW_ID_COLUMNS) and not tracking
+    if "changeDataFeed" in protocol.supported or row_ids:
         return None
     highest = configuration.get(MAX_COLUMN) or ""
     if (configuration.get(MODE) or "none").lower() == "none" or not highest.isdecimal():

@@ -80,6 +80,12 @@ def route(table: Table, choice: Choice, engine: Engine, drops: Drops) -> list[Mo
     return walk.moves
 
 
+def carried_out(statement: Statement, table: Table, engine: Engine) -> Outcome:
+    """What a statement does, with the checkpoints that Delta makes unasked as commits go by."""
+    outcome = statement.outcome(table, engine)
+    return outcome._replace(table=outcome.table.committed(outcome.fewest, outcome.most))
+
+
 class _Walk:
     def __init__(self, table: Table, engine: Engine) -> None:
         self.table, self.engine = table, engine
@@ -87,7 +93,7 @@ class _Walk:
 
     def go(self, statement: Statement) -> bool:
         """Append a statement; False when it has to be repeated after a wait."""
-        outcome = statement.outcome(self.table, self.engine)
+        outcome = carried_out(statement, self.table, self.engine)
         self.moves.append(Move(statement, self.table, outcome))
         self.table = outcome.table
         return outcome.refusal is None

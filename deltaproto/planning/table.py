@@ -6,6 +6,7 @@ count.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -24,8 +25,15 @@ ROW_ID_COLUMNS = (
     "delta.rowTracking.materializedRowCommitVersionColumnName",
 )
 """name the columns in data files that keep the ids of rewritten rows"""
+_INTERVAL = 10
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _NOTHING_LEFT: Mapping[str, float] = MappingProxyType({})
+
+
+def checkpoint_interval(configuration: Mapping[str, str | None]) -> int:
+    """After how many commits Delta makes a checkpoint unasked (`delta.checkpointInterval`)."""
+    stored = configuration.get("delta.checkpointInterval") or ""
+    return int(stored) if re.fullmatch(r"0*[1-9][0-9]{0,8}", stored) else _INTERVAL
 
 
 class Table(NamedTuple):
@@ -65,6 +73,8 @@ class Table(NamedTuple):
     """features that only such history shows as a truncation removes; None: not known"""
     schema: Struct | None = None
     """None: not known"""
+    to_checkpoint: int | None = None
+    """commits until Delta makes a checkpoint unasked; None: not known, or without consequence"""
 
     @property
     def constraints(self) -> tuple[str, ...]:
@@ -111,6 +121,24 @@ class Table(NamedTuple):
         """With a new checkpoint, of the kind that the table's policy asks for."""
         policy = self.configuration.get(CHECKPOINT_POLICY, "classic")
         return self._replace(v2_checkpoint=policy.strip().lower() == "v2")
+
+    def committed(self, fewest: int, most: int) -> Table:
+        """After so many commits: at every tenth version, or so, Delta makes a checkpoint."""
+        left = self.to_checkpoint
+        if left is None or most == 0:
+            return self
+        after = self.checkpointed()
+        kind = after.v2_checkpoint
+        if fewest < left and (most >= left or fewest < most):
+            # The next one may be anywhere now.
+            kind = self.v2_checkpoint if self.v2_checkpoint is kind else None
+        elif fewest < left:
+            kind = self.v2_checkpoint
+        coming = None
+        if fewest == most:
+            interval = checkpoint_interval(self.configuration)
+            coming = left - most if most < left else interval - (most - left) % interval
+        return self._replace(v2_checkpoint=kind, to_checkpoint=coming)
 
     def with_schema(self, schema: Struct | None) -> Table:
         """With these columns; what is told from a schema follows."""

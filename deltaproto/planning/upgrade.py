@@ -18,7 +18,7 @@ from deltaproto.planning.outcome import Outcome
 from deltaproto.planning.own_sql import names_it, short, what_it_does
 from deltaproto.planning.plan import Blocked, Plan
 from deltaproto.planning.properties import meant
-from deltaproto.planning.route import Move, versions
+from deltaproto.planning.route import Move, carried_out, versions
 from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.steps import steps
 from deltaproto.planning.table import ROW_TRACKING, Table
@@ -102,7 +102,7 @@ class _Walk:
         """A statement of the user's own; it is left out only when it commits nothing."""
         if self.blocked:
             return
-        outcome = parsed.statement.outcome(self.table, self._engine)
+        outcome = carried_out(parsed.statement, self.table, self._engine)
         refusal = outcome.refusal
         if refusal is not None and not refusal.retry:
             where = f"line {parsed.line}: {short(parsed.text)}: {refusal.message}"
@@ -129,7 +129,7 @@ class _Walk:
         """
         if self.blocked:
             return
-        outcome = statement.outcome(self.table, self._engine)
+        outcome = carried_out(statement, self.table, self._engine)
         refusal = outcome.refusal
         if refusal is not None and not refusal.retry:
             self.blocked.append(
@@ -154,9 +154,10 @@ class _Walk:
             return
         feature = one.feature if one.feature == two.feature else None
         both = SetProperties({**one.properties, **two.properties}, feature)
-        outcome = both.outcome(before, self._engine)
-        if outcome.refusal is None and outcome.table == self.table:
+        outcome = carried_out(both, before, self._engine)
+        if outcome.refusal is None and _same(outcome.table, self.table):
             self.moves[-2:] = [Move(both, before, outcome)]
+            self.table = outcome.table
 
     def raised(self, pair: tuple[int, int]) -> None:
         """`--to R,W`."""
@@ -191,7 +192,14 @@ def _idle(statement: Statement, table: Table, outcome: Outcome) -> bool:
     if isinstance(statement, SetProperties):
         # A mapping mode of none rewrites every file once more.
         return (after.protocol, after.configuration) == (table.protocol, table.configuration)
-    return after._replace(traced=None, aged=None) == table._replace(traced=None, aged=None)
+    return _same(after._replace(traced=None, aged=None), table._replace(traced=None, aged=None))
+
+
+def _same(one: Table, other: Table) -> bool:
+    """Whether two tables differ at most in their checkpoints, the newest and the next."""
+    return one._replace(to_checkpoint=None, v2_checkpoint=None) == other._replace(
+        to_checkpoint=None, v2_checkpoint=None
+    )
 
 
 def _shut_out(given: Given, asked: Upgrade, ending: Ending) -> Iterator[Blocked]:

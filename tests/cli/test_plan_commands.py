@@ -259,6 +259,7 @@ class TestManyTables:
             assert [s["sql"] for s in one["steps"]] == [s["sql"] for s in other["steps"]]
             assert any("saved inspection" in warning for warning in other["warnings"])
             assert other["fingerprint"]["metadata"] is None
+            assert one["sql_name"] == other["sql_name"]
 
     def test_lines(self, cli: Cli, vectors: str, plain: str) -> None:
         ran = cli("plan-downgrade", vectors, plain, "--lowest", "--format", "jsonl")

@@ -5,12 +5,14 @@ Measured with Delta Spark 4.4.0 (`ReorgTableHelper.fileHasExtraColumns`).
 
 from __future__ import annotations
 
+import pytest
+
 from deltaproto.planning.drop import drop_feature
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.observe import strays
 from deltaproto.planning.outcome import Rewrite
 from deltaproto.planning.route import Choice, Drops, route
-from deltaproto.planning.statement import DropFeature, Purge
+from deltaproto.planning.statement import DropFeature, Purge, SetProperties, UnsetProperties
 from deltaproto.planning.table import MODE, ROW_ID_COLUMNS, Table
 from deltaproto.protocol.protocol import Protocol
 
@@ -94,3 +96,30 @@ def test_columns_were_dropped_where_more_were_numbered_than_are_there() -> None:
     assert strays(mapped, numbered, schema) is False
     assert strays(mapped, {**numbered, "delta.columnMapping.maxColumnId": "2"}, schema) is None
     assert strays(mapped, {**numbered, MODE: "none"}, None) is False
+
+
+@pytest.mark.parametrize("off", ["false", "", None])
+def test_row_ids_in_files_are_strays_once_row_tracking_is_off(off: str | None) -> None:
+    # Recorded from seed 92020 of the oracle: the file that an UPDATE wrote is rewritten as well.
+    protocol = Protocol.carrying({"rowTracking"})
+    names = dict.fromkeys(ROW_ID_COLUMNS, "_row-id-col")
+    stored = {**names, **({} if off is None else {"delta.enableRowTracking": off})}
+    assert strays(protocol, stored, {}) is None
+    assert strays(protocol, {**names, "delta.enableRowTracking": "true"}, {}) is False
+    assert strays(protocol, {"delta.enableRowTracking": "false"}, {}) is False
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        SetProperties({"delta.enableRowTracking": "false"}),
+        UnsetProperties(("delta.enableRowTracking",)),
+    ],
+)
+def test_switching_row_tracking_off_makes_them_strays(
+    statement: SetProperties | UnsetProperties,
+) -> None:
+    table = plain({"rowTracking"}, TRACKED)
+    assert statement.outcome(table, Engine()).table.strays is None
+    untouched = plain({"rowTracking"}, {"delta.enableRowTracking": "true"})
+    assert statement.outcome(untouched, Engine()).table.strays is False

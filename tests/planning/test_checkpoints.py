@@ -1,0 +1,70 @@
+"""The checkpoints that Delta makes unasked, every tenth version or so."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.planning.observe import to_checkpoint
+from deltaproto.planning.table import Table, checkpoint_interval
+from deltaproto.protocol.protocol import Protocol
+
+V2 = Protocol.carrying({"v2Checkpoint"})
+
+
+def table(policy: str, interval: int, version: int, v2: bool) -> Table:
+    configuration = {"delta.checkpointPolicy": policy, "delta.checkpointInterval": str(interval)}
+    left = to_checkpoint(V2, configuration, version)
+    return Table(V2, configuration, v2_checkpoint=v2, to_checkpoint=left)
+
+
+@given(
+    st.sampled_from(["classic", "v2"]),
+    st.integers(1, 12),
+    st.integers(0, 40),
+    st.booleans(),
+    st.lists(st.integers(0, 15), max_size=5),
+)
+def test_they_come_when_delta_makes_them(
+    policy: str, interval: int, version: int, v2: bool, statements: list[int]
+) -> None:
+    planned = table(policy, interval, version, v2)
+    for commits in statements:
+        planned = planned.committed(commits, commits)
+        for _ in range(commits):
+            version += 1
+            if version % interval == 0:
+                v2 = policy == "v2"
+    assert planned.v2_checkpoint is v2
+    assert planned.to_checkpoint == interval - version % interval
+
+
+@given(
+    st.integers(1, 12),
+    st.integers(0, 40),
+    st.integers(0, 12),
+    st.integers(0, 12),
+    st.data(),
+)
+def test_of_what_is_unsure_nothing_is_claimed(
+    interval: int, version: int, fewest: int, more: int, data: st.DataObject
+) -> None:
+    planned = table("classic", interval, version, v2=True).committed(fewest, fewest + more)
+    real = data.draw(st.integers(fewest, fewest + more))
+    made = any((version + n) % interval == 0 for n in range(1, real + 1))
+    assert planned.v2_checkpoint in (None, not made)
+
+
+@pytest.mark.parametrize(
+    ("stored", "interval"),
+    [(None, 10), ("", 10), ("5", 5), ("0", 10), ("-3", 10), ("x", 10), ("9" * 5000, 10)],
+)
+def test_the_interval(stored: str | None, interval: int) -> None:
+    assert checkpoint_interval({"delta.checkpointInterval": stored}) == interval
+
+
+def test_without_the_feature_they_are_of_no_consequence() -> None:
+    assert to_checkpoint(Protocol(1, 2), {}, 3) is None
+    plain = Table(Protocol(1, 2), v2_checkpoint=False)
+    assert plain.committed(1, 20) == plain
