@@ -7,6 +7,7 @@ same every time. What happens to it must be what the matrix says of the pair.
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -141,9 +142,17 @@ def gate(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def make(spark: SparkSession, path: Path, pair: Pair) -> str:
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
+    """The table of every pair, partitioned or not."""
+    folder = tmp_path_factory.mktemp("tables")
+    return {partitioned: make(spark, folder, partitioned) for partitioned in (False, True)}
+
+
+def make(spark: SparkSession, folder: Path, partitioned: bool) -> Path:
+    path = folder / str(partitioned)
     table = f"delta.`{path}`"
-    clause = "partitioned by (p)" if pair.partitioned else ""
+    clause = "partitioned by (p)" if partitioned else ""
     spark.sql(
         f"create table {table} (id bigint, s string, p int) using delta {clause} tblproperties "
         "('kept'='1','delta.feature.vacuumProtocolCheck'='supported')"
@@ -153,9 +162,7 @@ def make(spark: SparkSession, path: Path, pair: Pair) -> str:
         # One file each: the held tasks must leave Spark a slot for the winner.
         spark.sql(f"insert into {table} select /*+ coalesce(1) */ * from values {rows} v(id, s, p)")
     spark.sql(f"insert into {table} values (1, 's', 1)")
-    if pair.level is WRITE_SERIALIZABLE:
-        declare(path, pair.level)
-    return table
+    return path
 
 
 def declare(path: Path, level: IsolationLevel) -> None:
@@ -175,10 +182,13 @@ def declare(path: Path, level: IsolationLevel) -> None:
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_what_happens_is_what_the_matrix_says(
-    name: str, spark: SparkSession, gate: Path, tmp_path: Path
+    name: str, spark: SparkSession, tables: dict[bool, Path], gate: Path, tmp_path: Path
 ) -> None:
     pair = PAIRS[name]
-    table = make(spark, tmp_path / "t", pair)
+    path = shutil.copytree(tables[pair.partitioned], tmp_path / "t")
+    table = f"delta.`{path}`"
+    if pair.level is WRITE_SERIALIZABLE:
+        declare(path, pair.level)
     for file in gate.iterdir():
         file.unlink()
     outcome: dict[str, BaseException | None] = {}
