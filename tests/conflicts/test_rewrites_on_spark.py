@@ -8,6 +8,7 @@ no job: their transaction is opened, and committed after the winner, through Del
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -139,22 +140,33 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def make(spark: SparkSession, path: Path) -> str:
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The table of every pair."""
+    path = tmp_path_factory.mktemp("made") / "t"
     table = f"delta.`{path}`"
     spark.sql(f"create table {table} (id bigint, s string) using delta")
     for start in range(3):
         rows = f"select /*+ coalesce(1) */ id, 's' from range({start}, {start + 4})"
         spark.sql(f"insert into {table} {rows}")
-    return table
+    return path
+
+
+@pytest.fixture(scope="module")
+def made_to_drop(spark: SparkSession, made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with a feature to drop."""
+    path = shutil.copytree(made, tmp_path_factory.mktemp("made") / "t")
+    name = "delta.feature.vacuumProtocolCheck"
+    spark.sql(f"alter table delta.`{path}` set tblproperties ('{name}'='supported')")
+    return path
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_a_statement_that_only_runs_jobs(name: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_a_statement_that_only_runs_jobs(
+    name: str, spark: SparkSession, made: Path, tmp_path: Path
+) -> None:
     pair = PAIRS[name]
-    table = make(
-        spark,
-        tmp_path / "t",
-    )
+    table = f"delta.`{shutil.copytree(made, tmp_path / 't')}`"
     jobs = spark.sparkContext.statusTracker()
     gate = tmp_path / "gate"
     gate.mkdir()
@@ -215,13 +227,10 @@ READING_NOTHING: dict[tuple[Operation, str], tuple[Operation, str | None]] = {
 
 @pytest.mark.parametrize(("loser", "winner"), READING_NOTHING)
 def test_a_change_of_metadata_or_protocol_that_reads_nothing(
-    loser: Operation, winner: str, spark: SparkSession, tmp_path: Path
+    loser: Operation, winner: str, spark: SparkSession, made_to_drop: Path, tmp_path: Path
 ) -> None:
     operation, raises = READING_NOTHING[loser, winner]
-    table = make(spark, tmp_path / "t")
-    spark.sql(
-        f"alter table {table} set tblproperties ('delta.feature.vacuumProtocolCheck'='supported')"
-    )
+    table = f"delta.`{shutil.copytree(made_to_drop, tmp_path / 't')}`"
     commit = opened(spark, tmp_path / "t", loser)
     spark.sql(winner.format(t=table)).collect()
     raised = None
