@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -78,16 +79,24 @@ class Query:
             self._running.stop()
 
 
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A table of one row for all properties that one has before a change."""
+    folder, found = tmp_path_factory.mktemp("made"), {}
+    for properties in {change.properties: None for change in CHANGES.values()}:
+        found[properties] = path = folder / str(len(found))
+        spark.sql(
+            f"create table delta.`{path}` (id bigint, s string) using delta "
+            f"tblproperties ({properties})"
+        )
+        spark.sql(f"insert into delta.`{path}` values (1, 'a')")
+    return found
+
+
 @pytest.fixture
-def source(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+def source(made: dict[str, Path], tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     change: Change = request.param
-    path = tmp_path / "source"
-    spark.sql(
-        f"create table delta.`{path}` (id bigint, s string) using delta "
-        f"tblproperties ({change.properties})"
-    )
-    spark.sql(f"insert into delta.`{path}` values (1, 'a')")
-    return path
+    return shutil.copytree(made[change.properties], tmp_path / "source")
 
 
 @pytest.mark.parametrize(
