@@ -20,6 +20,8 @@ from tests.support.logs import Log, metadata, protocol
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# A JVM that soon ends compiles little.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 Process = Callable[..., subprocess.CompletedProcess[str]]
 DEAD_PROXY = " ".join(
     f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort=9" for scheme in ("http", "https")
@@ -108,7 +110,7 @@ def test_without_pyspark_the_extra_is_named(table: str, cli: Any, monkeypatch: A
 
 @pytest.mark.spark
 def test_jars_that_cannot_be_fetched(table: str, process: Process, tmp_path: Path) -> None:
-    options = f"-Duser.home={tmp_path} {DEAD_PROXY}"
+    options = f"-Duser.home={tmp_path} {DEAD_PROXY} {SHORT_LIVED}"
     ran = process(
         *("inspect", table, "--reader", "spark", "--format", "json"),
         *("--spark-conf", f"spark.jars.ivy={tmp_path}/ivy"),
@@ -136,7 +138,7 @@ def test_a_half_filled_maven_repository_is_recognised(
         *("inspect", table, "--reader", "spark", "--format", "json"),
         *("--spark-conf", f"spark.jars.packages=io.delta:delta-storage:{version}"),
         *("--spark-conf", f"spark.jars.ivy={tmp_path}/ivy"),
-        env=environment(JAVA_TOOL_OPTIONS=f"-Duser.home={tmp_path}"),
+        env=environment(JAVA_TOOL_OPTIONS=f"-Duser.home={tmp_path} {SHORT_LIVED}"),
     )
     error = error_of(ran)
     assert "delta-storage" in error["message"]
@@ -171,7 +173,7 @@ def test_spark_connect_gives_the_same_answer(
     outside = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK")}
     ran = process(
         *("inspect", path, "--reader", "all", "--format", "json", "--spark-remote", "local[1]"),
-        env=outside,
+        env={**outside, "JAVA_TOOL_OPTIONS": SHORT_LIVED},
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (entry,) = json.loads(ran.stdout)["tables"]
@@ -195,7 +197,8 @@ def test_reading_through_spark_leaves_nothing_behind(
 ) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    ran = process("inspect", table, "--reader", "spark", cwd=folder)
+    env = environment(JAVA_TOOL_OPTIONS=SHORT_LIVED)
+    ran = process("inspect", table, "--reader", "spark", cwd=folder, env=env)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert list(folder.iterdir()) == []
     assert not list(Path(table).rglob("*.crc"))
