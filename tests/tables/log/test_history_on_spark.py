@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,13 +14,13 @@ from deltaproto.planning.engine import Engine
 from deltaproto.tables.log.history_traces import checkpoint_first
 from deltaproto.tables.log.survey import Survey, survey
 from tests.planning.oracle import agree, execute, look
+from tests.support.stages import Stages, Step, Steps
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 HOUR_MS = 3_600_000
-Step = str | Callable[["SparkSession", str], None]
 
 
 def age(_: SparkSession, path: str) -> None:
@@ -212,17 +211,24 @@ CASES = {
 }
 
 
-def make(case: Case, spark: SparkSession, path: str) -> None:
-    table = f"delta.`{path}`"
-    spark.sql(
-        f"create table {table} (id int, s string) using delta tblproperties ({case.properties})"
-    )
-    for step in case.steps:
+def steps(case: Case) -> Steps:
+    made = f"create table {{t}} (id int, s string) using delta tblproperties ({case.properties})"
+    return (made, *case.steps)
+
+
+@pytest.fixture(scope="module")
+def stages(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Stages:
+    def take(path: str, step: Step) -> None:
         if callable(step):
             step(spark, path)
+        elif step.startswith("create"):
+            spark.sql(step.format(t=f"delta.`{path}`"))
         else:
-            happened = execute(spark, path, step.format(t=table))
+            happened = execute(spark, path, step.format(t=f"delta.`{path}`"))
             assert happened.error in (None, WAIT), (step, happened)
+
+    plans = [steps(case) for case in CASES.values()]
+    return Stages(plans, tmp_path_factory.mktemp("stages"), take)
 
 
 def is_old(seen: Survey, feature: str) -> bool:
@@ -235,10 +241,10 @@ def is_old(seen: Survey, feature: str) -> bool:
 
 @pytest.mark.parametrize("name", CASES)
 def test_truncation_does_what_the_traces_say(
-    name: str, spark: SparkSession, tmp_path: Path
+    name: str, spark: SparkSession, stages: Stages, tmp_path: Path
 ) -> None:
-    case, path = CASES[name], str(tmp_path / "t")
-    make(case, spark, path)
+    case = CASES[name]
+    path = stages.make(steps(case), tmp_path / "t")
     before = survey(path)
     assert not before.traces.unknown
     seen = frozenset(before.traces.seen)
