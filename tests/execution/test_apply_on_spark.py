@@ -537,6 +537,11 @@ class TestMany:
         assert ran.code == 4, ran
         states = {Path(each["table"]).name: each["status"] for each in ran.json["results"]}
         assert states == {"a": "done", "b": "refused", "c": "done"}
+        for name in ("a", "c"):
+            # Each commit carries the mark of its own plan.
+            planned = json.loads((folder / f"{name}.json").read_text())
+            mark = json.loads(infos(table.parent / name)[-1]["userMetadata"])["deltaproto"]
+            assert mark["plan"] == planned["plan_id"]
         assert ran.json["summary"] == {"plans": 3, "done": 2, "refused": 1}
         again = apply(cli, str(folder))
         assert again.json["summary"] == {"plans": 3, "done": 2, "refused": 1}
