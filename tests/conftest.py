@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -89,12 +89,11 @@ def process() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture(scope="session")
-def real_tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """One table of each recipe, made by Spark; nobody may change them."""
-    from tests.support.tables import RECIPES, make_table
+def real_tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """One table of each recipe, made by Spark when it is asked for; nobody may change them."""
+    from tests.support.tables import RealTables
 
-    root = tmp_path_factory.mktemp("real")
-    return {name: make_table(spark, name, root / name) for name in RECIPES}
+    return RealTables(spark, tmp_path_factory.mktemp("real"))
 
 
 @pytest.fixture(scope="session")

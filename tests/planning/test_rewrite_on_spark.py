@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,6 @@ from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.plan import Plan
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.reader import LogReader
-from tests.support.tables import make_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,9 +39,9 @@ def planned(path: str, asked: Downgrade) -> Plan:
 
 @pytest.mark.parametrize("name", GOALS)
 def test_the_copy_has_the_protocol_that_was_planned(
-    name: str, spark: SparkSession, tmp_path: Path
+    name: str, spark: SparkSession, real_tables: Mapping[str, str], tmp_path: Path
 ) -> None:
-    path = make_table(spark, name, tmp_path / "t")
+    path = str(shutil.copytree(real_tables[name], tmp_path / "t"))
     plan = planned(path, GOALS[name])
     assert [str(step.action) for step in plan.steps] == ["rewrite-table", "swap"]
     assert plan.steps[0].sql is not None

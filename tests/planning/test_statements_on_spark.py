@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ from deltaproto.planning.ddl.own import Parsed
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import Engine
 from tests.planning.oracle import agree, execute, look
-from tests.support.tables import make_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -348,7 +348,7 @@ def few_partitions(spark: SparkSession) -> Iterator[None]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_each_statement_does_what_was_predicted(
-    name: str, spark: SparkSession, tmp_path: Path
+    name: str, spark: SparkSession, real_tables: Mapping[str, str], tmp_path: Path
 ) -> None:
     made, script = CASES[name]
     path = str(tmp_path / "t")
@@ -356,7 +356,7 @@ def test_each_statement_does_what_was_predicted(
         made = made if "using delta" in made else f"{made} using delta"
         spark.sql(f"create table delta.`{path}` {made}")
     else:
-        make_table(spark, made, tmp_path / "t")
+        shutil.copytree(real_tables[made], path)
     for each in parse(script.format(t=f"delta.`{path}`")):
         _as_predicted(spark, path, each)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -97,6 +98,25 @@ RECIPES: dict[str, Recipe] = {
         ),
     ),
 }
+
+
+class RealTables(Mapping[str, str]):
+    """Where the table of each recipe is; it is made when it is asked for."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self._spark, self._folder = spark, folder
+        self._made: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._made:
+            self._made[name] = make_table(self._spark, name, self._folder / name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(RECIPES)
+
+    def __len__(self) -> int:
+        return len(RECIPES)
 
 
 def make_table(spark: SparkSession, name: str, path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +28,12 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def tables(real_tables: dict[str, str]) -> dict[str, str]:
+def tables(real_tables: Mapping[str, str]) -> Mapping[str, str]:
     return real_tables
 
 
 @pytest.fixture(scope="module")
-def snapshots(spark: SparkSession, tables: dict[str, str]) -> dict[str, Any]:
+def snapshots(spark: SparkSession, tables: Mapping[str, str]) -> dict[str, Any]:
     """Delta's own snapshot of each table, through the JVM."""
     jvm: Any = spark._jvm
     session = spark._jsparkSession
@@ -50,7 +51,7 @@ def stored(snapshot: Any) -> Protocol:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_log_reader_sees_deltas_own_protocol(
-    name: str, tables: dict[str, str], snapshots: dict[str, Any]
+    name: str, tables: Mapping[str, str], snapshots: dict[str, Any]
 ) -> None:
     snapshot = snapshots[name]
     for use_checksums in (True, False):
@@ -63,7 +64,7 @@ def test_the_log_reader_sees_deltas_own_protocol(
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_all_readers_agree(name: str, tables: dict[str, str]) -> None:
+def test_all_readers_agree(name: str, tables: Mapping[str, str]) -> None:
     answers: dict[ReaderName, TableState | TableError] = {
         ReaderName.LOG: LogReader().read(tables[name]),
         ReaderName.DELTA_RS: DeltaRsReader().read(tables[name]),
@@ -74,7 +75,7 @@ def test_all_readers_agree(name: str, tables: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_real_table_has_its_lowest_protocol(
-    name: str, tables: dict[str, str], snapshots: dict[str, Any]
+    name: str, tables: Mapping[str, str], snapshots: dict[str, Any]
 ) -> None:
     subject = Subject(LogReader().read(tables[name]))
     assert subject.violations == ()
@@ -83,7 +84,7 @@ def test_a_real_table_has_its_lowest_protocol(
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_item_9_enabled_is_what_delta_calls_active(
-    name: str, spark: SparkSession, tables: dict[str, str], snapshots: dict[str, Any]
+    name: str, spark: SparkSession, tables: Mapping[str, str], snapshots: dict[str, Any]
 ) -> None:
     jvm: Any = spark._jvm
     delta = jvm.org.apache.spark.sql.delta
@@ -130,13 +131,13 @@ PRESENT = {
 
 
 @pytest.mark.parametrize("name", PRESENT)
-def test_what_is_present_without_looking_in_files(name: str, tables: dict[str, str]) -> None:
+def test_what_is_present_without_looking_in_files(name: str, tables: Mapping[str, str]) -> None:
     states = {s.name: s.present for s in Subject(LogReader().read(tables[name])).features}
     assert {key: states[key] for key in PRESENT[name]} == PRESENT[name]
 
 
 @pytest.mark.parametrize("name", ["vectors_used", "vectors_unused", "row_tracking", "everything"])
-def test_looking_in_files_agrees_with_the_checksum(name: str, tables: dict[str, str]) -> None:
+def test_looking_in_files_agrees_with_the_checksum(name: str, tables: Mapping[str, str]) -> None:
     quick = LogReader().read(tables[name]).traces
     slow = LogReader(use_checksums=False, look_in_files=True).read(tables[name]).traces
     both = quick.keys() & slow.keys()
@@ -144,7 +145,7 @@ def test_looking_in_files_agrees_with_the_checksum(name: str, tables: dict[str, 
     assert {trace: quick[trace] for trace in both} == {trace: slow[trace] for trace in both}
 
 
-def test_change_files_are_found_in_the_log(tables: dict[str, str]) -> None:
+def test_change_files_are_found_in_the_log(tables: Mapping[str, str]) -> None:
     subject = Subject(LogReader(look_in_files=True).read(tables["change_data_feed"]))
     (state,) = (s for s in subject.features if s.name == "changeDataFeed")
     assert (state.enabled, state.present) == (True, True)
@@ -152,7 +153,7 @@ def test_change_files_are_found_in_the_log(tables: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("name", ["plain", "vectors_used", "clustered", "everything"])
 def test_every_state_of_the_log_gives_the_same_answer(
-    name: str, spark: SparkSession, tables: dict[str, str], tmp_path: Path
+    name: str, spark: SparkSession, tables: Mapping[str, str], tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(tables[name], copy)
