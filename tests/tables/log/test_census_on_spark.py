@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,9 @@ import pytest
 
 from deltaproto.tables.log.survey import survey
 from tests.planning.oracle import commit, execute, newest
+from tests.support.stages import Stages, Step, Steps
 from tests.support.tables import RECIPES
-from tests.tables.log.test_history_on_spark import Step, checkpoint, forget_before_3
+from tests.tables.log.test_history_on_spark import checkpoint, forget_before_3
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,23 +26,13 @@ DELETE = "delete from {t} where id in (3, 30)"
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_census_of_real_tables(
-    name: str, spark: SparkSession, real_tables: dict[str, str]
+    name: str, spark: SparkSession, real_tables: Mapping[str, str]
 ) -> None:
     path = real_tables[name]
     detail = spark.sql(f"describe detail delta.`{path}`").collect()[0]
     census = survey(path).census
     assert (census.files, census.bytes) == (detail["numFiles"], detail["sizeInBytes"])
     assert bool(census.files_with_row_ids) is (name in ("row_tracking", "everything"))
-
-
-def make(spark: SparkSession, path: str, properties: str, steps: tuple[Step, ...]) -> None:
-    table = f"delta.`{path}`"
-    spark.sql(f"create table {table} (id int, s string) using delta tblproperties ({properties})")
-    for step in steps:
-        if callable(step):
-            step(spark, path)
-        else:
-            spark.sql(step.format(t=table)).collect()
 
 
 def rewritten(spark: SparkSession, path: str, statement: str) -> tuple[int, int]:
@@ -67,21 +59,8 @@ VECTORS = {
 }
 
 
-@pytest.mark.parametrize("name", VECTORS)
-@pytest.mark.parametrize("policy", ["classic", "v2"])
-def test_files_with_vectors_are_those_that_are_rewritten(
-    name: str, policy: str, spark: SparkSession, tmp_path: Path
-) -> None:
-    path = str(tmp_path / "t")
-    properties = f"'delta.enableDeletionVectors'='true','delta.checkpointPolicy'='{policy}'"
-    make(spark, path, properties, VECTORS[name])
-    census = survey(path).census
-    found = rewritten(spark, path, "reorg table {t} apply (purge)")
-    assert (census.files_with_vectors, census.bytes_with_vectors) == found
-
-
 # With the number of files that count although they need no rewriting: the log does not tell.
-WIDENED: dict[str, tuple[int, tuple[Step, ...]]] = {
+WIDENED: dict[str, tuple[int, Steps]] = {
     "files before and after": (0, (FOUR_FILES, WIDEN, FOUR_FILES)),
     "only after": (0, (WIDEN, FOUR_FILES)),
     "widened twice": (
@@ -118,17 +97,52 @@ WIDENED: dict[str, tuple[int, tuple[Step, ...]]] = {
         (FOUR_FILES, WIDEN, FOUR_FILES, "alter table {t} set tblproperties ('x'='y')", FOUR_FILES),
     ),
 }
+POLICIES = ("classic", "v2")
+
+
+def created(*properties: str) -> str:
+    given = ",".join((*properties, "'delta.enableDeletionVectors'='true'"))
+    return f"create table {{t}} (id int, s string) using delta tblproperties ({given})"
+
+
+def with_vectors(policy: str, name: str) -> Steps:
+    return (created(f"'delta.checkpointPolicy'='{policy}'"), *VECTORS[name])
+
+
+def widened(name: str) -> Steps:
+    return (created("'delta.enableTypeWidening'='true'"), *WIDENED[name][1])
+
+
+@pytest.fixture(scope="module")
+def stages(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Stages:
+    def take(path: str, step: Step) -> None:
+        if callable(step):
+            step(spark, path)
+        else:
+            spark.sql(step.format(t=f"delta.`{path}`"))
+
+    plans = [with_vectors(policy, name) for policy in POLICIES for name in VECTORS]
+    plans += [widened(name) for name in WIDENED]
+    return Stages(plans, tmp_path_factory.mktemp("stages"), take)
+
+
+@pytest.mark.parametrize("name", VECTORS)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_files_with_vectors_are_those_that_are_rewritten(
+    name: str, policy: str, spark: SparkSession, stages: Stages, tmp_path: Path
+) -> None:
+    path = stages.make(with_vectors(policy, name), tmp_path / "t")
+    census = survey(path).census
+    found = rewritten(spark, path, "reorg table {t} apply (purge)")
+    assert (census.files_with_vectors, census.bytes_with_vectors) == found
 
 
 @pytest.mark.parametrize("name", WIDENED)
 def test_no_more_files_are_rewritten_for_their_types_than_counted(
-    name: str, spark: SparkSession, tmp_path: Path
+    name: str, spark: SparkSession, stages: Stages, tmp_path: Path
 ) -> None:
-    path = str(tmp_path / "t")
-    extra, steps = WIDENED[name]
-    make(
-        spark, path, "'delta.enableTypeWidening'='true','delta.enableDeletionVectors'='true'", steps
-    )
+    path = stages.make(widened(name), tmp_path / "t")
+    extra, _ = WIDENED[name]
     census = survey(path).census
     files, size = rewritten(spark, path, "alter table {t} drop feature typeWidening")
     assert census.files_before_type_change == files + extra
