@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from tests.planning.oracle import agree, execute, look
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("few_partitions")]
+pytestmark = pytest.mark.spark
 NESTED = "st struct<a: int, b: int>, ar array<int>, m map<string, int>"
 MAPPED = "tblproperties ('delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true')"
 WIDENING = "tblproperties ('delta.enableTypeWidening' = 'true')"
@@ -328,22 +328,6 @@ CASES: dict[str, tuple[str, str]] = {
         """,
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def few_partitions(spark: SparkSession) -> Iterator[None]:
-    """Small tables need no hundreds of tasks, nor VACUUM's 10,000."""
-    settings = (
-        "spark.sql.shuffle.partitions",
-        "spark.databricks.delta.snapshotPartitions",
-        "spark.sql.sources.parallelPartitionDiscovery.parallelism",
-    )
-    before = {key: spark.conf.get(key, None) for key in settings}
-    for key in settings:
-        spark.conf.set(key, "2")
-    yield
-    for key, value in before.items():
-        spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 
 
 @pytest.mark.parametrize("name", CASES)
