@@ -6,8 +6,8 @@ import io
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import IO, Any
 
 from deltaproto.checking.check import Checker
@@ -16,20 +16,21 @@ from deltaproto.cli import options
 from deltaproto.cli.apply_progress import Display
 from deltaproto.cli.check import load_one_policy, spare
 from deltaproto.cli.declare import Argument, Command, Option
-from deltaproto.errors import ExitCode, UsageError
-from deltaproto.execution.apply import Session, apply_plans
+from deltaproto.cli.way_back import way_back
+from deltaproto.errors import ExitCode, TableError, UsageError
+from deltaproto.execution.apply import Session, apply_plans, unprepared
 from deltaproto.execution.audit import NAME
 from deltaproto.execution.journal import FOLDER
 from deltaproto.execution.plan_file import Planned, Unplanned, plan_files, read_plans
 from deltaproto.execution.prepare import Context, Prepared
 from deltaproto.execution.redact import Redactor
+from deltaproto.execution.result import Applied
 from deltaproto.execution.runner import Runner
 from deltaproto.execution.stepping import Limits
-from deltaproto.execution.undo import undo
+from deltaproto.execution.undo import StalePlan
 from deltaproto.report.apply import ApplyFormat, ApplyReport
 from deltaproto.report.apply_text import ApplyText
-from deltaproto.report.interface import dumps, envelope, visible
-from deltaproto.report.plan_json import plan_fields
+from deltaproto.report.interface import visible
 
 _MOST = 64
 
@@ -57,8 +58,6 @@ def run(values: Mapping[str, Any]) -> int:
         outside_window=values["outside_window"],
     )
     spare(values["output"], (*values["plans"], values["policy"], *values["catalogue"]))
-    if values["undo"]:
-        plans = [_way_back(planned, context) for planned in plans]
     as_text = values["format"] is ApplyFormat.TEXT
     with options.opened(values["output"]) as file:
         # Whoever reads JSON gets the warning on standard error all the same.
@@ -86,7 +85,9 @@ def run(values: Mapping[str, Any]) -> int:
                     return None
                 return _typed(prepared.planned.plan.table)
 
-            for applied in apply_plans(plans, session, confirm, ask_all_first=asks):
+            ready, stuck = _chosen(plans, context, values)
+            results = apply_plans(ready, session, confirm, ask_all_first=asks)
+            for applied in chain(stuck, results):
                 codes.add(applied.code)
                 text.result(applied)
                 report.add(applied)
@@ -104,7 +105,8 @@ def read_all(paths: Sequence[str]) -> tuple[list[Planned], set[ExitCode]]:
     for path in plan_files(paths):
         for each in read_plans(path):
             if isinstance(each, Unplanned):
-                print(f"error: {each.path}: {each.table}: {each.message}", file=sys.stderr)
+                said = Redactor()(f"{each.path}: {each.table}: {each.message}")
+                print(f"error: {visible(said)}", file=sys.stderr)
                 codes.add(ExitCode.UNREADABLE)
                 continue
             twin = found.setdefault(each.id, each)
@@ -115,19 +117,20 @@ def read_all(paths: Sequence[str]) -> tuple[list[Planned], set[ExitCode]]:
     return list(found.values()), codes
 
 
-def _way_back(planned: Planned, context: Context) -> Planned:
-    """The plan that takes another back; as it was made when it was begun before."""
-    path = os.path.join(context.folder(planned.path), f"{planned.id}.undo.json")
-    if not os.path.exists(path):
-        back = undo(planned, context)
-        fields = plan_fields(back, time.time())
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with options.opened(path) as file:
-            file.write(dumps(envelope(back.command, fields, complete=back.complete)) + "\n")
-    (found,) = (each for each in read_plans(path) if isinstance(each, Planned))
-    for text in found.plan.warnings:
-        print(f"warning: {visible(text)}", file=sys.stderr)
-    return found
+def _chosen(
+    plans: Sequence[Planned], context: Context, values: Mapping[str, Any]
+) -> tuple[list[Planned], list[Applied]]:
+    """The plans to carry out, with --undo the ways back; and those that have none."""
+    if not values["undo"]:
+        return list(plans), []
+    ready: list[Planned] = []
+    stuck: list[Applied] = []
+    for planned in plans:
+        try:
+            ready.append(way_back(planned, context, keep=not values["dry_run"]))
+        except (StalePlan, TableError) as error:
+            stuck.append(unprepared(planned, error))
+    return ready, stuck
 
 
 def _typed(table: str) -> str | None:
@@ -155,7 +158,8 @@ def beside_data(values: Mapping[str, Any]) -> IO[str]:
 
 def beside(path: str) -> str:
     """The folder of journals beside a plan file."""
-    return os.path.join(os.path.dirname(os.path.abspath(path)), FOLDER)
+    folder = os.path.dirname(os.path.abspath(path))
+    return folder if os.path.basename(folder) == FOLDER else os.path.join(folder, FOLDER)
 
 
 def once(make: Callable[[], Runner]) -> Callable[[], Runner]:

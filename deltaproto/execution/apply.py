@@ -69,8 +69,7 @@ def _asked(planned: Planned, session: Session, confirm: Confirm) -> Applied | Pr
     try:
         prepared = prepare(planned, session.context, session.runner, limits.now())
     except DeltaprotoError as error:
-        status = Status.UNREADABLE if isinstance(error, TableError) else Status.REFUSED
-        return Applied(planned, status, error.exit_code, error.message, error.hint)
+        return unprepared(planned, error)
     refusal = confirm(prepared)
     refused = prepared.refused
     if refused is not None:
@@ -85,6 +84,12 @@ def _asked(planned: Planned, session: Session, confirm: Confirm) -> Applied | Pr
         hint = "type the table's name, or give --yes"
         return _ended(prepared, Status.REFUSED, ExitCode.USAGE, refusal, hint)
     return prepared
+
+
+def unprepared(planned: Planned, error: DeltaprotoError) -> Applied:
+    """The result of a plan that could not even be looked at."""
+    status = Status.UNREADABLE if isinstance(error, TableError) else Status.REFUSED
+    return Applied(planned, status, error.exit_code, error.message, error.hint)
 
 
 def _carried_out(prepared: Prepared, session: Session) -> Applied:

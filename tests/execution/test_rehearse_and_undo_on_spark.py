@@ -148,6 +148,27 @@ class TestUndo:
         assert only(self.undo(cli, file))["status"] == "nothing-to-do"
         assert newest(table) == version
 
+    def test_a_dry_run_leaves_no_plan_behind(self, cli: Cli, table: Path) -> None:
+        file = plan(cli, table, "--set", "delta.appendOnly=true")
+        assert only(apply(cli, file))["status"] == "done"
+        before = sorted(table.parent.rglob("*"))
+        ran = cli("apply", file, "--undo", "--dry-run", "--format", "json")
+        assert (ran.code, only(ran)["status"]) == (0, "ready")
+        assert sorted(table.parent.rglob("*")) == before
+
+    def test_a_way_back_that_was_not_begun_is_made_again(
+        self, cli: Cli, table: Path, spark: SparkSession
+    ) -> None:
+        file = plan(cli, table, "--drop", "deletionVectors", "--history", "truncate")
+        assert only(apply(cli, file))["status"] == "waiting"
+        # Nobody is there to confirm it; its plan is written by then.
+        assert cli("apply", file, "--undo").code == 2
+        spark.sql(f"insert into delta.`{table}` values (1000, 'y')")
+        ran = self.undo(cli, file)
+        assert only(ran)["status"] == "done", ran
+        on = spark.sql(f"show tblproperties delta.`{table}`").collect()
+        assert ("delta.enableDeletionVectors", "true") in [tuple(row) for row in on]
+
     def test_a_table_that_was_changed_since_is_left_alone(
         self, cli: Cli, table: Path, spark: SparkSession
     ) -> None:

@@ -1,0 +1,60 @@
+"""The plan of `apply --undo`: made once, kept beside the journals, and taken up again."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+
+from deltaproto.cli import options
+from deltaproto.errors import UsageError
+from deltaproto.execution.journal import journal_path
+from deltaproto.execution.plan_file import Planned, read_plans
+from deltaproto.execution.prepare import Context
+from deltaproto.execution.undo import undo
+from deltaproto.planning.plan import Plan
+from deltaproto.report.interface import dumps, envelope, visible
+from deltaproto.report.plan_json import plan_fields
+
+
+def way_back(planned: Planned, context: Context, *, keep: bool) -> Planned:
+    """The plan that takes another back; the one that was made before, where that was begun.
+
+    Without `keep` nothing is left on disk.
+
+    Raises:
+        StalePlan: when somebody has changed the table since.
+        TableError: when the table cannot be read.
+        UsageError: when there is no room for the plan.
+    """
+    folder = context.folder(planned.path)
+    path = os.path.join(folder, f"{planned.id}.undo.json")
+    begun = _read(path) if os.path.exists(path) else None
+    if begun is None or not journal_path(folder, begun.id).exists():
+        begun = _made(undo(planned, context), path, keep=keep)
+    for text in begun.plan.warnings:
+        print(f"warning: {visible(text)}", file=sys.stderr)
+    return begun
+
+
+def _made(plan: Plan, path: str, *, keep: bool) -> Planned:
+    text = dumps(envelope(plan.command, plan_fields(plan, time.time()), complete=plan.complete))
+    if not keep:
+        with tempfile.TemporaryDirectory() as scratch:
+            return _made(plan, os.path.join(scratch, os.path.basename(path)), keep=True)
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path}: {error.strerror}",
+            "give a folder that can be written with --journal; nothing was changed",
+        ) from None
+    with options.opened(path) as file:
+        file.write(text + "\n")
+    return _read(path)
+
+
+def _read(path: str) -> Planned:
+    (found,) = (each for each in read_plans(path) if isinstance(each, Planned))
+    return found
