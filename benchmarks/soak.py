@@ -29,8 +29,8 @@ from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.session import spark_session
 
 PLANS = (
-    ("plan-upgrade", "--enable", "changeDataFeed"),
-    ("plan-downgrade", "--drop", "changeDataFeed"),
+    ("plan-upgrade", "--enable", "checkConstraints"),
+    ("plan-downgrade", "--drop", "checkConstraints"),
     ("plan-upgrade", "--set", "delta.checkpointInterval=20"),
     ("plan-upgrade", "--set", "delta.checkpointInterval=10"),
 )
@@ -75,9 +75,10 @@ class Soak:
             "delta-rs append": self.append_by_delta_rs,
         }
         threads = [
-            threading.Thread(target=self.write, args=(name, once)) for name, once in writers.items()
+            threading.Thread(target=self.write, args=(name, once), daemon=True)
+            for name, once in writers.items()
         ]
-        threads.append(threading.Thread(target=self.stream))
+        threads.append(threading.Thread(target=self.stream, daemon=True))
         for thread in threads:
             thread.start()
         until = time.monotonic() + minutes * 60
@@ -137,9 +138,9 @@ class Soak:
     def stream(self) -> None:
         """A streaming sink, begun again from its checkpoint whenever it fails."""
         source = str(self.root / "source")
-        self.spark.sql(f"create table delta.`{source}` (id bigint) using delta")
+        self.spark.sql(f"create table delta.`{source}` using delta as select 1L as id")
         query: Any = None
-        number = 0
+        number = 1
         while not self.over.is_set():
             if query is None or not query.isActive:
                 if query is not None and query.exception() is not None:
