@@ -65,6 +65,8 @@ def standing(
         elif metadata is not None and seen != metadata:
             foreign = foreign or Foreign(commit, "schema or properties")
         protocol, metadata = new, seen
+    if foreign is None:
+        foreign = _unseen(sight.now, protocol, metadata)
     for number, step in enumerate(plan.steps[done:], done):
         mine = own.get(step.id, [])
         later = any(each.id in own for each in plan.steps[number + 1 :])
@@ -78,10 +80,20 @@ def standing(
         done,
         early,
         {name: tuple(each) for name, each in own.items()},
-        Point(sight.now.version, protocol, metadata),
+        sight.now,
         foreign,
         partial=done < len(plan.steps) and plan.steps[done].id in own,
     )
+
+
+def _unseen(now: Point, protocol: Protocol, metadata: str | None) -> Foreign | None:
+    """A change that no commit shows which is left: log files of before it may have been deleted."""
+    commit = Commit(now.version, {}, None, None)
+    if now.protocol != protocol:
+        return Foreign(commit, "the protocol")
+    if metadata is not None and now.metadata != metadata:
+        return Foreign(commit, "schema or properties")
+    return None
 
 
 def is_finished(

@@ -36,10 +36,7 @@ class Sight(NamedTuple):
     table_id: str | None
     now: Point
     commits: tuple[Commit, ...]
-    """those after `since`, oldest first"""
-    since: int
-    whole: bool
-    """False: some of the commits after `since` are gone"""
+    """those after the moment that was asked about, oldest first, as far as they are left"""
 
 
 def named(plan: Plan) -> str:
@@ -92,13 +89,10 @@ class Watched:
                 raise commit.problem
             found.append(commit)
         found.reverse()
-        expected = state.version - since
         return Sight(
             table_id=state.metadata.id,
             now=Point(state.version, state.protocol, metadata_digest(state.metadata)),
             commits=tuple(found),
-            since=since,
-            whole=len(found) >= expected,
         )
 
 

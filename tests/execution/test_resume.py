@@ -73,9 +73,7 @@ def told(plan: Plan, made: list[Commit], done: int = 0) -> Standing:
     for commit in numbered:
         protocol = commit.protocol or protocol
     now = Point(start.version + len(made), protocol, start.metadata)
-    return standing(
-        ID, plan, done, frozenset(), Sight("id", now, numbered, start.version, True), start
-    )
+    return standing(ID, plan, done, frozenset(), Sight("id", now, numbered), start)
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -127,6 +125,25 @@ def test_a_change_of_somebody_else_is_seen_wherever_it_comes(data: st.DataObject
     found = told(plan, [*made[:place], other, *made[place:]])
     assert found.foreign is not None
     assert found.foreign.commit.operation == other.operation
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_change_whose_commit_is_gone_is_seen_all_the_same(plan: Plan) -> None:
+    print_ = plan.fingerprint
+    start = Point(print_.version, print_.protocol, metadata_digest(METADATA))
+    later = start._replace(version=start.version + 3)
+
+    def stands(now: Point) -> Standing:
+        return standing(ID, plan, 0, frozenset(), Sight("id", now, ()), start)
+
+    assert stands(later).foreign is None
+    for now in (
+        later._replace(protocol=Protocol(2, 5)),
+        later._replace(metadata=metadata_digest(CHANGED)),
+    ):
+        found = stands(now)
+        assert found.foreign is not None
+        assert found.point == now
 
 
 def commits_other() -> Commit:
