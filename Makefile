@@ -43,6 +43,10 @@ bench: $(READY) ## Time deltaproto against a bare deltalake script, in pairs
 	@$(BIN)/python benchmarks/check_fleet.py
 	@$(BIN)/python benchmarks/plan_fleet.py
 
+.PHONY: bench-fleet
+bench-fleet: $(READY) java ## Time scan against deltalake, Spark and the floor
+	@$(BIN)/python benchmarks/scan_fleet.py
+
 .PHONY: build
 build: $(READY) ## Wheel and sdist in dist/
 	@$(BIN)/python -m pip install --quiet build && $(BIN)/python -m build --outdir dist .

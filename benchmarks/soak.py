@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import subprocess
 import sys
 import tempfile
@@ -51,7 +52,8 @@ CLASSES = {
 class Soak:
     """The table, its writers, and what each was told."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, pause: tuple[float, float]) -> None:
+        self.pause = pause
         self.spark = spark_session(SparkSettings())
         self.root, self.path = root, str(root / "table")
         self.name = f"delta.`{self.path}`"
@@ -108,6 +110,8 @@ class Soak:
                 continue
             with self.lock:
                 self.acknowledged[name] += 1
+            # A DROP FEATURE needs a moment in which nobody commits.
+            time.sleep(random.uniform(*self.pause))
 
     def note(self, name: str, error: BaseException) -> None:
         text = str(error)
@@ -133,7 +137,6 @@ class Soak:
         row = {"writer": ["delta-rs"], "id": [number], "n": [1]}
         write_deltalake(self.path, pa.table(row), mode="append")
         self.kept.append((2, number))
-        time.sleep(0.2)
 
     def stream(self) -> None:
         """A streaming sink, begun again from its checkpoint whenever it fails."""
@@ -145,36 +148,33 @@ class Soak:
             if query is None or not query.isActive:
                 if query is not None and query.exception() is not None:
                     self.note("stream", query.exception())
-                query = (
-                    self.spark.readStream.format("delta")
-                    .load(source)
-                    .selectExpr("'stream' as writer", "id", "1L as n")
-                    .writeStream.format("delta")
-                    .option("checkpointLocation", str(self.root / "checkpoint"))
-                    .trigger(processingTime="1 second")
-                    .start(self.path)
-                )
+                query = self.sink(source)
             number += 1
             self.spark.sql(f"insert into delta.`{source}` values ({number})")
             with self.lock:
                 self.acknowledged["stream"] += 1
-            time.sleep(1)
+            time.sleep(self.pause[1])
         while True:
             try:
                 query.processAllAvailable()
                 break
             except Exception as error:
                 self.note("stream", error)
-                query = (
-                    self.spark.readStream.format("delta")
-                    .load(source)
-                    .selectExpr("'stream' as writer", "id", "1L as n")
-                    .writeStream.format("delta")
-                    .option("checkpointLocation", str(self.root / "checkpoint"))
-                    .start(self.path)
-                )
+                query = self.sink(source)
         query.stop()
         self.streamed = number
+
+    def sink(self, source: str) -> Any:
+        """Stream what the source has more than the checkpoint into the table."""
+        return (
+            self.spark.readStream.format("delta")
+            .load(source)
+            .selectExpr("'stream' as writer", "id", "1L as n")
+            .writeStream.format("delta")
+            .option("checkpointLocation", str(self.root / "checkpoint"))
+            .trigger(processingTime="3 seconds")
+            .start(self.path)
+        )
 
     def change(self, words: tuple[str, ...], number: int) -> tuple[set[str], str]:
         """Plan and apply one change; the exceptions that its warning names, and how it ended."""
@@ -203,7 +203,8 @@ class Soak:
         print(
             f"{' '.join(words)}: {result['status']}{', after retries' if tries else ''}", flush=True
         )
-        return named, result["status"]
+        lost = result["status"] == "failed" and " lost " in result["message"]
+        return named, "lost the race" if lost else result["status"]
 
     def verdict(self, named: set[str], results: Counter[str]) -> int:
         """Print the counts, and compare them with the table."""
@@ -229,7 +230,7 @@ class Soak:
             if not known:
                 wrong.append(f"{writer} got {exception}, which no warning named")
         print(f"acknowledged: {dict(self.acknowledged)}; rows: {len(seen)}; plans: {dict(results)}")
-        if set(results) - {"done", "nothing-to-do"}:
+        if set(results) - {"done", "nothing-to-do", "lost the race"} or not results["done"]:
             wrong.append(f"plans that did not end well: {dict(results)}")
         for text in wrong:
             print(f"WRONG: {text}")
@@ -243,9 +244,11 @@ def _deltaproto(*words: str) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=5)
-    minutes = parser.parse_args().minutes
+    parser.add_argument("--pause", type=float, default=4, help="seconds of a writer, on average")
+    arguments = parser.parse_args()
+    pause = arguments.pause * 0.5, arguments.pause * 1.5
     with tempfile.TemporaryDirectory(prefix="deltaproto-soak-") as scratch:
-        return Soak(Path(scratch)).run(minutes)
+        return Soak(Path(scratch), pause).run(arguments.minutes)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Who is writing to a table now, how often, and when it is quiet."""
 
 from deltaproto.activity.forecast import Forecast, forecast
-from deltaproto.activity.read import read_activity
+from deltaproto.activity.read import read_activity, recent_activity
 from deltaproto.activity.summary import Activity, QuietHour, Stream, Writer, summarise
 
 __all__ = [
@@ -12,5 +12,6 @@ __all__ = [
     "Writer",
     "forecast",
     "read_activity",
+    "recent_activity",
     "summarise",
 ]

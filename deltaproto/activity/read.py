@@ -17,13 +17,21 @@ _DAY = 24 * 3_600_000
 
 
 def read_activity(table: str, storage_options: Mapping[str, str], spark: SparkSettings) -> Activity:
-    """The activity of the last 14 days before the newest commit, of 1000 commits at the most.
+    """As `recent_activity`, of the table that `table` names.
 
     Raises:
         TableError: when the log cannot be listed.
         EngineError: when a catalog name needs Spark and there is none.
     """
-    _, store = reach(table, storage_options, spark)
+    return recent_activity(reach(table, storage_options, spark).store)
+
+
+def recent_activity(store: LogStore) -> Activity:
+    """The activity of the last 14 days before the newest commit, of 1000 commits at the most.
+
+    Raises:
+        TableError: when the log cannot be listed.
+    """
     return summarise(_recent(store, sort_names(store.list())))
 
 

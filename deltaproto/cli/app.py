@@ -77,7 +77,7 @@ def _function(command: Command) -> Callable[..., int]:
                 values[option.name] = tuple(values[option.name] or ())
         argument = command.argument
         if argument is not None and argument.many:
-            values[argument.name] = tuple(values[argument.name])
+            values[argument.name] = tuple(values[argument.name] or ())
         return command.run(values)
 
     parameters = [_option(option) for option in command.options]

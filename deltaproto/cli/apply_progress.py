@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Any, Self
 
 from deltaproto.execution.plan_file import Planned
@@ -32,12 +31,7 @@ class Display:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def began(self, planned: Planned, step: Step) -> None:

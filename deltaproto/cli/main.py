@@ -16,6 +16,7 @@ from deltaproto.errors import DeltaprotoError, ExitCode
 # what it uses.
 COMMANDS = (
     "inspect",
+    "scan",
     "history",
     "check",
     "plan-upgrade",

@@ -51,3 +51,29 @@ def counting(what: str, *, show: bool) -> Iterator[Callable[[int], None]]:
                 status.update(f"{count:,} {what}")
 
         yield step
+
+
+@contextmanager
+def rated(what: str, *, show: bool) -> Iterator[Callable[[int], None]]:
+    """A function to call with the count so far; shown with its rate and the time it took."""
+    if not show or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.completed:,} {task.description}"),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=None, rate="")
+
+        def step(count: int) -> None:
+            speed = progress.tasks[task].speed
+            rate = "" if speed is None else f"{speed:,.0f} per second"
+            progress.update(task, completed=count, rate=rate)
+
+        yield step

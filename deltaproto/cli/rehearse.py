@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.apply import beside, beside_data, once, read_all
-from deltaproto.cli.apply_progress import Display
 from deltaproto.cli.check import spare
-from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.declare import Command, Option
+from deltaproto.cli.executing import FORMAT, PLANS, beside, read_all, shown, starts
 from deltaproto.errors import ExitCode
 from deltaproto.execution.prepare import Context
 from deltaproto.execution.redact import Redactor
 from deltaproto.execution.rehearse import Rehearsal, rehearse
-from deltaproto.execution.runner import Runner
 from deltaproto.execution.stepping import Limits
-from deltaproto.report.apply import ApplyFormat, ApplyReport
-from deltaproto.report.apply_text import ApplyText
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -27,29 +23,19 @@ def run(values: Mapping[str, Any]) -> int:
     spark = options.spark_settings(values)
     redact = Redactor(storage, spark.conf)
     spare(values["output"], tuple(values["plans"]))
-    as_text = values["format"] is ApplyFormat.TEXT
-    with options.opened(values["output"]) as file:
-        text = ApplyText(
-            file if as_text else beside_data(values), color=not values["no_color"], redact=redact
+    with shown("rehearse", values, redact, many=len(plans) > 1) as to:
+        by = Rehearsal(
+            Context(storage, spark, folder=beside),
+            starts(spark),
+            to.display,
+            Limits(),
+            redact,
+            values["scratch"],
         )
-        report = ApplyReport("rehearse", values["format"], file, redact)
-        shown = not (values["no_progress"] or values["quiet"])
-        with Display(text, many=len(plans) > 1, show=shown) as display:
-            by = Rehearsal(
-                Context(storage, spark, folder=beside),
-                once(lambda: Runner.started(spark)),
-                display,
-                Limits(),
-                redact,
-                values["scratch"],
-            )
-            for planned in plans:
-                result = rehearse(planned, by)
-                codes.add(result.code)
-                text.result(result)
-                report.add(result)
-        text.close()
-        report.close()
+        for planned in plans:
+            result = rehearse(planned, by)
+            codes.add(result.code)
+            to.result(result)
     return int(ExitCode.worst(codes))
 
 
@@ -57,12 +43,7 @@ COMMAND = Command(
     "rehearse",
     "Run plans for real on a shallow clone, and compare each step with its prediction.",
     run,
-    Argument(
-        "plans",
-        "PLAN...",
-        "Plan files that `plan-… --format json` wrote; a folder stands for the plans in it.",
-        many=True,
-    ),
+    PLANS,
     (
         Option(
             ("--scratch",),
@@ -70,7 +51,7 @@ COMMAND = Command(
             str,
             metavar="DIR",
         ),
-        Option(("--format",), "Output format.", ApplyFormat, ApplyFormat.TEXT),
+        FORMAT,
         options.OUTPUT,
         *options.READING,
     ),

@@ -48,7 +48,13 @@ def look(table: str, storage_options: Mapping[str, str], spark: SparkSettings, n
         for name, trace in traces.seen.items()
     }
     return made._replace(
-        table=with_history(made.table, seen, traces.unknown, int(now * 1000)),
+        table=with_history(
+            made.table,
+            seen,
+            traces.unknown,
+            int(now * 1000),
+            in_newest_run=[name for name, trace in traces.seen.items() if trace.open],
+        ),
         files=Files(
             census.files,
             census.bytes,

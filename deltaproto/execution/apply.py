@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
 from deltaproto.execution.audit import Audit
-from deltaproto.execution.journal import Journal, JournalError, whoami
+from deltaproto.execution.journal import Journal, JournalError
 from deltaproto.execution.observer import Observer
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.prepare import Context, Prepared, prepare
@@ -18,6 +18,7 @@ from deltaproto.execution.result import Applied, Done, Status, StepRecord
 from deltaproto.execution.runner import Runner
 from deltaproto.execution.stepping import Limits, Stepping
 from deltaproto.planning.plan import Step
+from deltaproto.whoami import whoami
 
 
 class Session(NamedTuple):
@@ -102,7 +103,7 @@ def _carried_out(prepared: Prepared, session: Session) -> Applied:
     try:
         with Journal(context.folder(planned.path), planned.id) as journal:
             table = session.redact(planned.plan.table)
-            journal.add("begin", session.limits.now(), table=table, **whoami())
+            journal.add("begin", session.limits.now(), table=table, **whoami()._asdict())
             runner = session.runner()
             stepping = Stepping(
                 prepared,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deltaproto.errors import UsageError
-from deltaproto.execution.journal import whoami
+from deltaproto.whoami import whoami
 
 NAME = "audit.jsonl"
 _MODE = 0o640
@@ -37,7 +37,7 @@ class Audit:
 
     def add(self, **members: Any) -> str | None:
         """One line; what went wrong, if anything did: a statement is done by then."""
-        told = {**members, **whoami()}
+        told = {**members, **whoami()._asdict()}
         line = json.dumps({key: self._told(value) for key, value in told.items()}) + "\n"
         try:
             os.write(self._file, line.encode())

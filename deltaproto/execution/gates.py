@@ -80,7 +80,9 @@ def fingerprint_gate(plan: Plan, sight: Sight, stands: Standing, started: bool) 
         return Gate("fingerprint", False, said, again, code)
     expected = expected_before(plan, stands)
     if stands.point.protocol != expected and not stands.partial:
-        said = f"the protocol is {told(stands.point.protocol)}, and should be {told(expected)}"
+        said = (
+            f"the protocol is {stands.point.protocol.in_words}, and should be {expected.in_words}"
+        )
         return Gate("fingerprint", False, said, again, code)
     count = len(sight.commits)
     return Gate(
@@ -197,11 +199,6 @@ def named(commit: Commit) -> str:
     """A commit, for people."""
     who = " by ".join(part for part in (commit.engine, commit.user) if part)
     return f"version {commit.version}, {commit.operation}" + (f" ({who})" if who else "")
-
-
-def told(protocol: Protocol) -> str:
-    """A protocol by its features first and its versions second."""
-    return f"{', '.join(sorted(protocol.supported)) or 'no features'} {protocol}"
 
 
 def _minor(version: str) -> list[str]:

@@ -5,14 +5,11 @@ It makes resuming fast and tells people what happened; the table itself stays th
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
-import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
@@ -62,7 +59,7 @@ class Journal:
         self._plan_id = plan_id
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(self.path)
+            self._lock = _locked(self.path, plan_id)
             cut_off = self.path.exists() and not self.path.read_bytes().endswith(b"\n")
             self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE)
             if cut_off:
@@ -76,18 +73,9 @@ class Journal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._file)
         self._lock.release()
-
-    def read(self) -> Recorded:
-        """What was recorded so far."""
-        return recorded(self.path, self._plan_id)
 
     def add(self, event: str, at: float, **members: Any) -> None:
         """One line more, on disk when this returns.
@@ -112,15 +100,6 @@ class Journal:
 def journal_path(folder: str, plan_id: str) -> Path:
     """Where the journal of a plan lies."""
     return Path(folder) / f"{plan_id}.journal.jsonl"
-
-
-def whoami() -> dict[str, Any]:
-    """Who runs this: name, machine and process."""
-    try:
-        actor = getpass.getuser()
-    except (KeyError, OSError):
-        actor = str(os.getuid()) if hasattr(os, "getuid") else "unknown"
-    return {"actor": actor, "host": socket.gethostname(), "pid": os.getpid()}
 
 
 def recorded(path: Path, plan_id: str) -> Recorded:
@@ -171,7 +150,7 @@ def _events(path: Path) -> Iterator[Mapping[str, Any]]:
             yield event
 
 
-def _locked(path: Path) -> Any:
+def _locked(path: Path, plan_id: str) -> Any:
     from filelock import FileLock, Timeout
 
     lock = FileLock(f"{path}.lock", timeout=0)
@@ -179,21 +158,10 @@ def _locked(path: Path) -> Any:
         lock.acquire()
     except Timeout:
         holder = None
-        with _ignored():
-            events = [each for each in _events(path) if each["event"] == "begin"]
-            if events:
-                last = events[-1]
-                holder = f"{last.get('actor')} on {last.get('host')}, process {last.get('pid')}"
+        with suppress(UsageError):
+            holder = recorded(path, plan_id).holder
         raise Busy(
             f"this plan is being carried out by {holder or 'another process'}",
             "wait until it has ended; nothing was changed here",
         ) from None
     return lock
-
-
-@contextmanager
-def _ignored() -> Iterator[None]:
-    try:
-        yield
-    except (DeltaprotoError, OSError):
-        return

@@ -31,22 +31,3 @@ class Observer(Interface):
     def finished(self, planned: Planned, record: StepRecord) -> None:
         """A step is over."""
         ...
-
-
-class Silent:
-    """An observer that says nothing."""
-
-    def began(self, planned: Planned, step: Step) -> None:
-        return
-
-    def progress(self, planned: Planned, step: Step, done: int, known: int) -> None:
-        return
-
-    def retries(self, planned: Planned, step: Step, winner: str, seconds: float) -> None:
-        return
-
-    def waits(self, planned: Planned, step: Step, until: float) -> None:
-        return
-
-    def finished(self, planned: Planned, record: StepRecord) -> None:
-        return

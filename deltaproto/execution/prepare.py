@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from deltaproto.activity import Activity, read_activity
+from deltaproto.activity import Activity, recent_activity
 from deltaproto.checking.check import Checker
 from deltaproto.checking.live import facts
 from deltaproto.errors import EngineError, ExitCode, TableError
@@ -15,17 +15,17 @@ from deltaproto.execution.journal import journal_path, recorded
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.resume import Standing, standing
 from deltaproto.execution.runner import EngineFacts, Runner
-from deltaproto.execution.sight import Point, Sight, Watched, named
+from deltaproto.execution.sight import Point, Sight, Watched
 from deltaproto.execution.warning import Warning, warning
 from deltaproto.inspection.inspect import judged
 from deltaproto.planning.goal import Ending, needs_after
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.policy.document import Policy, settings_for
 from deltaproto.policy.document.model import Window
+from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.reader import LogReader
-from deltaproto.tables.reach import reach
 
 
 class Context(NamedTuple):
@@ -91,8 +91,8 @@ def prepare(
         if context.policy is None
         else settings_for(context.policy, plan.table, plan.location).maintenance_windows
     )
-    warned = warning(plan, left, _activity(plan, context), engine, windows, now)
-    passed = tuple(_gates(plan, context, sight, stands, engine, trouble, warned))
+    warned = warning(plan, left, _activity(watched), engine, windows, now)
+    passed = tuple(_gates(plan, context, watched, sight, stands, engine, trouble, warned))
     hold = None if context.outside_window else windows
     return Prepared(planned, watched, stands, sight, since, passed, warned, hold)
 
@@ -129,6 +129,7 @@ def _last(stands: Standing) -> float | None:
 def _gates(
     plan: Plan,
     context: Context,
+    watched: Watched,
     sight: Sight,
     stands: Standing,
     engine: EngineFacts | None,
@@ -146,7 +147,7 @@ def _gates(
     elif engine is not None:
         yield gates.engine_gate(plan.engine, engine)
     if context.checker is not None:
-        yield gates.policy_gate(*_policy(context.checker, plan, context))
+        yield gates.policy_gate(*_policy(context.checker, plan, watched, context))
     if warned.window is not None:
         yield gates.window_gate(warned.window, context.outside_window)
     yield gates.irreversible_gate(left, context.allow_irreversible)
@@ -163,18 +164,20 @@ def _engine(
         return None, error
 
 
-def _activity(plan: Plan, context: Context) -> Activity | None:
+def _activity(watched: Watched) -> Activity | None:
     try:
-        return read_activity(named(plan), context.storage_options, context.spark)
+        return recent_activity(watched.reached.store)
     except TableError:
         return None
 
 
-def _policy(checker: Checker, plan: Plan, context: Context) -> tuple[list[Finding], int]:
+def _policy(
+    checker: Checker, plan: Plan, watched: Watched, context: Context
+) -> tuple[list[Finding], int]:
     """Errors that the plan brings, and how many it leaves."""
-    reached = reach(named(plan), context.storage_options, context.spark)
+    location, store = watched.reached
     reader = LogReader(context.storage_options)
-    today = facts(judged(reader.read_from(reached.location, reached.store)))
+    today = facts(judged(reader.read_from(location, store)))
     # Commits of before do not ask for what comes now.
     today = today._replace(changes=None)
     after = today._replace(needs=needs_after(today.needs, Ending(plan.protocol_after)))
@@ -184,9 +187,8 @@ def _policy(checker: Checker, plan: Plan, context: Context) -> tuple[list[Findin
     return new, len(then) - len(new)
 
 
-def _errors(checker: Checker, table: object) -> Iterator[Finding]:
-    found = checker.check(table)  # type: ignore[arg-type]
-    yield from (each for each in found.findings if each.severity is Severity.ERROR)
+def _errors(checker: Checker, table: Facts) -> Iterator[Finding]:
+    yield from (each for each in checker.check(table).findings if each.severity is Severity.ERROR)
 
 
 def _key(finding: Finding) -> tuple[str, str | None, str | None, str | None]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from deltaproto.errors import ExitCode
-from deltaproto.execution.gates import expected_before, named, told
+from deltaproto.execution.gates import expected_before, named
 from deltaproto.execution.mark import mark_of
 from deltaproto.execution.resume import Standing
 from deltaproto.planning.plan import Plan, Step
@@ -36,8 +36,8 @@ def changed(plan: Plan, step: Step, stands: Standing, code: ExitCode) -> Stop | 
     expected = expected_before(plan, stands)
     if stands.point.protocol != expected and not stands.partial:
         said = (
-            f"before {step.id} the protocol is {told(stands.point.protocol)}, and should be "
-            f"{told(expected)}"
+            f"before {step.id} the protocol is {stands.point.protocol.in_words}, and should be "
+            f"{expected.in_words}"
         )
         return Stop(code, said, _AGAIN)
     return None

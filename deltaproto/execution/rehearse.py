@@ -27,7 +27,6 @@ from deltaproto.execution.stepping import Limits, Stepping
 from deltaproto.execution.warning import warning
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.tables.location import locate
-from deltaproto.tables.reach import reach
 from deltaproto.tables.sql import table_name
 
 _MARK = "deltaproto: a clone for a rehearsal"
@@ -55,7 +54,7 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
         UsageError: when the scratch folder cannot be used.
     """
     try:
-        _, sight, stands, _ = stand(planned, by.context)
+        source, sight, stands, _ = stand(planned, by.context)
         facts = by.runner().facts()
     except DeltaprotoError as error:
         return Applied(
@@ -83,14 +82,14 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
         return ended._replace(code=failed.code, message=failed.message, hint=failed.hint)
     if not plan.steps:
         return ended._replace(status=Status.NOTHING, message="there is nothing to rehearse")
-    before = _files(plan, by.context)
+    before = _files(source)
     folder, local = _scratch(plan, by)
     try:
         result = _on_clone(planned, by, folder, local, ended)
     finally:
         left = _removed(folder, local, by.runner())
     remarks = [*result.remarks, *([left] if left else [])]
-    harm = _harmed(planned, by.context, sight.now.version, before)
+    harm = _harmed(planned.id, source, sight.now.version, before)
     if harm is not None:
         return result._replace(status=Status.FAILED, code=ExitCode.FAILED, message=harm)
     count = len(before)
@@ -121,8 +120,8 @@ def _on_clone(planned: Planned, by: Rehearsal, folder: str, local: str, ended: A
     first = watched.look(-1).now
     if first.protocol != plan.fingerprint.protocol:
         said = (
-            f"a clone has {gates.told(first.protocol)}, and the table "
-            f"{gates.told(plan.fingerprint.protocol)}: it cannot stand in for it"
+            f"a clone has {first.protocol.in_words}, and the table "
+            f"{plan.fingerprint.protocol.in_words}: it cannot stand in for it"
         )
         return ended._replace(code=ExitCode.FINDINGS, message=said)
     moved = moved._replace(fingerprint=Fingerprint(None, first.version, first.protocol, None))
@@ -206,9 +205,9 @@ def _removed(folder: str, local: str, runner: Runner) -> str:
     return f"the clone is still at {folder}: remove it"
 
 
-def _files(plan: Plan, context: Context) -> dict[str, tuple[int, ...]]:
+def _files(source: Watched) -> dict[str, tuple[int, ...]]:
     """The table's files with size and time of change: all of a local one, else those of its log."""
-    location, store = reach(named(plan), context.storage_options, context.spark)
+    location, store = source.reached
     if location.path is None:
         return {each.name: (each.size or 0, each.modified_ms or 0) for each in store.list_dated()}
     return dict(_walked(location.path))
@@ -226,16 +225,15 @@ def _walked(path: str) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _harmed(
-    planned: Planned, context: Context, version: int, before: dict[str, tuple[int, ...]]
+    plan_id: str, source: Watched, version: int, before: dict[str, tuple[int, ...]]
 ) -> str | None:
     """What the rehearsal did to the source, which is nothing; others may have written meanwhile."""
-    after = _files(planned.plan, context)
+    after = _files(source)
     lost = sorted(name for name, seen in before.items() if after.get(name) != seen)
     if lost:
         return f"files of the source changed or are gone: {', '.join(lost[:3])}"
-    watched = Watched(planned.plan, context.storage_options, context.spark)
-    for commit in watched.look(version).commits:
+    for commit in source.look(version).commits:
         mark = mark_of(commit)
-        if mark is not None and mark.plan == planned.id:
+        if mark is not None and mark.plan == plan_id:
             return f"the source has a commit of this plan: {gates.named(commit)}"
     return None

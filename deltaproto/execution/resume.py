@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from deltaproto.drafting.live import digest
 from deltaproto.execution.mark import mark_of
-from deltaproto.execution.sight import Point, Sight, metadata_digest
+from deltaproto.execution.sight import Point, Sight
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.commits import Commit
@@ -56,7 +57,7 @@ def standing(
         mark = mark_of(commit)
         ours = mark is not None and mark.plan == plan_id
         new = commit.protocol if commit.protocol is not None else protocol
-        seen = metadata if commit.metadata is None else metadata_digest(commit.metadata)
+        seen = metadata if commit.metadata is None else digest(commit.metadata)
         if ours:
             assert mark is not None
             own.setdefault(mark.step, []).append(commit)

@@ -5,17 +5,22 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from deltaproto.errors import EngineError
 from deltaproto.execution.answer import Answer, error_class
 from deltaproto.planning.engine import EngineName
 from deltaproto.tables.interface import SparkSettings
-from deltaproto.tables.session import first_line, spark_session
+from deltaproto.tables.session import first_line, remove_folder, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# A DROP FEATURE looks at the table anew for each attempt to commit, so that writers who are quick
+# starve it; Delta itself would go on for ten million attempts.
+ATTEMPTS = "spark.databricks.delta.maxCommitAttempts"
+_MOST_ATTEMPTS = "100"
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _RUNTIME = "spark.databricks.clusterUsageTags.sparkVersion"
 _EXTENSION = "DeltaSparkSessionExtension"
@@ -73,8 +78,6 @@ class Runner:
         Raises:
             EngineError: when it does not answer.
         """
-        from deltaproto.errors import EngineError
-
         try:
             rows = self._session.sql("SET").collect()
             spark = str(self._session.version)
@@ -99,7 +102,11 @@ class Runner:
     def run(self, sql: str, mark: str, progress: Progress | None = None) -> Answer:
         """The answer to a statement whose commits carry `mark`."""
         try:
-            with self._marked(mark), _watched(self._session, progress):
+            with (
+                self._set(ATTEMPTS, _MOST_ATTEMPTS, must=False),
+                self._set(USER_METADATA, mark, must=True),
+                _watched(self._session, progress),
+            ):
                 self._session.sql(sql).collect()
         except Exception as error:
             java = getattr(error, "java_exception", None)
@@ -111,30 +118,26 @@ class Runner:
 
     def removed(self, uri: str) -> bool:
         """Remove a folder through Spark's file system; False where the session has none to show."""
-        jvm = getattr(self._session, "_jvm", None)
-        if jvm is None:
-            return False
-        try:
-            path = jvm.org.apache.hadoop.fs.Path(uri)
-            conf = self._session._jsparkSession.sessionState().newHadoopConf()
-            return bool(path.getFileSystem(conf).delete(path, True))
-        except Exception:
-            return False
+        return remove_folder(self._session, uri)
 
     @contextmanager
-    def _marked(self, mark: str) -> Iterator[None]:
-        before = self._session.conf.get(USER_METADATA, None)
-        self._session.conf.set(USER_METADATA, mark)
+    def _set(self, key: str, value: str, *, must: bool) -> Iterator[None]:
+        """A setting for the block; without `must`, where the session takes it."""
+        before = self._session.conf.get(key, None)
+        try:
+            self._session.conf.set(key, value)
+        except Exception:
+            if must:
+                raise
         try:
             yield
         finally:
-            try:
+            # The session may be gone; its answer is told already.
+            with suppress(Exception):
                 if before is None:
-                    self._session.conf.unset(USER_METADATA)
+                    self._session.conf.unset(key)
                 else:
-                    self._session.conf.set(USER_METADATA, str(before))
-            except Exception:  # noqa: S110  the session may be gone; its answer is told already
-                pass
+                    self._session.conf.set(key, str(before))
 
 
 def _text_of(error: BaseException, java: Any) -> str:

@@ -19,7 +19,7 @@ def second_opinion(
         return True, f"no answer: {error.message}"
     if _comparable(seen) == _comparable(protocol):
         return True, "agrees"
-    return False, f"delta-rs reads {', '.join(sorted(seen.supported)) or 'no features'} {seen}"
+    return False, f"delta-rs reads {seen.in_words}"
 
 
 def _comparable(protocol: Protocol) -> tuple[object, ...]:

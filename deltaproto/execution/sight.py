@@ -12,7 +12,6 @@ from typing import NamedTuple
 from deltaproto.drafting.live import digest
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.planning.plan import Plan
-from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.commits import Commit, commits
@@ -55,12 +54,12 @@ class Watched:
     def __init__(
         self, plan: Plan, storage_options: Mapping[str, str], spark: SparkSettings
     ) -> None:
-        self._reached: Reached = reach(named(plan), storage_options, spark)
+        self.reached: Reached = reach(named(plan), storage_options, spark)
         self._reader = LogReader(storage_options, use_checksums=False)
-        if self._reached.location.uri.rstrip("/") != plan.location.rstrip("/"):
+        if self.reached.location.uri.rstrip("/") != plan.location.rstrip("/"):
             raise TableError(
                 ErrorCode.NOT_FOUND,
-                f"{plan.table} lies at {self._reached.location.uri} now, and at {plan.location} "
+                f"{plan.table} lies at {self.reached.location.uri} now, and at {plan.location} "
                 "when it was planned",
                 "plan again for the table that the name means now",
             )
@@ -68,7 +67,7 @@ class Watched:
     @property
     def uri(self) -> str:
         """Where the table lies."""
-        return self._reached.location.uri
+        return self.reached.location.uri
 
     def look(self, since: int) -> Sight:
         """The table now, with the commits after version `since`.
@@ -76,7 +75,7 @@ class Watched:
         Raises:
             TableError: when the log cannot be read, or a commit in it.
         """
-        location, store = self._reached
+        location, store = self.reached
         state = self._reader.read_from(location, store)
         listing = sort_names(store.list())
         found: list[Commit] = []
@@ -91,11 +90,6 @@ class Watched:
         found.reverse()
         return Sight(
             table_id=state.metadata.id,
-            now=Point(state.version, state.protocol, metadata_digest(state.metadata)),
+            now=Point(state.version, state.protocol, digest(state.metadata)),
             commits=tuple(found),
         )
-
-
-def metadata_digest(metadata: Metadata) -> str:
-    """As fingerprints hold it."""
-    return digest(metadata)

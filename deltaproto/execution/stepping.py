@@ -10,7 +10,7 @@ from typing import NamedTuple
 from deltaproto.errors import ExitCode, TableError
 from deltaproto.execution.answer import Answer
 from deltaproto.execution.audit import Audit
-from deltaproto.execution.gates import named, told
+from deltaproto.execution.gates import named
 from deltaproto.execution.journal import Journal
 from deltaproto.execution.judge import Judged, Verdict, judge
 from deltaproto.execution.ledger import Ledger
@@ -251,7 +251,7 @@ class Stepping:
         agrees, said = second_opinion(self._prepared.watched.uri, self._options, protocol)
         record = record._replace(delta_rs=said)
         if not agrees:
-            wrong = Judged(Verdict.UNEXPECTED, f"the log says {told(protocol)}, and {said}")
+            wrong = Judged(Verdict.UNEXPECTED, f"the log says {protocol.in_words}, and {said}")
             return self._failed(step, record, wrong, ())
         if judged.verdict is Verdict.EARLY:
             early = self._stands.early | {step.feature or ""}

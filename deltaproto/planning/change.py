@@ -21,7 +21,7 @@ from deltaproto.planning.refused import (
     invalid,
     refused,
 )
-from deltaproto.planning.table import MODE, ROW_ID_COLUMNS, ROW_TRACKING, Table
+from deltaproto.planning.table import MODE, ROW_TRACKING, Table
 from deltaproto.protocol.protocol import Protocol
 
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
@@ -85,7 +85,7 @@ def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT
 def _forgotten(before: Table, after: Table) -> Table:
     """Once row tracking is off, REORG takes the row ids in files for columns that were dropped."""
     off = before.on(ROW_TRACKING) and not after.on(ROW_TRACKING)
-    if off and after.strays is False and {*ROW_ID_COLUMNS} & {*after.configuration}:
+    if off and after.strays is False and after.names_row_ids:
         return after._replace(strays=None)
     return after
 

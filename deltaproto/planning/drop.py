@@ -16,7 +16,7 @@ from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 
 _BARRIERS = 3
-_EMPTY, _UNSET, _DROP = "Empty Commit", "UNSET TBLPROPERTIES", "DROP FEATURE"
+EMPTY, _UNSET, _DROP = "Empty Commit", "UNSET TBLPROPERTIES", "DROP FEATURE"
 WAIT = "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"
 TOO_YOUNG = "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST"
 PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
@@ -38,7 +38,7 @@ def drop_feature(table: Table, name: str, engine: Engine, *, truncate: bool = Fa
     Whether a truncating drop has to wait depends on `table.traced`.
     """
     outcome = _outcome(table, name, engine, truncate)
-    if any(commit.operation == _EMPTY and commit.sure for commit in outcome.commits):
+    if any(commit.operation == EMPTY and commit.sure for commit in outcome.commits):
         # Every empty commit is there for the checkpoint that comes with it.
         return outcome._replace(table=outcome.table.checkpointed())
     return outcome
@@ -58,7 +58,7 @@ def _outcome(table: Table, name: str, engine: Engine, truncate: bool) -> Outcome
     if truncate or not engine.fast_drop:
         return _truncating(prepared, name, engine, truncate=truncate)
     if protects:
-        operations += [(_EMPTY, True)] * _BARRIERS
+        operations += [(EMPTY, True)] * _BARRIERS
     return _dropped(prepared, name, engine, operations, protect=protects)
 
 
@@ -143,7 +143,7 @@ def _dropped(
 def _leaves_columns(name: str, table: Table) -> bool:
     """Whether data files may keep columns that the feature had them hold."""
     if name == "rowTracking":
-        return bool({*ROW_ID_COLUMNS} & {*table.configuration})
+        return table.names_row_ids
     return name == "materializePartitionColumns" and bool(table.partition_columns)
 
 
@@ -151,7 +151,7 @@ def _truncating(prepared: Prepared, name: str, engine: Engine, *, truncate: bool
     protects = catalogue.record(name).drop.protects_history
     operations = list(prepared.operations)
     if protects and (engine.leaves_checkpoint or prepared.changed):
-        operations.append((_EMPTY, True))
+        operations.append((EMPTY, True))
     before = prepared.table.protocol
     commits = tuple(Commit(operation, before, sure) for operation, sure in operations)
     if protects and prepared.changed is not False:
@@ -193,10 +193,10 @@ def _drop_protection(table: Table, engine: Engine) -> Outcome:
             error = "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD"
             waiting = _wait(error, "what checkpointProtection protects")._replace(sure=bool(shown))
             ended = table.ended(hours(table.configuration, TRUNCATION))
-            return Outcome(ended, (Commit(_EMPTY, protocol, sure=bool(shown)),), refusal=waiting)
+            return Outcome(ended, (Commit(EMPTY, protocol, sure=bool(shown)),), refusal=waiting)
         # Where the protected history has gone already, there is no empty commit.
         if table.aged is None or CHECKPOINT_PROTECTION in table.aged:
-            commits.insert(0, Commit(_EMPTY, protocol, sure=table.aged is not None))
+            commits.insert(0, Commit(EMPTY, protocol, sure=table.aged is not None))
     after = arithmetic.without(protocol, CHECKPOINT_PROTECTION, engine)
     table = table.without_properties(PROTECTED_BEFORE)
     return Outcome(table._replace(protocol=after), (*commits, Commit(_DROP, after)))

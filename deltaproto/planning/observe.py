@@ -33,14 +33,19 @@ def observe(state: TableState) -> Table:
         clustering=state.clustering_columns,
         partition_columns=metadata.partition_columns,
         strays=strays(state.protocol, metadata.configuration, metadata.schema),
-        to_checkpoint=to_checkpoint(state.protocol, metadata.configuration, state.version),
+        to_checkpoint=to_checkpoint(metadata.configuration, state.version),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
     )
     return table.with_schema(None if metadata.schema is None else from_log(metadata.schema))
 
 
 def with_history(
-    table: Table, seen: Mapping[str, int | None], unsure: Iterable[str], now_ms: int
+    table: Table,
+    seen: Mapping[str, int | None],
+    unsure: Iterable[str],
+    now_ms: int,
+    *,
+    in_newest_run: Iterable[str] = (),
 ) -> Table:
     """The table with what is known of its history.
 
@@ -48,23 +53,25 @@ def with_history(
         seen: for each feature that history shows, when a truncation may remove the last trace of
             it, in milliseconds since the epoch; None: not as the log is.
         unsure: features of which that is not known.
+        in_newest_run: features whose last trace no checkpoint divides from the next commit.
     """
     young = frozenset(name for name, at in seen.items() if at is None or at > now_ms)
     left = {name: (at - now_ms) / _HOUR_MS for name, at in seen.items() if at and name in young}
+    aged = frozenset(seen.keys() - young)
     return table._replace(
-        traced=young, unsure=frozenset(unsure), left=left, aged=frozenset(seen.keys() - young)
+        traced=young,
+        unsure=frozenset(unsure),
+        left=left,
+        aged=aged,
+        open=aged.intersection(in_newest_run),
     )
 
 
-def to_checkpoint(
-    protocol: Protocol, configuration: Mapping[str, str | None], version: int
-) -> int | None:
-    """Commits until Delta makes the next checkpoint unasked, where its kind is of consequence.
+def to_checkpoint(configuration: Mapping[str, str | None], version: int) -> int:
+    """Commits until Delta makes the next checkpoint unasked.
 
     Source: Delta Spark's `TransactionHelper.isCheckpointNeeded`.
     """
-    if "v2Checkpoint" not in protocol.supported:
-        return None
     interval = checkpoint_interval(configuration)
     return interval - version % interval
 

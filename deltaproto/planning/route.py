@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.planning.candidates import rank
-from deltaproto.planning.drop import TOO_YOUNG
+from deltaproto.planning.drop import EMPTY, TOO_YOUNG
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Outcome
 from deltaproto.planning.retention import LOG, TRUNCATION, hours, setting
@@ -20,7 +20,7 @@ from deltaproto.planning.statement import (
     Wait,
 )
 from deltaproto.planning.switches import in_order, switched_off
-from deltaproto.planning.table import MODE, ROW_ID_COLUMNS, Table
+from deltaproto.planning.table import MODE, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 
@@ -61,6 +61,8 @@ def route(table: Table, choice: Choice, engine: Engine, drops: Drops) -> list[Mo
     checkpoint; else it is called once, when the history is old enough.
     """
     walk = _Walk(table, engine)
+    if drops is Drops.TRUNCATING:
+        _drop_at_once(walk, choice)
     clustering = _unclustered(table, choice)
     if clustering:
         walk.go(ClusterBy(()))
@@ -83,7 +85,15 @@ def route(table: Table, choice: Choice, engine: Engine, drops: Drops) -> list[Mo
 def carried_out(statement: Statement, table: Table, engine: Engine) -> Outcome:
     """What a statement does, with the checkpoints that Delta makes unasked as commits go by."""
     outcome = statement.outcome(table, engine)
-    return outcome._replace(table=outcome.table.committed(outcome.fewest, outcome.most))
+    after = outcome.table
+    if outcome.commits and table.open:
+        first = outcome.commits[0]
+        # Empty commits are there for the checkpoint that comes with them.
+        ends = first.sure and (first.operation == EMPTY or table.to_checkpoint == 1)
+        retention = hours(after.configuration, TRUNCATION)
+        after = after._replace(open=frozenset()) if ends else after
+        after = after.grown(retention, sure=outcome.fewest > 0)
+    return outcome._replace(table=after.committed(outcome.fewest, outcome.most))
 
 
 class _Walk:
@@ -99,6 +109,16 @@ class _Walk:
         return outcome.refusal is None
 
 
+def _drop_at_once(walk: _Walk, choice: Choice) -> None:
+    """What history allows now, and would not after another commit."""
+    held = _held(choice, walk.table)
+    for drop in _drops(choice, truncate=True):
+        if drop.truncate and drop.feature in walk.table.open - held:
+            outcome = carried_out(drop, walk.table, walk.engine)
+            if outcome.refusal is None:
+                walk.go(drop)
+
+
 def _drop(walk: _Walk, choice: Choice, drops: Drops) -> None:
     later: list[DropFeature] = []
     waits: list[Wait] = []
@@ -106,6 +126,8 @@ def _drop(walk: _Walk, choice: Choice, drops: Drops) -> None:
     last: list[DropFeature] = []
     held = _held(choice, walk.table)
     for drop in _drops(choice, truncate=drops is Drops.TRUNCATING):
+        if drop.feature not in walk.table.protocol.supported:
+            continue
         if drop.feature in held:
             last.append(drop)
         elif _only_waits(drop, walk):
@@ -145,7 +167,7 @@ def _held(choice: Choice, table: Table) -> frozenset[str]:
     if mapped or "deletionVectors" not in choice.gone:
         return frozenset()
     held: frozenset[str] = frozenset()
-    if "rowTracking" in choice.gone and {*ROW_ID_COLUMNS} & {*table.configuration}:
+    if "rowTracking" in choice.gone and table.names_row_ids:
         held |= {"rowTracking", "domainMetadata"}
     if table.partition_columns:
         held |= {"materializePartitionColumns"} & choice.gone

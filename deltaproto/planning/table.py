@@ -71,6 +71,9 @@ class Table(NamedTuple):
     """hours until a truncation may remove what history shows of a feature, where it can at all"""
     aged: frozenset[str] | None = None
     """features that only such history shows as a truncation removes; None: not known"""
+    open: frozenset[str] = frozenset()
+    """those of `aged` that become young again with the next commit, unless a checkpoint comes
+    before it: Delta deletes what lies between two checkpoints by the age of its last file"""
     schema: Struct | None = None
     """None: not known"""
     to_checkpoint: int | None = None
@@ -117,6 +120,24 @@ class Table(NamedTuple):
         left = {name: self.left.get(name, hours) for name in self.traced | self.unsure}
         return self._replace(left=left)
 
+    def grown(self, hours: float, *, sure: bool) -> Table:
+        """With a commit, or perhaps one, at the end of the log's newest run."""
+        young = self.open & (self.aged or frozenset())
+        if not young:
+            return self._replace(open=frozenset())
+        known = self._replace(open=frozenset(), aged=(self.aged or frozenset()) - young)
+        if not sure or self.traced is None:
+            return known._replace(unsure=self.unsure | young)
+        left = {**self.left, **dict.fromkeys(young, hours)}
+        return known._replace(traced=self.traced | young, left=left)
+
+    def without_history(self) -> Table:
+        """As if nothing were known of what history shows."""
+        nothing = frozenset[str]()
+        return self._replace(
+            traced=None, aged=None, unsure=nothing, open=nothing, left=_NOTHING_LEFT
+        )
+
     def checkpointed(self) -> Table:
         """With a new checkpoint, of the kind that the table's policy asks for."""
         policy = self.configuration.get(CHECKPOINT_POLICY, "classic")
@@ -127,7 +148,7 @@ class Table(NamedTuple):
         left = self.to_checkpoint
         if left is None or most == 0:
             return self
-        after = self.checkpointed()
+        after = self.checkpointed() if "v2Checkpoint" in self.protocol.supported else self
         kind = after.v2_checkpoint
         if fewest < left and (most >= left or fewest < most):
             # The next one may be anywhere now.
@@ -150,6 +171,11 @@ class Table(NamedTuple):
             unmappable=unmappable(schema),
             geospatial=of_type(schema, "geometry", "geography"),
         )
+
+    @property
+    def names_row_ids(self) -> bool:
+        """Whether it names columns of its data files that keep the ids of rewritten rows."""
+        return any(name in self.configuration for name in ROW_ID_COLUMNS)
 
     @property
     def mapped(self) -> bool:

@@ -192,14 +192,16 @@ def _idle(statement: Statement, table: Table, outcome: Outcome) -> bool:
     if isinstance(statement, SetProperties):
         # A mapping mode of none rewrites every file once more.
         return (after.protocol, after.configuration) == (table.protocol, table.configuration)
-    return _same(after._replace(traced=None, aged=None), table._replace(traced=None, aged=None))
+    return _same(after, table)
 
 
 def _same(one: Table, other: Table) -> bool:
-    """Whether two tables differ at most in their checkpoints, the newest and the next."""
-    return one._replace(to_checkpoint=None, v2_checkpoint=None) == other._replace(
-        to_checkpoint=None, v2_checkpoint=None
+    """Whether two tables differ at most in what their logs hold of the past."""
+    one, other = (
+        each.without_history()._replace(to_checkpoint=None, v2_checkpoint=None)
+        for each in (one, other)
     )
+    return one == other
 
 
 def _shut_out(given: Given, asked: Upgrade, ending: Ending) -> Iterator[Blocked]:

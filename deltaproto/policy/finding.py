@@ -51,10 +51,15 @@ class Suppressed(NamedTuple):
 
 def exit_code(findings: Iterable[Finding], fail_on: FailOn) -> ExitCode:
     """1 when a finding reaches `fail_on`, else 0."""
+    return exit_code_for((finding.severity for finding in findings), fail_on)
+
+
+def exit_code_for(severities: Iterable[Severity], fail_on: FailOn) -> ExitCode:
+    """1 when one of the severities reaches `fail_on`, else 0."""
     reaching: dict[FailOn, tuple[Severity, ...]] = {
         FailOn.ERROR: (Severity.ERROR,),
         FailOn.WARNING: (Severity.ERROR, Severity.WARNING),
         FailOn.NEVER: (),
     }
-    hit = any(finding.severity in reaching[fail_on] for finding in findings)
+    hit = any(severity in reaching[fail_on] for severity in severities)
     return ExitCode.FINDINGS if hit else ExitCode.OK

@@ -200,6 +200,11 @@ class Protocol(_Fields):
             name for name in self.reader_features or () if not catalogue.registered(name)
         )
 
+    @property
+    def in_words(self) -> str:
+        """Its features first and its versions second."""
+        return f"{', '.join(sorted(self.supported)) or 'no features'} {self}"
+
     def __str__(self) -> str:
         return f"({self.min_reader_version},{self.min_writer_version})"
 

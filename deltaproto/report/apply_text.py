@@ -27,7 +27,7 @@ from deltaproto.report.paint import (
     runs,
 )
 from deltaproto.report.plan_json import stamp
-from deltaproto.report.plan_text import named, size
+from deltaproto.report.plan_text import size
 
 _COLOURS = {
     Status.DONE: GREEN,
@@ -137,7 +137,7 @@ class ApplyText:
                     out.line(f"    {record.id}  {_STEPS[record.done]}")
             if applied.protocol is not None:
                 out.folded(
-                    f"{named(applied.protocol)}, at version {applied.version}",
+                    f"{applied.protocol.in_words}, at version {applied.version}",
                     first="  protocol  ",
                 )
             for remark in applied.remarks:

@@ -18,12 +18,17 @@ _HOUR = 3600
 
 
 def plan_id(plan: Plan) -> str:
-    """The same for the same table, goal and steps; another once any of them differs."""
+    """The same for the same table at the same version, goal and steps; else another.
+
+    What was done and undone can so be planned and done again: it is another plan.
+    """
     told = json.dumps(
         [
             plan.command,
             plan.location,
             plan.fingerprint.table_id,
+            plan.fingerprint.version,
+            plan.fingerprint.metadata,
             protocol_fields(plan.protocol_before),
             dict(plan.goal),
             str(plan.engine),

@@ -7,7 +7,6 @@ from typing import IO
 from deltaproto.planning.plan import Plan
 from deltaproto.report.paint import duration, flat, runs
 from deltaproto.report.plan_json import moments, plan_id, stamp
-from deltaproto.report.plan_text import named
 
 
 def write_script(plan: Plan, file: IO[str], now: float) -> None:
@@ -19,8 +18,8 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
 
     comment(f"plan {plan_id(plan)} for {plan.table}")
     comment(f"goal: {plan.goal_text}")
-    comment(f"before: {named(plan.protocol_before)}")
-    comment(f"after:  {named(plan.protocol_after)}")
+    comment(f"before: {plan.protocol_before.in_words}")
+    comment(f"after:  {plan.protocol_after.in_words}")
     for warning in plan.warnings:
         comment(f"warning: {warning}")
     for blocked in plan.blocked:
@@ -37,7 +36,7 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
             comment(f"{duration(step.wait_hours)}, by {step.setting}: until {stamp(earliest)}")
             continue
         comment(f"commits: {runs(step.operations)}")
-        comment(f"then: {named(step.protocol_after)}")
+        comment(f"then: {step.protocol_after.in_words}")
         if step.expects is not None:
             comment(f"answers {step.expects}, as it should")
         if step.optional:

@@ -239,11 +239,6 @@ def size(number: int) -> str:
     raise AssertionError(number)
 
 
-def named(protocol: Protocol) -> str:
-    """A protocol by its features first and its versions second."""
-    return f"{', '.join(sorted(protocol.supported)) or 'no features'} {protocol}"
-
-
 def _summary(each: Alternative) -> str:
     cost = each.cost
     parts = [
@@ -253,7 +248,7 @@ def _summary(each: Alternative) -> str:
     ]
     if cost.irreversible:
         parts.append(f"{cost.irreversible} irreversible")
-    return f"{'; '.join(parts)}; ends with {named(each.protocol_after)}"
+    return f"{'; '.join(parts)}; ends with {each.protocol_after.in_words}"
 
 
 def _kind(name: str) -> str:

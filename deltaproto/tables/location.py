@@ -10,6 +10,7 @@ from typing import NamedTuple
 from deltaproto.errors import ErrorCode, TableError
 
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
+_PLAIN = r"[A-Za-z0-9\-._~/]*"
 _NAME_PART = r"(?:[^\s./`\\]+|`(?:[^`]|``)+`)"
 _NAME = rf"{_NAME_PART}(?:\.{_NAME_PART}){{1,2}}"
 
@@ -86,6 +87,8 @@ def _local(text: str, path: str) -> Location:
 def _encoded(path: str) -> str:
     # Percent-encoding as RFC 3986 has it for paths; urllib.parse does the same and costs every
     # start three milliseconds.
+    if re.fullmatch(_PLAIN, path):
+        return path
     return "".join(
         chr(byte) if chr(byte) in _UNRESERVED else f"%{byte:02X}" for byte in os.fsencode(path)
     )

@@ -13,6 +13,7 @@ import shutil
 import socket
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ _LOCAL_CONF = {
 }
 CONNECT_PORT = 15002
 CONNECT_SECONDS = 10
+CONNECT_GONE_SECONDS = 30
 _SUPPLIES_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 
 
@@ -105,7 +107,11 @@ def _connect(sql: Any, settings: SparkSettings) -> SparkSession:
         builder = sql.SparkSession.builder.remote(settings.remote)
         for key, value in settings.conf.items():
             builder = builder.config(key, value)
-        session = builder.getOrCreate()
+        with warnings.catch_warnings():
+            # Of pandas, which nothing here uses.
+            warnings.simplefilter("ignore", FutureWarning)
+            session = builder.getOrCreate()
+        _give_up_after(session, CONNECT_GONE_SECONDS)
         _ = session.version
     except Exception as error:
         raise EngineError(
@@ -113,6 +119,18 @@ def _connect(sql: Any, settings: SparkSettings) -> SparkSession:
             "check the URL (sc://host:15002), the token, and that pyspark[connect] is installed",
         ) from None
     return session
+
+
+def _give_up_after(session: Any, seconds: int) -> None:
+    """Try once a second for a server that went away: Spark's own client does so for ten minutes."""
+    try:
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
+        policy = DefaultPolicy(max_retries=seconds, initial_backoff=1000, backoff_multiplier=1)
+        session.client.set_retry_policies([policy])
+    except (ImportError, AttributeError, TypeError):
+        # Clients of other releases have no such setting; theirs holds then.
+        return
 
 
 def _knock(remote: str) -> None:
@@ -131,6 +149,8 @@ def _knock(remote: str) -> None:
 
 
 def _started(builder: Any, settings: SparkSettings) -> SparkSession:
+    # Spark's Python workers are to find what this process finds.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = builder.appName("deltaproto")
     for key, value in {**_LOCAL_CONF, **_warehouse(), **settings.conf}.items():
         builder = builder.config(key, value)
@@ -184,6 +204,19 @@ def _output_to(descriptor: int | None) -> Iterator[None]:
         for number, copy in zip((1, 2), saved, strict=True):
             os.dup2(copy, number)
             os.close(copy)
+
+
+def remove_folder(session: SparkSession, uri: str) -> bool:
+    """Remove a folder through Spark's file system; False where the session has none to show."""
+    jvm = getattr(session, "_jvm", None)
+    if jvm is None:
+        return False
+    try:
+        path = jvm.org.apache.hadoop.fs.Path(uri)
+        conf = session._jsparkSession.sessionState().newHadoopConf()
+        return bool(path.getFileSystem(conf).delete(path, True))
+    except Exception:
+        return False
 
 
 def first_line(error: BaseException) -> str:

@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.tables.log.reader import LogReader
 from tests.planning.random_tables import age
+from tests.support.spark_settings import SHORT_LIVED, SMALL_TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.002
 _LONGEST_SECONDS = 600
 _DAYS_LATER = 72
+_WITHIN_SECONDS = 0.7
+ENVIRONMENT = {**os.environ, "JAVA_TOOL_OPTIONS": SHORT_LIVED}
+"""for processes that apply"""
+
+Rows = list[tuple[Any, ...]]
 
 
 class Scenario(NamedTuple):
@@ -40,7 +46,7 @@ class Moment(NamedTuple):
     step: int
     """from 0"""
     when: str
-    """`sent`, `commit N`, or `done`"""
+    """`sent`, `within` (so many seconds later), `commit N`, or `done`"""
 
 
 class Outcome(NamedTuple):
@@ -105,12 +111,17 @@ SCENARIOS = (
 )
 
 
-def template(spark: SparkSession, scenario: Scenario, folder: Path) -> tuple[Path, int]:
+def template(spark: SparkSession, scenario: Scenario, folder: Path) -> tuple[Path, Rows]:
     """The scenario's table, and its rows."""
     path = folder / scenario.name
     for statement in scenario.create:
         spark.sql(statement.format(t=f"delta.`{path}`"))
-    return path, spark.read.format("delta").load(str(path)).count()
+    return path, contents(spark, path)
+
+
+def contents(spark: SparkSession, path: Path) -> Rows:
+    """The rows of a table, in an order of their own."""
+    return sorted(tuple(row) for row in spark.read.format("delta").load(str(path)).collect())
 
 
 def planned(scenario: Scenario, made: Path, folder: Path) -> tuple[Path, Path]:
@@ -130,28 +141,30 @@ def moments(file: Path) -> Iterator[Moment]:
         if step["sql"] is None:
             continue
         yield Moment(number, "sent")
+        yield Moment(number, "within")
         for commit in range(1, step["commits"]["max"] + 1):
             yield Moment(number, f"commit {commit}")
         yield Moment(number, "done")
 
 
 def tried(
-    spark: SparkSession, scenario: Scenario, made: Path, rows: int, moment: Moment, folder: Path
+    spark: SparkSession, scenario: Scenario, made: Path, rows: Rows, moment: Moment, folder: Path
 ) -> Outcome:
     """Kill at the moment, run again, and say what is not as it should be."""
     table, file = planned(scenario, made, folder)
     killed = _killed(table, file, moment)
     found = list(_resumed(table, file))
     found += checked(table, file)
-    now = spark.read.format("delta").load(str(table)).count()
+    now = contents(spark, table)
     if now != rows:
-        found.append(f"{now} rows, and {rows} before")
+        found.append(f"{len(now)} rows, not the {len(rows)} of before: {now[:3]}…")
     return Outcome(scenario.name, moment, killed, tuple(found))
 
 
 def _killed(table: Path, file: Path, moment: Moment) -> bool:
     process = subprocess.Popen(
         apply_command(file),
+        env=ENVIRONMENT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -169,6 +182,7 @@ def _killed(table: Path, file: Path, moment: Moment) -> bool:
             aged = True
             process = subprocess.Popen(
                 apply_command(file),
+                env=ENVIRONMENT,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
@@ -182,9 +196,12 @@ def _killed(table: Path, file: Path, moment: Moment) -> bool:
 
 
 def _has_come(table: Path, file: Path, step: str, moment: Moment) -> bool:
-    if moment.when in ("sent", "done"):
-        event = "start" if moment.when == "sent" else "done"
-        return any(each["event"] == event and each.get("step") == step for each in events(file))
+    if moment.when in ("sent", "within", "done"):
+        event = "done" if moment.when == "done" else "start"
+        told = [each for each in events(file) if (each["event"], each.get("step")) == (event, step)]
+        # Long enough for Spark to be at work, and shorter than most statements take.
+        since = time.time() - told[-1]["at"] if told else 0.0
+        return bool(told) and (moment.when != "within" or since > _WITHIN_SECONDS)
     wanted = int(moment.when.removeprefix("commit "))
     sent = any(each["event"] == "start" and each.get("step") == step for each in events(file))
     return sent and len(own(table, step)) >= wanted
@@ -192,7 +209,9 @@ def _has_come(table: Path, file: Path, step: str, moment: Moment) -> bool:
 
 def _resumed(table: Path, file: Path) -> Iterator[str]:
     for _ in range(3):
-        ran = subprocess.run(apply_command(file), capture_output=True, text=True, check=False)
+        ran = subprocess.run(
+            apply_command(file), env=ENVIRONMENT, capture_output=True, text=True, check=False
+        )
         try:
             result = json.loads(ran.stdout)["results"][0]
         except (ValueError, LookupError):
@@ -275,11 +294,11 @@ def _plan(file: Path) -> dict[str, Any]:
     return document
 
 
-def apply_command(file: Path) -> list[str]:
+def apply_command(file: Path, conf: Mapping[str, str] = SMALL_TABLES) -> list[str]:
     """The words that carry a plan out."""
-    return _command(
-        "apply", str(file), "--yes", "--allow-irreversible", "--format", "json", "--no-progress"
-    )
+    settings = [word for item in conf.items() for word in ("--spark-conf", "=".join(item))]
+    words = ("--yes", "--allow-irreversible", "--format", "json", "--no-progress")
+    return _command("apply", str(file), *words, *settings)
 
 
 def _command(*words: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -123,6 +124,14 @@ class TestOnce:
         assert (again.code, only(again)["status"]) == (0, "done")
         assert newest(table) == version
 
+    def test_what_was_taken_back_can_be_planned_again(self, cli: Cli, table: Path) -> None:
+        for number, value in enumerate(("true", "false", "true", "false")):
+            words = ("--set", f"delta.appendOnly={value}")
+            version = newest(table)
+            file = plan(cli, table, *words, name=f"plan-{number}")
+            assert only(apply(cli, file))["status"] == "done"
+            assert newest(table) == version + 1
+
     def test_nothing_to_do_makes_no_commit(self, cli: Cli, table: Path) -> None:
         version = newest(table)
         ran = apply(cli, plan(cli, table, "--lowest"))
@@ -169,7 +178,7 @@ class TestGates:
         self, cli: Cli, table: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file = plan(cli, table, "--drop", "deletionVectors")
-        monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: SIM115
+        monkeypatch.setattr("sys.stdin", io.StringIO())
         version = newest(table)
         ran = cli("apply", file)
         assert ran.code == 2

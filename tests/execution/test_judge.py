@@ -76,6 +76,7 @@ def test_a_lost_race_is_told_from_a_refusal() -> None:
     for answer in (
         Answer("DELTA_METADATA_CHANGED", "x"),
         Answer("DELTA_CONCURRENT_APPEND.WITHOUT_HINT", "x"),
+        Answer("DELTA_MAX_COMMIT_RETRIES_EXCEEDED", "x"),
         Answer("", "io.delta.exceptions.ConcurrentWriteException: a commit came"),
     ):
         assert verdict(SECOND, answer, BEFORE) is Verdict.CONFLICT

@@ -40,7 +40,13 @@ def test_spark_that_is_killed_is_told_and_the_next_run_goes_on(
 ) -> None:
     table, file = crash_trial.planned(ROW_TRACKING, made[0], tmp_path / "x")
     words = crash_trial.apply_command(file)
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words,
+        env=crash_trial.ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     while not any(event["event"] == "start" for event in crash_trial.events(file)):
         assert process.poll() is None
         time.sleep(0.01)
@@ -51,7 +57,9 @@ def test_spark_that_is_killed_is_told_and_the_next_run_goes_on(
     assert (process.returncode, result["status"]) == (5, "failed"), err
     assert "Spark is gone" in result["message"]
     assert "Traceback" not in err
-    again = subprocess.run(words, capture_output=True, text=True, check=False)
+    again = subprocess.run(
+        words, env=crash_trial.ENVIRONMENT, capture_output=True, text=True, check=False
+    )
     assert json.loads(again.stdout)["results"][0]["status"] == "done"
     assert list(crash_trial.checked(table, file)) == []
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
+from deltaproto.drafting.live import digest
 from deltaproto.execution.gates import expected_before
 from deltaproto.execution.mark import Mark, mark_of
 from deltaproto.execution.resume import Standing, standing
-from deltaproto.execution.sight import Point, Sight, metadata_digest
+from deltaproto.execution.sight import Point, Sight
 from deltaproto.planning.asked import Upgrade
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.enable import Wanted
@@ -64,7 +65,7 @@ def foreign(**members: Any) -> Commit:
 
 
 def told(plan: Plan, made: list[Commit], done: int = 0) -> Standing:
-    start = Point(plan.fingerprint.version, plan.fingerprint.protocol, metadata_digest(METADATA))
+    start = Point(plan.fingerprint.version, plan.fingerprint.protocol, digest(METADATA))
     numbered = tuple(
         commit._replace(version=version)
         for version, commit in enumerate(made, plan.fingerprint.version + 1)
@@ -130,7 +131,7 @@ def test_a_change_of_somebody_else_is_seen_wherever_it_comes(data: st.DataObject
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_change_whose_commit_is_gone_is_seen_all_the_same(plan: Plan) -> None:
     print_ = plan.fingerprint
-    start = Point(print_.version, print_.protocol, metadata_digest(METADATA))
+    start = Point(print_.version, print_.protocol, digest(METADATA))
     later = start._replace(version=start.version + 3)
 
     def stands(now: Point) -> Standing:
@@ -139,7 +140,7 @@ def test_a_change_whose_commit_is_gone_is_seen_all_the_same(plan: Plan) -> None:
     assert stands(later).foreign is None
     for now in (
         later._replace(protocol=Protocol(2, 5)),
-        later._replace(metadata=metadata_digest(CHANGED)),
+        later._replace(metadata=digest(CHANGED)),
     ):
         found = stands(now)
         assert found.foreign is not None

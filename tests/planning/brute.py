@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping
 
 from deltaproto.planning.cost import Cost, cost
 from deltaproto.planning.goal import Ending
-from deltaproto.planning.route import Move, versions
+from deltaproto.planning.route import Move, carried_out, versions
 from deltaproto.planning.search import LEGACY_PAIRS, History, Task
 from deltaproto.planning.statement import DropConstraint, DropFeature, Statement, Wait
 from deltaproto.planning.switches import SWITCHES, switched_off
@@ -32,7 +32,7 @@ def cheapest(task: Task) -> Cost | None:
         if _reached(task, table):
             return spent
         for statement in _statements(task, table):
-            outcome = statement.outcome(table, task.engine)
+            outcome = carried_out(statement, table, task.engine)
             if outcome.refusal is not None and not outcome.refusal.retry:
                 continue
             more = cost([Move(statement, table, outcome)], task.engine, task.files)

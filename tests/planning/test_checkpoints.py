@@ -15,7 +15,7 @@ V2 = Protocol.carrying({"v2Checkpoint"})
 
 def table(policy: str, interval: int, version: int, v2: bool) -> Table:
     configuration = {"delta.checkpointPolicy": policy, "delta.checkpointInterval": str(interval)}
-    left = to_checkpoint(V2, configuration, version)
+    left = to_checkpoint(configuration, version)
     return Table(V2, configuration, v2_checkpoint=v2, to_checkpoint=left)
 
 
@@ -65,6 +65,5 @@ def test_the_interval(stored: str | None, interval: int) -> None:
 
 
 def test_without_the_feature_they_are_of_no_consequence() -> None:
-    assert to_checkpoint(Protocol(1, 2), {}, 3) is None
-    plain = Table(Protocol(1, 2), v2_checkpoint=False)
-    assert plain.committed(1, 20) == plain
+    plain = Table(Protocol(1, 2), v2_checkpoint=False, to_checkpoint=to_checkpoint({}, 3))
+    assert plain.committed(1, 20).v2_checkpoint is False

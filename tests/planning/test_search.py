@@ -60,6 +60,8 @@ def tables(draw: st.DrawFn) -> Table:
     }
     properties = {key: value for name in used for key, value in configuration.get(name, {}).items()}
     traced = draw(st.sets(st.sampled_from(sorted(protocol.supported) or ["none"])))
+    idle = sorted(protocol.supported - traced - used - {CHECKPOINT_PROTECTION})
+    aged = draw(st.sets(st.sampled_from(idle))) if idle else set()
     return Table(
         protocol=protocol,
         configuration=properties,
@@ -70,7 +72,8 @@ def tables(draw: st.DrawFn) -> Table:
         domains=("delta.rowTracking",) if "rowTracking" in used else (),
         traced=frozenset(traced | used),
         left=dict.fromkeys(draw(st.sets(st.sampled_from(sorted(traced | used) or ["none"]))), 5.0),
-        aged=frozenset(),
+        aged=frozenset(aged),
+        open=frozenset(draw(st.sets(st.sampled_from(sorted(aged)))) if aged else ()),
     )
 
 

@@ -10,6 +10,8 @@ from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.drafting.live import look
+from deltaproto.execution.answer import LATER, NOT_PRESENT
+from deltaproto.execution.resume import without
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.given import Given
 from deltaproto.planning.goal import Ending, Usable
@@ -17,7 +19,6 @@ from deltaproto.planning.impact import impact
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.search import History
 from deltaproto.planning.statement import DropFeature
-from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import SparkSettings
 from tests.planning import log_files
 from tests.planning.oracle import execute, newest
@@ -30,12 +31,6 @@ if TYPE_CHECKING:
 PROTECTION = "checkpointProtection"
 GOALS = 4
 """of one table, at most"""
-_NOT_PRESENT = "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT"
-_LATER = {
-    "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD",
-    "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST",
-    "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
-}
 
 
 class Trial(NamedTuple):
@@ -103,13 +98,13 @@ def carry_out(spark: SparkSession, path: str, steps: Sequence[Step], given: Give
         first = newest(path) + 1
         happened = execute(spark, path, step.sql)
         said = f"{step.id} {step.sql.partition('` ')[2]}"
-        gone = step.optional and happened.error == _NOT_PRESENT and step.feature in early
+        gone = step.optional and happened.error == NOT_PRESENT and step.feature in early
         if gone:
             if happened.operations:
                 yield f"{said}: refused, and yet {happened.operations}"
             continue
         at_once = (
-            step.expects in _LATER
+            step.expects in LATER
             and happened.error is None
             and given.table.shows(step.feature or "") is None
         )
@@ -119,11 +114,11 @@ def carry_out(spark: SparkSession, path: str, steps: Sequence[Step], given: Give
             happened.error == step.expects
             or (
                 (_uncounted(given, step) or (uncertain and step.feature == "v2Checkpoint"))
-                and {happened.error, step.expects} <= _LATER
+                and {happened.error, step.expects} <= LATER
             )
         ):
             yield f"{said}: {happened.error} instead of {step.expects}"
-        protocol = _without(step.protocol_after, early)
+        protocol = without(step.protocol_after, frozenset(early))
         is_now = _look(path).table.protocol
         if is_now != protocol:
             yield f"{said}: {is_now} instead of {protocol}"
@@ -250,12 +245,6 @@ def _uncounted(given: Given, step: Step) -> bool:
 
 def _as_it_is(given: Given) -> Ending:
     return Ending(given.table.protocol)
-
-
-def _without(protocol: Protocol, features: set[str]) -> Protocol:
-    for feature in features & protocol.supported:
-        protocol = protocol.without_feature(feature)
-    return protocol
 
 
 def _within(some: Sequence[str], every: Sequence[str]) -> bool:

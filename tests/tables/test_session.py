@@ -16,12 +16,12 @@ from deltaproto.tables.java import main as java_main
 from deltaproto.tables.java import require_java
 from deltaproto.tables.session import explain_start_failure
 from tests.support.logs import Log, metadata, protocol
+from tests.support.spark_settings import SHORT_LIVED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # A JVM that soon ends compiles little.
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 Process = Callable[..., subprocess.CompletedProcess[str]]
 DEAD_PROXY = " ".join(
     f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort=9" for scheme in ("http", "https")

@@ -29,6 +29,7 @@ PROTOCOL.md, "Active Features"; Delta Spark's `FeatureAutomaticallyEnabledByMeta
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
@@ -65,6 +66,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
+@cache
 def _by_need() -> dict[Enablement, list[Feature]]:
     """For each need, the features that meet it, the one to recommend first."""
     needs: dict[Enablement, list[Feature]] = {}

@@ -87,6 +87,10 @@ class Aging(NamedTuple):
                 return last
         return None
 
+    def is_open(self, version: int) -> bool:
+        """Whether the version lies in the newest run, which grows with every commit."""
+        return not any(run.checkpoint is not None and run.checkpoint > version for run in self.runs)
+
     def deleted(self, cutoff_ms: int, *, checkpoint_first: bool = True) -> range:
         """The versions whose commits a truncation of what is not newer deletes.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.errors import TableError
+from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.tables.interface import Note, NoteKind
 from deltaproto.tables.log.actions import commit_info, parse_object, read_actions
@@ -42,7 +42,10 @@ def from_checksum(
         with store.open(name) as file:
             checksum = parse_object(name, None, file.read())
         snapshot = _snapshot(name, checksum)
-    except TableError:
+    except TableError as error:
+        # Damage is passed over, as the log says the same; what may be there at the next try is not.
+        if error.code in (ErrorCode.STORAGE, ErrorCode.TIMEOUT):
+            raise
         return None, {}, None
     if snapshot is None or "txnId" not in checksum or "txnId" not in info:
         return None, {}, None

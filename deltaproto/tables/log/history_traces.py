@@ -38,6 +38,8 @@ class Seen(NamedTuple):
     decides: LogFile | None
     """the file that must be old before a truncation deletes that version; None: as the log is,
     none will. The statement then leaves a checkpoint behind, from which on one will"""
+    open: bool = False
+    """that file is only the last one until the next commit"""
 
 
 class Traces(NamedTuple):
@@ -97,6 +99,7 @@ def history_traces(
         name: Seen(
             times.commit(version),
             times.decides(version, checkpoint_first=checkpoint_first(name, metadata)),
+            times.is_open(version),
         )
         for name, version in newest.items()
         if version >= 0

@@ -55,10 +55,13 @@ def sort_names(entries: Iterable[Entry]) -> Listing:
     listing = Listing()
     parts: dict[tuple[int, int], dict[int, str]] = {}
     for name, size, _ in entries:
+        if not name[:1].isdecimal():
+            listing.staged_commits |= name == STAGED_COMMITS
+            continue
         digits, rest = name[:_VERSION_DIGITS], name[_VERSION_DIGITS:]
         if not _number(digits, _VERSION_DIGITS):
-            listing.staged_commits |= name == STAGED_COMMITS
-        elif rest == ".json":
+            continue
+        if rest == ".json":
             listing.commits[int(digits)] = name
         elif rest == ".crc":
             listing.checksums[int(digits)] = name

@@ -11,6 +11,7 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.storage.interface import Entry
 
 LOG_FOLDER = "_delta_log"
+_FILES = (".json", ".crc")
 T = TypeVar("T")
 
 
@@ -88,9 +89,12 @@ class LocalLogStore:
 
 
 def _entry(entry: os.DirEntry[str]) -> Entry:
-    if ".checkpoint." in entry.name:
-        return Entry(entry.name, entry.stat().st_size)
-    return Entry(entry.name + ("/" if entry.is_dir() else ""), None)
+    name = entry.name
+    if name.endswith(_FILES) and ".checkpoint." not in name:
+        return Entry(name, None)
+    if ".checkpoint." in name:
+        return Entry(name, entry.stat().st_size)
+    return Entry(name + ("/" if entry.is_dir() else ""), None)
 
 
 def _dated(entry: os.DirEntry[str]) -> Entry | None:

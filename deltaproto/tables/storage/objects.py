@@ -7,10 +7,11 @@ without credentials the library would otherwise wait for an instance metadata se
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from io import RawIOBase
+from functools import lru_cache
+from io import BytesIO, RawIOBase
 from typing import IO, Any, cast
 from urllib.parse import quote
 
@@ -26,6 +27,8 @@ _CLIENT_KEYS = (
     "proxy_url",
     "timeout",
 )
+# Whose URIs name a bucket or container first, and then a key in it.
+_BY_BUCKET = ("s3", "s3a", "gs", "az", "adl", "abfs", "abfss", "azure")
 _PREFIXES = ("aws_", "azure_", "google_")
 _RETRIES: dict[str, Any] = {
     "max_retries": 3,
@@ -39,15 +42,20 @@ class ObjectLogStore:
 
     Args:
         options: storage options as deltalake takes them; keys in any case.
+        listed: what `list` would say, where somebody asked just now.
     """
 
-    def __init__(self, uri: str, options: Mapping[str, str]) -> None:
-        self._uri = uri
-        with _failures(uri):
-            self._store = _open(_literal(f"{uri}/{LOG_FOLDER}"), options)
+    def __init__(
+        self, uri: str, options: Mapping[str, str], listed: tuple[Entry, ...] | None = None
+    ) -> None:
+        self._uri, self._listed = uri, listed
+        self._sizes = _sizes(listed or ())
+        with failures(uri):
+            self._store, folder = opened(uri, options)
+        self._folder = f"{folder}/{LOG_FOLDER}/".lstrip("/")
 
     def list(self) -> list[Entry]:
-        return list(self._entries(dated=False))
+        return list(self._listed or self._entries(dated=False))
 
     def list_dated(self) -> tuple[Entry, ...]:
         return self._entries(dated=True)
@@ -55,8 +63,8 @@ class ObjectLogStore:
     def _entries(self, *, dated: bool) -> tuple[Entry, ...]:
         import obstore
 
-        with _failures(self._uri):
-            found = obstore.list_with_delimiter(self._store)
+        with failures(self._uri):
+            found = obstore.list_with_delimiter(self._store, self._folder)
         entries = [
             Entry(
                 meta["path"].rsplit("/", 1)[-1],
@@ -73,17 +81,29 @@ class ObjectLogStore:
                 f"{self._uri} has no {LOG_FOLDER}",
                 "check the bucket and the path; object stores have no empty folders",
             )
+        self._sizes = _sizes(entries)
         return tuple(entries)
 
     def open(self, name: str) -> IO[bytes]:
         import obstore
 
-        with _failures(self._uri):
+        key = self._folder + name
+        with failures(self._uri):
             if name.endswith(".parquet"):
-                return cast(IO[bytes], _Ranges(obstore.open_reader(self._store, name)))
-            from io import BytesIO
+                return cast(IO[bytes], _Ranges(obstore.open_reader(self._store, key)))
+            data = bytes(obstore.get(self._store, key).bytes())
+        size = self._sizes.get(name)
+        if size is not None and size != len(data):
+            raise TableError(
+                ErrorCode.STORAGE,
+                f"{name} has {len(data)} bytes, and {size} when it was listed",
+                "the answer was cut off, or the file changed meanwhile; run again",
+            )
+        return BytesIO(data)
 
-            return BytesIO(bytes(obstore.get(self._store, name).bytes()))
+
+def _sizes(entries: Iterable[Entry]) -> dict[str, int]:
+    return {entry.name: entry.size for entry in entries if entry.size is not None}
 
 
 class _Ranges(RawIOBase):
@@ -117,11 +137,23 @@ def _milliseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
-def _literal(uri: str) -> str:
-    # The library decodes %xx in a URI; keys are taken as they are written, as Spark does.
+def opened(uri: str, options: Mapping[str, str]) -> tuple[Any, str]:
+    """The store that holds `uri`, and the key of `uri` in it, without slashes around it.
+
+    Tables of one bucket share a store, and with it connections and credentials. Keys are taken as
+    they are written, as Spark does: a %20 in them is three characters.
+    """
     scheme, _, rest = uri.partition("://")
     authority, _, key = rest.partition("/")
-    return f"{scheme}://{authority}/{quote(key)}"
+    if scheme.lower() in _BY_BUCKET:
+        return _shared(f"{scheme}://{authority}", tuple(sorted(options.items()))), key.strip("/")
+    # The library decodes %xx in a URI.
+    return _open(f"{scheme}://{authority}/{quote(key)}", options), ""
+
+
+@lru_cache(maxsize=64)
+def _shared(bucket: str, options: tuple[tuple[str, str], ...]) -> Any:
+    return _open(bucket, dict(options))
 
 
 def _open(uri: str, options: Mapping[str, str]) -> Any:
@@ -151,7 +183,8 @@ def _open(uri: str, options: Mapping[str, str]) -> Any:
 
 
 @contextmanager
-def _failures(uri: str) -> Iterator[None]:
+def failures(uri: str) -> Iterator[None]:
+    """Tell what an object store refuses as a `TableError` on `uri`."""
     from obstore import exceptions
 
     try:

@@ -1,0 +1,104 @@
+"""What the commands that execute plans share: the plans, one Spark, and where results go."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from deltaproto.cli import options
+from deltaproto.cli.apply_progress import Display
+from deltaproto.cli.declare import Argument, Option
+from deltaproto.errors import ExitCode, UsageError
+from deltaproto.execution.journal import FOLDER
+from deltaproto.execution.plan_file import Planned, Unplanned, plan_files, read_plans
+from deltaproto.execution.redact import Redactor
+from deltaproto.execution.result import Applied
+from deltaproto.execution.runner import Runner
+from deltaproto.report.apply import ApplyFormat, ApplyReport
+from deltaproto.report.apply_text import ApplyText
+from deltaproto.report.interface import visible
+from deltaproto.tables.interface import SparkSettings
+
+PLANS = Argument(
+    "plans",
+    "PLAN...",
+    "Plan files that `plan-… --format json` wrote; a folder stands for the plans in it.",
+    many=True,
+)
+FORMAT = Option(("--format",), "Output format.", ApplyFormat, ApplyFormat.TEXT)
+
+
+class Shown(NamedTuple):
+    """Where what happens is told."""
+
+    text: ApplyText
+    report: ApplyReport
+    display: Display
+
+    def result(self, applied: Applied) -> None:
+        """Tell of one plan that is over."""
+        self.text.result(applied)
+        self.report.add(applied)
+
+
+@contextmanager
+def shown(
+    command: str, values: Mapping[str, Any], redact: Redactor, *, many: bool
+) -> Iterator[Shown]:
+    """Open what a command's `values` ask for, and close it with its summary."""
+    with options.opened(values["output"]) as file:
+        # Whoever reads JSON gets the warning on standard error all the same.
+        told = file
+        if values["format"] is not ApplyFormat.TEXT:
+            told = io.StringIO() if values["quiet"] else sys.stderr
+        text = ApplyText(told, color=not values["no_color"], redact=redact)
+        report = ApplyReport(command, values["format"], file, redact)
+        live = not (values["no_progress"] or values["quiet"])
+        with Display(text, many=many, show=live) as display:
+            yield Shown(text, report, display)
+        text.close()
+        report.close()
+
+
+def read_all(paths: Sequence[str]) -> tuple[list[Planned], set[ExitCode]]:
+    """The plans, each once; tables that could not be planned count as unreadable."""
+    found: dict[str, Planned] = {}
+    codes = {ExitCode.OK}
+    for path in plan_files(paths):
+        for each in read_plans(path):
+            if isinstance(each, Unplanned):
+                said = Redactor()(f"{each.path}: {each.table}: {each.message}")
+                print(f"error: {visible(said)}", file=sys.stderr)
+                codes.add(ExitCode.UNREADABLE)
+                continue
+            twin = found.setdefault(each.id, each)
+            if twin is not each and twin.path != each.path:
+                raise UsageError(
+                    f"{twin.path} and {each.path} hold the same plan", "give one of them"
+                )
+    return list(found.values()), codes
+
+
+def beside(path: str) -> str:
+    """The folder of journals beside a plan file."""
+    folder = os.path.dirname(os.path.abspath(path))
+    return folder if os.path.basename(folder) == FOLDER else os.path.join(folder, FOLDER)
+
+
+def starts(spark: SparkSettings) -> Callable[[], Runner]:
+    """Gives one runner, which starts Spark when it is first asked for."""
+    lock = threading.Lock()
+    made: list[Runner] = []
+
+    def get() -> Runner:
+        with lock:
+            if not made:
+                made.append(Runner.started(spark))
+            return made[0]
+
+    return get

@@ -1,0 +1,114 @@
+"""Every table below the roots and in the lists that a scan was given, each once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from deltaproto.errors import ErrorCode, TableError, UsageError
+from deltaproto.fleet.found import Found, Selection, Unseen
+from deltaproto.fleet.local_disk import tables_under as on_disk_under
+from deltaproto.policy.document import place
+from deltaproto.tables.location import Kind, Location, locate
+
+
+class Source(NamedTuple):
+    """Where tables are looked for."""
+
+    roots: tuple[str, ...] = ()
+    """folders and URIs"""
+    lists: tuple[str, ...] = ()
+    """files with a table in each line"""
+    selection: Selection = Selection()
+    inventory: str | None = None
+    """path or URI below which no table of the fleet lies"""
+
+
+class Split(NamedTuple):
+    """What is on disks of this machine, and what on object stores."""
+
+    local: Iterator[Found | Unseen]
+    remote: Iterator[Found | Unseen]
+
+
+def discover(source: Source, options: Mapping[str, str], parallel: int) -> Split:
+    """The tables, found while they are taken; each location once.
+
+    Raises:
+        UsageError: when a root is no folder and no URI, or a list cannot be read.
+    """
+    roots = [_root(root) for root in source.roots]
+    listed = [each for path in source.lists for each in _listed(path)]
+    seen: set[str] = set()
+    own = None if source.inventory is None else place(_real(locate(source.inventory))) + "/"
+
+    def local() -> Iterator[Found | Unseen]:
+        for root in roots:
+            if root.path is not None:
+                yield from on_disk_under(_real(root), source.selection)
+        yield from (each for each in listed if not _remote(each))
+
+    def remote() -> Iterator[Found | Unseen]:
+        for root in roots:
+            if root.path is None:
+                from deltaproto.fleet.object_store import tables_under
+
+                yield from tables_under(root.uri, options, source.selection, parallel)
+        yield from (each for each in listed if _remote(each))
+
+    return Split(_once(local(), seen, own), _once(remote(), seen, own))
+
+
+def _root(text: str) -> Location:
+    try:
+        location = locate(text)
+    except TableError as error:
+        raise UsageError(error.message, error.hint) from None
+    if location.kind is Kind.NAME:
+        # A folder of such a name would have been taken for a path.
+        raise UsageError(
+            f"{text} is neither a folder nor a URI", "check the path of the root to scan"
+        )
+    return location
+
+
+def _listed(path: str) -> Iterator[Found | Unseen]:
+    try:
+        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
+            lines = [line.rstrip("\r\n") for line in file]
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
+    for line in lines:
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            location = locate(line)
+        except TableError as error:
+            yield Unseen(line, error)
+            continue
+        if location.kind is Kind.NAME:
+            said = f"{line} is neither a path that exists nor a URI"
+            hint = "give the table's path or URI in the list"
+            yield Unseen(line, TableError(ErrorCode.NOT_FOUND, said, hint))
+        else:
+            yield Found(line, _real(location))
+
+
+def _remote(each: Found | Unseen) -> bool:
+    return isinstance(each, Found) and "://" in each.location
+
+
+def _real(location: Location) -> str:
+    """The path without links, or the URI."""
+    return location.uri if location.path is None else os.path.realpath(location.path)
+
+
+def _once(
+    tables: Iterable[Found | Unseen], seen: set[str], own: str | None
+) -> Iterator[Found | Unseen]:
+    for each in tables:
+        key = place(each.location if isinstance(each, Found) else each.place)
+        if key not in seen and not (own is not None and key.startswith(own)):
+            seen.add(key)
+            yield each

@@ -1,0 +1,69 @@
+"""What discovery gives: tables, and places that could not be looked into."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from deltaproto.errors import TableError
+from deltaproto.tables.location import locate
+from deltaproto.tables.storage.interface import Entry
+
+
+class Found(NamedTuple):
+    """One table, to be read."""
+
+    table: str
+    """a path, a URI or a catalog name, as people call it"""
+    location: str
+    """the path or URI where it lies"""
+    listed: tuple[Entry, ...] | None = None
+    """what its log folder holds, where discovery had to look"""
+
+    @property
+    def uri(self) -> str:
+        """The location as a URI."""
+        return locate(self.location).uri
+
+
+class Unseen(NamedTuple):
+    """A place that could not be looked into: tables may be missing below it."""
+
+    place: str
+    error: TableError
+
+
+class Selection(NamedTuple):
+    """Which folders are entered, and which tables count. Patterns are globs.
+
+    A pattern with a slash is held against the path below the root, another against each folder's
+    name. Folders named `_…`, `.…` or `key=value` are entered only where an `include` names them.
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def enters(self, below: str) -> bool:
+        """Whether the folder at the path `below` the root is looked into."""
+        name = below.rpartition("/")[2]
+        if _any(self.exclude, below, name):
+            return False
+        apart = name.startswith((".", "_")) or "=" in name
+        return not apart or _any(self.include, below, name)
+
+    def takes(self, below: str) -> bool:
+        """Whether a table at the path `below` the root counts."""
+        if not self.include or not below:
+            return True
+        parts = below.split("/")
+        return any(
+            _any(self.include, "/".join(parts[: end + 1]), part) for end, part in enumerate(parts)
+        )
+
+
+def _any(patterns: Sequence[str], below: str, name: str) -> bool:
+    return any(
+        fnmatch.fnmatchcase(below if "/" in pattern else name, pattern.strip("/"))
+        for pattern in patterns
+    )

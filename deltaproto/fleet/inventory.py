@@ -1,0 +1,150 @@
+"""The inventory: five Delta tables that hold what scans have seen.
+
+Every table is partitioned by `scan_id`, as each scan adds one partition, questions are about one or
+two of them, and old ones are forgotten without rewriting a file. A scan's partition is one commit
+in each table, and the row in `scans` comes last: a scan without one did not happen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from deltaproto.errors import TableError, UsageError
+from deltaproto.fleet.schemas import Inventory, schema
+from deltaproto.tables.location import Location, locate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_PARTS = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS, Inventory.ERRORS)
+PARTITION = "scan_id"
+
+
+class InventoryTables:
+    """The inventory in a folder or under a URI, through delta-rs.
+
+    Args:
+        storage_options: as deltalake takes them.
+    """
+
+    def __init__(self, where: str, storage_options: Mapping[str, str]) -> None:
+        self.location: Location = locate(where)
+        self._options = dict(storage_options)
+
+    def staging_folder(self) -> str:
+        """Where unfinished scans are kept: beside a local inventory, else in the user's cache."""
+        if self.location.path is not None:
+            return self.location.path
+        import platformdirs
+
+        digest = hashlib.sha256(self.location.uri.encode()).hexdigest()[:16]
+        return os.path.join(platformdirs.user_cache_dir("deltaproto"), digest)
+
+    def uri(self, name: Inventory) -> str:
+        """Where one of its tables lies."""
+        base = self.location.path or self.location.uri
+        return f"{base.rstrip('/')}/{name}"
+
+    def add(
+        self,
+        scan: Mapping[str, Any],
+        rows: Callable[[Inventory], Iterable[pa.RecordBatch]],
+    ) -> None:
+        """Make a scan visible: its rows first, then its row in `scans`.
+
+        What an earlier try has added already is not added again.
+
+        Raises:
+            UsageError: when the inventory cannot be written.
+        """
+        import pyarrow as pa
+
+        scan_id = str(scan["scan_id"])
+        for name in _PARTS:
+            if not self._holds(name, scan_id):
+                wanted = schema(name)
+                reader = pa.RecordBatchReader.from_batches(wanted, iter(rows(name)))
+                self._append(name, reader)
+        if not self._holds(Inventory.SCANS, scan_id):
+            row = pa.Table.from_pylist([dict(scan)], schema=schema(Inventory.SCANS))
+            self._append(Inventory.SCANS, row)
+
+    def _append(self, name: Inventory, rows: Any) -> None:
+        from deltalake import CommitProperties, DeltaTable, write_deltalake
+        from deltalake.exceptions import DeltaError
+
+        try:
+            if self._table(name) is None:
+                self._create(name)
+            write_deltalake(
+                DeltaTable(self.uri(name), storage_options=self._options or None),
+                rows,
+                mode="append",
+                commit_properties=CommitProperties(max_commit_retries=100),
+            )
+        except (DeltaError, OSError) as error:
+            raise UsageError(
+                f"cannot write the inventory's table {name}: {_line(error)}",
+                "give another --to, or mend it: it is a Delta table like any other",
+            ) from None
+
+    def _create(self, name: Inventory) -> None:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        if self.location.path is not None:
+            os.makedirs(self.uri(name), exist_ok=True)
+        try:
+            DeltaTable.create(
+                self.uri(name),
+                schema(name),
+                partition_by=[PARTITION],
+                name=f"deltaproto_{name}",
+                storage_options=self._options or None,
+            )
+        except DeltaError:
+            # Another scan may have made it at the same moment.
+            if self._table(name) is None:
+                raise
+
+    def _holds(self, name: Inventory, scan_id: str) -> bool:
+        table = self._table(name)
+        if table is None:
+            return False
+        return any(row.get(PARTITION) == scan_id for row in table.partitions())
+
+    def _table(self, name: Inventory) -> Any:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError, TableNotFoundError
+
+        try:
+            return DeltaTable(self.uri(name), storage_options=self._options or None)
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError) as error:
+            raise UsageError(
+                f"cannot read the inventory's table {name}: {_line(error)}",
+                "give another --to, or mend it: it is a Delta table like any other",
+            ) from None
+
+
+def _line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+def inventory_at(where: str, storage_options: Mapping[str, str]) -> InventoryTables:
+    """The inventory at a path or URI.
+
+    Raises:
+        UsageError: when `where` is neither.
+    """
+    try:
+        found = InventoryTables(where, storage_options)
+    except TableError as error:
+        raise UsageError(error.message, error.hint) from None
+    if not found.location.local and "://" not in found.location.uri:
+        raise UsageError(f"{where} is no folder", "give a path or a URI for the inventory")
+    return found

@@ -1,0 +1,167 @@
+"""One scan from its first folder to its row in the inventory."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from deltaproto import __version__
+from deltaproto.errors import UsageError
+from deltaproto.fleet import local_engine
+from deltaproto.fleet.discovery import Source, discover
+from deltaproto.fleet.found import Found, Unseen
+from deltaproto.fleet.gather import Gathered
+from deltaproto.fleet.inventory import InventoryTables
+from deltaproto.fleet.look import Settings
+from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.staging import Staging, last_unfinished
+from deltaproto.fleet.tally import Tally
+from deltaproto.fleet.unfold import unfolded
+from deltaproto.policy.document import place
+from deltaproto.whoami import whoami
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Progress = Callable[[int], None]
+"""takes the number of tables that were looked at so far"""
+
+
+class Request(NamedTuple):
+    """What to scan, and how."""
+
+    source: Source
+    storage_options: Mapping[str, str]
+    inventory: InventoryTables | None = None
+    """None: count, and keep nothing"""
+    parallel: int | None = None
+    seconds: float = 60.0
+    """for one table on an object store"""
+    resume: bool = False
+
+
+class Scan(NamedTuple):
+    """A scan that is over."""
+
+    scan_id: str
+    seconds: float
+    tally: Tally
+    resumed: int
+    """tables that an earlier, unfinished run had looked at already"""
+
+
+def scan(request: Request, progress: Progress) -> Scan:
+    """Look at every table, and add what was seen to the inventory.
+
+    Raises:
+        UsageError: when a root, a list or the inventory cannot be used.
+    """
+    began, clock = datetime.now(UTC), time.monotonic()
+    with _staging(request, began) as staging:
+        tally, done = Tally(), set[str]()
+        for batch in staging.batches():
+            tally.add(batch)
+            done.update(map(place, batch.column("location").to_pylist()))
+        resumed = len(done)
+        progress(resumed)
+        for batch in _looked(request, staging.scan_id, done):
+            staging.add(batch)
+            tally.add(batch)
+            progress(tally.tables + tally.errors.total())
+        seconds = time.monotonic() - clock
+        if request.inventory is not None:
+            told = row(request, staging.scan_id, tally, began, seconds, engine="local")
+            request.inventory.add(told, lambda name: _rows(staging, name))
+        staging.remove()
+        return Scan(staging.scan_id, seconds, tally, resumed)
+
+
+def _looked(request: Request, scan_id: str, done: set[str]) -> Iterator[pa.RecordBatch]:
+    settings = Settings(scan_id, request.storage_options, request.seconds)
+    unseen: list[Unseen] = []
+    threads = request.parallel or local_engine.THREADS
+    local, remote = discover(request.source, request.storage_options, threads)
+    yield from local_engine.on_disk(tables(local, unseen, done), settings, request.parallel)
+    yield from local_engine.on_objects(tables(remote, unseen, done), settings, request.parallel)
+    if unseen:
+        gathered = Gathered(scan_id)
+        for each in unseen:
+            gathered.add_error(each.place, each.place, each.error)
+        yield gathered.batch()
+
+
+def tables(
+    found: Iterable[Found | Unseen], unseen: list[Unseen], done: set[str]
+) -> Iterator[Found]:
+    """The tables among what was found; what could not be looked into is put into `unseen`."""
+    for each in found:
+        if place(each.location if isinstance(each, Found) else each.place) in done:
+            continue
+        if isinstance(each, Found):
+            yield each
+        else:
+            unseen.append(each)
+
+
+@contextmanager
+def _staging(request: Request, began: datetime) -> Iterator[Staging]:
+    inventory = request.inventory
+    if inventory is None:
+        with (
+            tempfile.TemporaryDirectory(prefix="deltaproto-scan-") as aside,
+            Staging(aside, new_id(began)) as staging,
+        ):
+            yield staging
+        return
+    folder = inventory.staging_folder()
+    taken = last_unfinished(folder) if request.resume else Staging(folder, new_id(began))
+    if taken is None:
+        raise none_to_resume()
+    with taken:
+        yield taken
+
+
+def none_to_resume() -> UsageError:
+    """There is nothing to go on with."""
+    return UsageError(
+        "there is no unfinished scan to resume", "leave out --resume to begin a new one"
+    )
+
+
+def new_id(began: datetime) -> str:
+    """Sorts by time; two that begin in one second differ."""
+    return f"{began:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+
+
+def _rows(staging: Staging, name: Inventory) -> Iterator[pa.RecordBatch]:
+    for batch in staging.batches():
+        rows = unfolded(batch, name)
+        if rows.num_rows:
+            yield rows
+
+
+def row(
+    request: Request, scan_id: str, tally: Tally, began: datetime, seconds: float, *, engine: str
+) -> dict[str, Any]:
+    """The scan's row in `scans`."""
+    here = whoami()
+    return {
+        "scan_id": scan_id,
+        "started_at": began,
+        "ended_at": datetime.now(UTC),
+        "seconds": seconds,
+        "roots": [*request.source.roots, *request.source.lists],
+        "engine": engine,
+        "tables": tally.tables,
+        "errors": tally.errors.total(),
+        "findings": tally.findings.total(),
+        "complete": not tally.errors and not tally.incomplete,
+        "host": here.host,
+        "actor": here.actor,
+        "tool_version": __version__,
+    }

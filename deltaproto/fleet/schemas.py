@@ -1,0 +1,151 @@
+"""The inventory's tables: what their columns hold. Also the shape in which a scan is staged.
+
+Types are those that every Delta client has known since the first protocol, so that whoever reads
+any Delta table reads the inventory: no timestamps without time zone, no column mapping.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Inventory(StrEnum):
+    """The tables of an inventory."""
+
+    SCANS = "scans"
+    TABLES = "tables"
+    FEATURES = "features"
+    FINDINGS = "findings"
+    ERRORS = "errors"
+
+
+KEYS = ("scan_id", "location", "table")
+"""the first columns of everything but `scans`"""
+
+
+@cache
+def schema(name: Inventory) -> pa.Schema:
+    """The columns of one of the inventory's tables."""
+    import pyarrow as pa
+
+    keys = [pa.field(key, pa.string(), nullable=False) for key in KEYS]
+    match name:
+        case Inventory.SCANS:
+            return pa.schema(_scans())
+        case Inventory.TABLES:
+            return pa.schema([*keys, *_state()])
+        case Inventory.FEATURES:
+            return pa.schema([*keys, *_feature()])
+        case Inventory.FINDINGS:
+            return pa.schema([*keys, *_finding()])
+        case Inventory.ERRORS:
+            return pa.schema([*keys, *_error()])
+
+
+@cache
+def staged() -> pa.Schema:
+    """One row for each table that was looked at, everything about it inside."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            *(pa.field(key, pa.string(), nullable=False) for key in KEYS),
+            *(field.with_nullable(True) for field in _state()),
+            pa.field("features", pa.list_(pa.struct(_feature()))),
+            pa.field("findings", pa.list_(pa.struct(_finding()))),
+            pa.field("error", pa.struct(_error())),
+        ]
+    )
+
+
+def _scans() -> list[pa.Field]:
+    import pyarrow as pa
+
+    text, moment, names = pa.string(), pa.timestamp("us", tz="UTC"), pa.list_(pa.string())
+    return [
+        pa.field("scan_id", text, nullable=False),
+        pa.field("started_at", moment),
+        pa.field("ended_at", moment),
+        pa.field("seconds", pa.float64()),
+        pa.field("roots", names),
+        pa.field("engine", text),
+        pa.field("tables", pa.int64()),
+        pa.field("errors", pa.int64()),
+        pa.field("findings", pa.int64()),
+        pa.field("complete", pa.bool_()),
+        pa.field("host", text),
+        pa.field("actor", text),
+        pa.field("tool_version", text),
+    ]
+
+
+def _state() -> list[pa.Field]:
+    import pyarrow as pa
+
+    text, names, number = pa.string(), pa.list_(pa.string()), pa.int32()
+    return [
+        pa.field("version", pa.int64()),
+        pa.field("id", text),
+        pa.field("name", text),
+        pa.field("reader", text),
+        pa.field("min_reader_version", number),
+        pa.field("min_writer_version", number),
+        pa.field("reader_features", names),
+        pa.field("writer_features", names),
+        pa.field("lowest_reader_version", number),
+        pa.field("lowest_writer_version", number),
+        pa.field("isolation_level", text),
+        pa.field("isolation_delta_spark", text),
+        pa.field("isolation_databricks", text),
+        pa.field("isolation_delta_rs", text),
+        pa.field("row_level_concurrency", text),
+        pa.field("partition_columns", names),
+        pa.field("clustering_columns", names),
+        pa.field("configuration", pa.map_(text, text)),
+        pa.field("last_commit_at", pa.timestamp("us", tz="UTC")),
+        pa.field("last_operation", text),
+        pa.field("last_engine", text),
+        pa.field("complete", pa.bool_()),
+    ]
+
+
+def _feature() -> list[pa.Field]:
+    import pyarrow as pa
+
+    text, flag = pa.string(), pa.bool_()
+    return [
+        pa.field("feature", text),
+        pa.field("kind", text),
+        pa.field("status", text),
+        pa.field("listed", flag),
+        pa.field("implied", flag),
+        pa.field("enabled", flag),
+        pa.field("present", flag),
+        pa.field("required_by", pa.list_(text)),
+        pa.field("evidence", text),
+    ]
+
+
+def _finding() -> list[pa.Field]:
+    import pyarrow as pa
+
+    names = ("rule", "severity", "message", "hint", "feature", "client", "evidence")
+    return [pa.field(name, pa.string()) for name in names]
+
+
+def _error() -> list[pa.Field]:
+    import pyarrow as pa
+
+    return [
+        *(pa.field(name, pa.string()) for name in ("code", "message", "hint")),
+        pa.field("version", pa.int64()),
+        pa.field("min_reader_version", pa.int32()),
+        pa.field("min_writer_version", pa.int32()),
+        pa.field("reader_features", pa.list_(pa.string())),
+        pa.field("writer_features", pa.list_(pa.string())),
+    ]

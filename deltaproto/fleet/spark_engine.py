@@ -1,0 +1,221 @@
+"""A scan as Spark jobs: the same reader on the executors, the inventory written by Spark.
+
+The names of some thousand tables make one job: they are spread over the executors, each of which
+reads logs as `look` does. What they see is one commit in a Delta table of the scan's own, the
+staging, so that a scan that dies goes on after its last job. At the end the inventory's tables get
+one commit each. Through the driver go only names and counts.
+
+All of it is public DataFrame API and SQL, so that it is the same over Spark Connect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from deltaproto.errors import UsageError
+from deltaproto.fleet.found import Found
+from deltaproto.fleet.look import Looker, Settings
+from deltaproto.fleet.schemas import Inventory, schema, staged
+from deltaproto.fleet.tally import Tally
+from deltaproto.fleet.unfold import unfolded
+from deltaproto.tables.session import first_line, remove_folder
+from deltaproto.tables.sql import identifier
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+FOLDER = "_staging_spark"
+_JOB = 20_000
+"""tables"""
+_TASK = 200
+"""tables, at the least"""
+_MOST_TASKS = 2_000
+# The lowest protocol, whatever the session's defaults are: every client can read the inventory.
+_LOWEST = (
+    "'delta.minReaderVersion'='1','delta.minWriterVersion'='2',"
+    "'delta.enableDeletionVectors'='false','delta.enableRowTracking'='false',"
+    "'delta.columnMapping.mode'='none'"
+)
+
+
+class SparkEngine:
+    """Reads tables on the executors of one session, and keeps the inventory with it.
+
+    Args:
+        inventory: folder or URI, as the session reaches it.
+        resumes: the scan has staged rows already.
+    """
+
+    def __init__(
+        self, session: SparkSession, inventory: str, settings: Settings, *, resumes: bool
+    ) -> None:
+        self._session, self._inventory = session, inventory.rstrip("/")
+        self._settings, self._resumes = settings, resumes
+        self._staging = f"{self._inventory}/{FOLDER}/{settings.scan_id}"
+
+    def look(self, tables: Iterable[Found], tasks: int | None) -> Iterator[int]:
+        """Stage what is to be seen of the tables; how many there were, after each job.
+
+        Raises:
+            UsageError: when Spark cannot read them or write the staging.
+        """
+        source = iter(tables)
+        while chunk := list(islice(source, _JOB)):
+            names = [(found.table, found.location, found.uri) for found in chunk]
+            frame = self._session.createDataFrame(names, "table string, path string, uri string")
+            if self._resumes:
+                done = self._staged().selectExpr("location as uri")
+                frame = frame.join(done, "uri", "left_anti")
+            spread = tasks or min(max(len(names) // _TASK, 1), _MOST_TASKS)
+            seen = frame.repartition(spread).mapInArrow(_reader(self._settings), _types(staged()))
+            self._append(seen, self._staging, ())
+            yield len(chunk)
+
+    def stage(self, batch: pa.RecordBatch) -> None:
+        """Stage rows that were made here."""
+        frame = self._session.createDataFrame(batch.to_pylist(), _types(staged()))
+        self._append(frame, self._staging, ())
+
+    def publish(self, scan: Mapping[str, Any]) -> None:
+        """Make the scan visible: its rows first, then its row in `scans`; each once.
+
+        Raises:
+            UsageError: when the inventory cannot be written.
+        """
+        for name in (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS, Inventory.ERRORS):
+            self._create(name)
+            rows = self._staged().mapInArrow(_unfolder(name), _types(schema(name)))
+            self._append(rows, self._uri(name), self._once(name))
+        self._create(Inventory.SCANS)
+        row = tuple(scan[column] for column in schema(Inventory.SCANS).names)
+        frame = self._session.createDataFrame([row], _types(schema(Inventory.SCANS)))
+        self._append(frame, self._uri(Inventory.SCANS), self._once(Inventory.SCANS))
+
+    def clear(self) -> None:
+        """Everything is in the inventory now."""
+        if remove_folder(self._session, self._staging):
+            return
+        # Spark Connect cannot remove a folder; what is left of it are a few files of its log.
+        name = f"delta.{identifier(self._staging)}"
+        key = "spark.databricks.delta.retentionDurationCheck.enabled"
+        before = self._session.conf.get(key, None)
+        with suppress(Exception):
+            self._session.conf.set(key, "false")
+            self._session.sql(f"DELETE FROM {name}").collect()  # noqa: S608  quoted
+            self._session.sql(f"VACUUM {name} RETAIN 0 HOURS").collect()
+        if before is None:
+            self._session.conf.unset(key)
+        else:
+            self._session.conf.set(key, before)
+
+    def tally(self) -> Tally:
+        """The counts of everything that is staged, made on the executors."""
+        tally = Tally()
+        rows = self._staged().mapInArrow(_counted, "counts string").collect()
+        for row in rows:
+            tally.merge(row["counts"])
+        return tally
+
+    def _staged(self) -> DataFrame:
+        return self._session.read.format("delta").load(self._staging)
+
+    def _uri(self, name: Inventory) -> str:
+        return f"{self._inventory}/{name}"
+
+    def _once(self, name: Inventory) -> tuple[tuple[str, str], ...]:
+        # Delta passes over an append whose application and version it has committed.
+        return (("txnAppId", f"deltaproto-{self._settings.scan_id}-{name}"), ("txnVersion", "1"))
+
+    def _create(self, name: Inventory) -> None:
+        columns = _types(schema(name))
+        self._do(
+            lambda: self._session.sql(
+                f"CREATE TABLE IF NOT EXISTS delta.{identifier(self._uri(name))} ({columns}) "
+                f"USING delta PARTITIONED BY (scan_id) TBLPROPERTIES ({_LOWEST})"
+            ).collect()
+        )
+
+    def _append(self, frame: DataFrame, uri: str, options: tuple[tuple[str, str], ...]) -> None:
+        writer = frame.write.format("delta").mode("append")
+        for key, value in options:
+            writer = writer.option(key, value)
+        self._do(lambda: writer.save(uri))
+
+    def _do(self, action: Callable[[], Any]) -> None:
+        try:
+            action()
+        except Exception as error:
+            raise UsageError(
+                f"Spark cannot scan into {self._inventory}: {_cause(error)}",
+                "check that Spark may write there, and that its executors have deltaproto",
+            ) from None
+
+
+def _cause(error: Exception) -> str:
+    """What went wrong, also where it went wrong in Python on an executor."""
+    raised = re.findall(r"^(?:\w+\.)*\w+(?:Error|Exception): .+$", str(error), re.MULTILINE)
+    in_python = "Python worker" in first_line(error)
+    return str(raised[-1]) if in_python and raised else first_line(error)
+
+
+def unfinished(session: SparkSession, inventory: str) -> str | None:
+    """The id of the newest scan that was staged and not published; None where there is none."""
+    where = inventory.rstrip("/")
+    # Spark passes over names with an underscore unless the path spells them out.
+    first = f"{where}/{FOLDER}/*/_delta_log/{0:020}.json"
+    try:
+        files = session.read.format("binaryFile").load(first).select("path").collect()
+    except Exception:
+        return None
+    staged_ids = {row["path"].split("/")[-3] for row in files}
+    try:
+        scans = session.read.format("delta").load(f"{where}/{Inventory.SCANS}")
+        staged_ids -= {row["scan_id"] for row in scans.select("scan_id").collect()}
+    except Exception:
+        return max(staged_ids, default=None)
+    return max(staged_ids, default=None)
+
+
+def _reader(settings: Settings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        looker = Looker(settings)
+        for batch in batches:
+            rows = batch.to_pylist()
+            if rows:
+                yield looker.look([Found(row["table"], row["path"]) for row in rows])
+
+    return read
+
+
+def _unfolder(
+    name: Inventory,
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def unfold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield unfolded(batch.cast(staged()), name)
+
+    return unfold
+
+
+def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    tally = Tally()
+    for batch in batches:
+        tally.add(batch.cast(staged()))
+    yield pa.RecordBatch.from_pydict({"counts": [tally.dumped()]})
+
+
+def _types(columns: pa.Schema) -> str:
+    """The columns in Spark's words."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return ", ".join(
+        f"{identifier(field.name)} {field.dataType.simpleString()}"
+        for field in from_arrow_schema(columns)
+    )

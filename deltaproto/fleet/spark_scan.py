@@ -1,0 +1,57 @@
+"""One scan on Spark, from its first folder to its row in the inventory."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+from deltaproto.errors import UsageError
+from deltaproto.fleet.discovery import discover
+from deltaproto.fleet.found import Unseen
+from deltaproto.fleet.gather import Gathered
+from deltaproto.fleet.look import Settings
+from deltaproto.fleet.scan import Progress, Request, Scan, new_id, none_to_resume, row, tables
+from deltaproto.fleet.spark_engine import SparkEngine, unfinished
+from deltaproto.tables.interface import SparkSettings
+from deltaproto.tables.session import spark_session
+
+_THREADS = 32
+
+
+def scan_with_spark(request: Request, spark: SparkSettings, progress: Progress) -> Scan:
+    """As `scan`, with the executors of a Spark session; `parallel` is the number of tasks.
+
+    Raises:
+        UsageError: when a root, a list or the inventory cannot be used.
+        EngineError: when there is no Spark.
+    """
+    if request.inventory is None:
+        raise UsageError("--engine spark needs --to", "Spark keeps what it sees in the inventory")
+    began, clock = datetime.now(UTC), time.monotonic()
+    session = spark_session(spark)
+    where = request.inventory.location.path or request.inventory.location.uri
+    scan_id = unfinished(session, where) if request.resume else new_id(began)
+    if scan_id is None:
+        raise none_to_resume()
+    settings = Settings(scan_id, request.storage_options, request.seconds)
+    engine = SparkEngine(session, where, settings, resumes=request.resume)
+    resumed = 0
+    if request.resume:
+        before = engine.tally()
+        resumed = before.tables + before.errors.total()
+    unseen: list[Unseen] = []
+    looked = 0
+    for found in discover(request.source, request.storage_options, _THREADS):
+        for count in engine.look(tables(found, unseen, set()), request.parallel):
+            looked += count
+            progress(looked)
+    if unseen:
+        gathered = Gathered(scan_id)
+        for each in unseen:
+            gathered.add_error(each.place, each.place, each.error)
+        engine.stage(gathered.batch())
+    tally = engine.tally()
+    seconds = time.monotonic() - clock
+    engine.publish(row(request, scan_id, tally, began, seconds, engine="spark"))
+    engine.clear()
+    return Scan(scan_id, seconds, tally, resumed)

@@ -1,0 +1,121 @@
+"""What a scan has learnt so far, on disk: nothing of it is visible in the inventory before the end.
+
+A part is written aside and renamed, so that a killed scan leaves whole parts, which the next one
+takes up with `--resume`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self
+
+from deltaproto.errors import UsageError
+from deltaproto.fleet.schemas import staged
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FOLDER = "_staging"
+_SUFFIX = ".arrow"
+
+
+class Staging:
+    """The parts of one scan, in a folder of this machine; locked until it is closed.
+
+    Raises:
+        UsageError: when the folder cannot be written.
+        Held: when another process is at this scan.
+    """
+
+    def __init__(self, inventory: str, scan_id: str) -> None:
+        self.scan_id = scan_id
+        self._folder = os.path.join(inventory, FOLDER, scan_id)
+        try:
+            os.makedirs(self._folder, exist_ok=True)
+            self._lock = _locked(f"{self._folder}.lock")
+            taken = [os.path.basename(path)[: -len(_SUFFIX)] for path in self._parts()]
+            self._next = 1 + max(map(int, taken), default=-1)
+        except OSError as error:
+            raise _unwritable(self._folder, error) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """One part more, on disk as a whole or not at all."""
+        import pyarrow as pa
+
+        path = os.path.join(self._folder, f"{self._next:06}{_SUFFIX}")
+        self._next += 1
+        aside = f"{path}.tmp"
+        try:
+            with pa.OSFile(aside, "wb") as file, pa.ipc.new_file(file, staged()) as writer:
+                writer.write_batch(batch)
+            os.replace(aside, path)
+        except OSError as error:
+            raise _unwritable(self._folder, error) from None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Every part, from the first on. One that cannot be read is passed over and removed."""
+        import pyarrow as pa
+
+        for path in self._parts():
+            try:
+                with pa.memory_map(path) as file:
+                    reader = pa.ipc.open_file(file)
+                    found = [reader.get_batch(i) for i in range(reader.num_record_batches)]
+            except (pa.ArrowInvalid, OSError):
+                os.remove(path)
+                continue
+            yield from found
+
+    def remove(self) -> None:
+        """Everything is in the inventory now."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        with suppress(OSError):
+            os.remove(f"{self._folder}.lock")
+
+    def _parts(self) -> list[str]:
+        names = sorted(name for name in os.listdir(self._folder) if name.endswith(_SUFFIX))
+        return [os.path.join(self._folder, name) for name in names]
+
+
+class Held(UsageError):
+    """Another process is at this scan."""
+
+
+def last_unfinished(inventory: str) -> Staging | None:
+    """The newest scan that ended before its end, taken up; None where there is none."""
+    folder = os.path.join(inventory, FOLDER)
+    try:
+        names = sorted(os.listdir(folder), reverse=True)
+    except OSError:
+        return None
+    for name in names:
+        if os.path.isdir(os.path.join(folder, name)):
+            with suppress(Held):
+                return Staging(inventory, name)
+    return None
+
+
+def _locked(path: str) -> Any:
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise Held("another process is at this scan", "wait until it has ended") from None
+    return lock
+
+
+def _unwritable(folder: str, error: OSError) -> UsageError:
+    return UsageError(
+        f"cannot write {folder}: {error.strerror or error}", "give another --to, or make room"
+    )

@@ -1,0 +1,103 @@
+"""What a scan says at its end: counts, taken batch by batch."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+_FIRST = 10
+
+
+class Tally:
+    """Counts over staged rows."""
+
+    def __init__(self) -> None:
+        self.tables = 0
+        self.incomplete = 0
+        """tables of which the log alone does not show everything"""
+        self.errors: Counter[str] = Counter()
+        """by error code"""
+        self.first_errors: list[tuple[str, str, str]] = []
+        """table, message and hint of the first ones"""
+        self.findings: Counter[str] = Counter()
+        """by severity"""
+        self.rules: Counter[tuple[str, str]] = Counter()
+        """by rule and severity"""
+        self.protocols: Counter[tuple[int, int]] = Counter()
+        self.features: Counter[str] = Counter()
+        """tables that support the feature"""
+        self.enabled: Counter[str] = Counter()
+        """tables on which it is enabled"""
+        self.isolation: Counter[str | None] = Counter()
+        """by declared level; None: none is declared"""
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count the rows of one batch."""
+        import pyarrow.compute as pc
+
+        error = batch.column("error")
+        read = batch.filter(pc.is_null(error))
+        self.tables += read.num_rows
+        self.incomplete += read.num_rows - (pc.sum(read.column("complete")).as_py() or 0)
+        _count(self.errors, pc.struct_field(error, "code").drop_null())
+        room = _FIRST - len(self.first_errors)
+        for each in batch.filter(pc.is_valid(error)).slice(0, room).to_pylist():
+            told = each["error"]
+            self.first_errors.append((each["table"], told["message"], told["hint"]))
+        findings = pc.list_flatten(batch.column("findings"))
+        _count(self.findings, pc.struct_field(findings, "severity"))
+        _count_pairs(
+            self.rules, pc.struct_field(findings, "rule"), pc.struct_field(findings, "severity")
+        )
+        _count_pairs(
+            self.protocols, read.column("min_reader_version"), read.column("min_writer_version")
+        )
+        features = pc.list_flatten(batch.column("features"))
+        names = pc.struct_field(features, "feature")
+        _count(self.features, names)
+        on = pc.fill_null(pc.struct_field(features, "enabled"), False)
+        _count(self.enabled, names.filter(on))
+        _count(self.isolation, read.column("isolation_level"))
+
+    def dumped(self) -> str:
+        """The counts as text, for `merge` elsewhere."""
+        return json.dumps(
+            {
+                name: [[key, count] for key, count in value.items()]
+                if isinstance(value, Counter)
+                else value
+                for name, value in vars(self).items()
+            }
+        )
+
+    def merge(self, dumped: str) -> None:
+        """Add the counts of another tally."""
+        for name, value in json.loads(dumped).items():
+            mine = getattr(self, name)
+            if isinstance(mine, int):
+                setattr(self, name, mine + value)
+            elif isinstance(mine, Counter):
+                for key, count in value:
+                    mine[tuple(key) if isinstance(key, list) else key] += count
+            else:
+                mine += map(tuple, value[: _FIRST - len(mine)])
+
+
+def _count(counter: Counter[str] | Counter[str | None], values: pa.Array) -> None:
+    for each in values.value_counts().to_pylist():
+        counter[each["values"]] += each["counts"]
+
+
+def _count_pairs(
+    counter: Counter[tuple[str, str]] | Counter[tuple[int, int]], first: pa.Array, second: pa.Array
+) -> None:
+    import pyarrow as pa
+
+    pairs = pa.table({"first": first, "second": second}).group_by(["first", "second"])
+    for each in pairs.aggregate([([], "count_all")]).to_pylist():
+        counter[each["first"], each["second"]] += each["count_all"]

@@ -1,0 +1,146 @@
+"""What `scan` says at its end, in each format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import StrEnum
+from typing import IO, Any
+
+from deltaproto.fleet.scan import Scan
+from deltaproto.policy.finding import Severity
+from deltaproto.report.interface import dumps, envelope
+from deltaproto.report.paint import BOLD, CYAN, DIM, GREEN, LOUD, YELLOW, Painter
+
+_BAR = 30
+_MOST_FEATURES = 25
+_PAINTS = {Severity.ERROR: LOUD, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
+
+
+class ScanFormat(StrEnum):
+    """What `--format` of `scan` takes."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def write_scan(
+    scan: Scan, inventory: str | None, format_: ScanFormat, file: IO[str], *, color: bool
+) -> None:
+    """The summary of one scan."""
+    if format_ is ScanFormat.JSON:
+        complete = not scan.tally.errors and not scan.tally.incomplete
+        document = envelope("scan", scan_fields(scan, inventory), complete=complete)
+        file.write(dumps(document) + "\n")
+        return
+    _text(scan, inventory, Painter(file, color=color))
+
+
+def scan_fields(scan: Scan, inventory: str | None) -> dict[str, Any]:
+    """A scan's counts."""
+    tally = scan.tally
+    return {
+        "scan_id": scan.scan_id,
+        "tables": tally.tables,
+        "errors": tally.errors.total(),
+        "findings": tally.findings.total(),
+        "incomplete": tally.incomplete,
+        "resumed": scan.resumed,
+        "seconds": round(scan.seconds, 3),
+        "inventory": inventory,
+        "by_severity": {str(each): tally.findings[each] for each in Severity},
+        "by_error": dict(sorted(tally.errors.items())),
+        "first_errors": [
+            {"table": table, "message": message, "hint": hint}
+            for table, message, hint in tally.first_errors
+        ],
+        "by_rule": [
+            {"rule": rule, "severity": severity, "findings": count}
+            for (rule, severity), count in sorted(tally.rules.items())
+        ],
+        "protocols": [
+            {"min_reader_version": reader, "min_writer_version": writer, "tables": count}
+            for (reader, writer), count in sorted(tally.protocols.items())
+        ],
+        "features": [
+            {"name": name, "tables": count, "enabled": tally.enabled[name]}
+            for name, count in _most(tally.features)
+        ],
+        "isolation": [
+            {"declared": level, "tables": count} for level, count in _most(tally.isolation)
+        ],
+    }
+
+
+def _most(counter: Counter[Any]) -> list[tuple[Any, int]]:
+    return sorted(counter.items(), key=lambda each: (-each[1], str(each[0])))
+
+
+def _text(scan: Scan, inventory: str | None, out: Painter) -> None:
+    tally = scan.tally
+    looked = tally.tables + tally.errors.total()
+    rate = (looked - scan.resumed) / scan.seconds if scan.seconds else 0.0
+    out.line(
+        out.paint(f"{tally.tables:,} tables", BOLD)
+        + out.paint(f" in {scan.seconds:,.1f} s, {rate:,.0f} per second", DIM)
+    )
+    if scan.resumed:
+        out.line(f"  {scan.resumed:,} of them by an earlier run, which this one went on with")
+    _errors(scan, out)
+    if tally.protocols:
+        out.line()
+        out.line(out.paint("protocols", BOLD))
+        pairs = {f"({r},{w})": count for (r, w), count in sorted(tally.protocols.items())}
+        _bars(pairs, tally.tables, out)
+    if tally.features:
+        out.line()
+        out.line(out.paint("features", BOLD) + out.paint("  tables, and where it is enabled", DIM))
+        shown = dict(_most(tally.features)[:_MOST_FEATURES])
+        _bars(shown, tally.tables, out, tally.enabled)
+        hidden = len(tally.features) - len(shown)
+        if hidden > 0:
+            out.line(f"  … and {hidden} more; --format json has all of them")
+    _findings(scan, out)
+    out.line()
+    kept = f"scan {scan.scan_id} is in {inventory}" if inventory else "nothing was kept: give --to"
+    out.line(out.paint(kept, DIM))
+
+
+def _errors(scan: Scan, out: Painter) -> None:
+    tally = scan.tally
+    if tally.errors:
+        told = ", ".join(f"{count:,} {code}" for code, count in _most(tally.errors))
+        out.folded(f"{tally.errors.total():,} could not be read: {told}", LOUD, first="  ")
+        for table, message, hint in tally.first_errors:
+            out.folded(f"{table}: {message}" if table not in message else message, first="    ")
+            out.folded(hint, DIM, first="      ")
+        more = tally.errors.total() - len(tally.first_errors)
+        if more:
+            out.line(f"    … and {more:,} more, in the inventory's table errors")
+    if tally.incomplete:
+        said = f"{tally.incomplete:,} may have newer commits that only their catalog knows"
+        out.folded(said, YELLOW, first="  ")
+
+
+def _bars(
+    counts: dict[str, int], total: int, out: Painter, enabled: Counter[str] | None = None
+) -> None:
+    width = max(map(len, counts))
+    for name, count in counts.items():
+        full = round(_BAR * count / total) if total else 0
+        on = "" if enabled is None else f"  {enabled[name]:>9,}"
+        bar = out.paint("█" * full, GREEN) + out.paint("·" * (_BAR - full), DIM)
+        out.line(f"  {out.paint(name.ljust(width))}  {bar}  {count:>9,}{on}")
+
+
+def _findings(scan: Scan, out: Painter) -> None:
+    tally = scan.tally
+    if not tally.rules:
+        return
+    out.line()
+    out.line(out.paint("findings", BOLD) + out.paint("  deltaproto explain RULE tells more", DIM))
+    ranks = {str(severity): rank for rank, severity in enumerate(Severity)}
+    for (rule, severity), count in sorted(
+        tally.rules.items(), key=lambda each: (ranks[each[0][1]], -each[1], each[0])
+    ):
+        painted = out.paint(f"{severity:<7}", _PAINTS[Severity(severity)])
+        out.line(f"  {painted}  {out.paint(rule)}  {count:>9,}")

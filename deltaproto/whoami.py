@@ -1,0 +1,25 @@
+"""Who runs this, for records."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from typing import NamedTuple
+
+
+class Whoami(NamedTuple):
+    """The process that acts."""
+
+    actor: str
+    host: str
+    pid: int
+
+
+def whoami() -> Whoami:
+    """Name of the user, of the machine, and the process."""
+    try:
+        actor = getpass.getuser()
+    except (KeyError, OSError):
+        actor = str(os.getuid()) if hasattr(os, "getuid") else "unknown"
+    return Whoami(actor, socket.gethostname(), os.getpid())

@@ -1,0 +1,102 @@
+"""Plans carried out through a Spark Connect server, which may go away."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.execution import crash_trial
+from tests.execution.crash_trial import SCENARIOS
+from tests.support.connect_server import ConnectServer, connect_server
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+(ROW_TRACKING,) = (each for each in SCENARIOS if each.name == "row-tracking")
+
+
+@pytest.fixture(scope="module")
+def server(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ConnectServer]:
+    folder = tmp_path_factory.mktemp("server")
+    with connect_server(str(spark.conf.get("spark.jars.packages")), folder) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path, _ = crash_trial.template(spark, ROW_TRACKING, tmp_path_factory.mktemp("made"))
+    return path
+
+
+def begin(file: Path, server: ConnectServer) -> subprocess.Popen[str]:
+    # Pyspark as a client must not take the settings of the tests' own Spark for its own.
+    outside = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK")}
+    return subprocess.Popen(
+        [*crash_trial.apply_command(file, conf={}), "--spark-remote", server.remote],
+        env={**outside, "GRPC_VERBOSITY": "NONE"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def end(process: subprocess.Popen[str]) -> tuple[dict[str, Any], str]:
+    out, err = process.communicate(timeout=180)
+    assert "Traceback" not in err
+    (result,) = json.loads(out)["results"]
+    return {**result, "code": process.returncode}, err
+
+
+def test_the_server_does_what_was_planned(
+    server: ConnectServer, made: Path, tmp_path: Path
+) -> None:
+    table, file = crash_trial.planned(ROW_TRACKING, made, tmp_path / "x")
+    done, err = end(begin(file, server))
+    assert (done["code"], done["status"]) == (0, "done"), err
+    assert list(crash_trial.checked(table, file)) == []
+    # Each commit carries the plan's mark, which the session of the server was told.
+    assert all(crash_trial.own(table, step["id"]) for step in done["steps"])
+    assert "FutureWarning" not in err
+    again, _ = end(begin(file, server))
+    assert (again["code"], again["version"]) == (0, done["version"])
+
+
+def test_a_server_that_goes_away_is_told_and_the_next_run_goes_on(
+    server: ConnectServer, made: Path, tmp_path: Path
+) -> None:
+    table, file = crash_trial.planned(ROW_TRACKING, made, tmp_path / "x")
+    process = begin(file, server)
+    while not crash_trial.own(table, "s1"):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+    server.kill()
+    began = time.monotonic()
+    gone, err = end(process)
+    assert (gone["code"], gone["status"]) == (5, "failed"), err
+    assert "Spark is gone" in gone["message"]
+    assert "start Spark" in gone["hint"]
+    # Spark's own client would try for ten minutes.
+    assert time.monotonic() - began < 120
+    version = gone["version"]
+
+    nobody, err = end(begin(file, server))
+    assert (nobody["code"], nobody["status"]) == (3, "refused"), err
+    assert f"no Spark Connect server answers at {server.remote}" in nobody["message"]
+    assert len(list((table / "_delta_log").glob("*.json"))) == version + 1
+
+    server.start()
+    done, err = end(begin(file, server))
+    assert (done["code"], done["status"]) == (0, "done"), err
+    assert list(crash_trial.checked(table, file)) == []
+    shutil.rmtree(tmp_path / "x")

@@ -1,0 +1,135 @@
+"""Finding tables on a disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.errors import ErrorCode
+from deltaproto.fleet.discovery import Source, discover
+from deltaproto.fleet.found import Found, Selection, Unseen
+from deltaproto.fleet.local_disk import tables_under
+
+NAMES = st.sampled_from(["a", "b", "c d", "_x", ".h", "k=v", "äé", "%20"])
+TREES = st.recursive(
+    st.sampled_from(["empty", "table", "file"]),
+    lambda inner: st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=25,
+)
+NOTHING = Selection()
+
+
+def grow(path: Path, tree: object) -> None:
+    if tree == "file":
+        path.write_text("x")
+        return
+    path.mkdir(parents=True, exist_ok=True)
+    if tree == "table":
+        (path / "_delta_log").mkdir()
+        (path / "part=1" / "nested" / "_delta_log").mkdir(parents=True)
+    elif isinstance(tree, dict):
+        for name, inner in tree.items():
+            grow(path / name, inner)
+
+
+def expected(path: Path, tree: object) -> list[str]:
+    """What the rules say, read off the tree."""
+    if tree == "table":
+        return [str(path)]
+    if not isinstance(tree, dict):
+        return []
+    return [
+        found
+        for name, inner in tree.items()
+        if not name.startswith((".", "_")) and "=" not in name
+        for found in expected(path / name, inner)
+    ]
+
+
+def found(root: Path, selection: Selection = NOTHING) -> list[str]:
+    seen = list(tables_under(str(root), selection))
+    assert all(isinstance(each, Found) for each in seen)
+    return [each.location for each in seen if isinstance(each, Found)]
+
+
+@given(tree=TREES)
+def test_every_table_and_nothing_else(
+    tree: object, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.mktemp("tree")
+    grow(root / "r", {"top": tree})
+    assert sorted(found(root / "r")) == sorted(expected(root / "r", {"top": tree}))
+
+
+def test_a_root_may_be_a_table_or_hidden(tmp_path: Path) -> None:
+    grow(tmp_path / "_hidden", {"t": "table"})
+    assert found(tmp_path / "_hidden") == [str(tmp_path / "_hidden" / "t")]
+    assert found(tmp_path / "_hidden" / "t") == [str(tmp_path / "_hidden" / "t")]
+
+
+def test_folders_are_let_in_and_left_out(tmp_path: Path) -> None:
+    grow(
+        tmp_path,
+        {
+            "gold": {"t": "table", "old": {"t": "table"}},
+            "raw": {"t": "table"},
+            "_archive": {"t": "table"},
+            "tenant=1": {"t": "table"},
+        },
+    )
+
+    def below(*include: str, exclude: tuple[str, ...] = ()) -> set[str]:
+        paths = found(tmp_path, Selection(include, exclude))
+        return {str(Path(path).relative_to(tmp_path)) for path in paths}
+
+    assert below() == {"gold/t", "gold/old/t", "raw/t"}
+    assert below(exclude=("old",)) == {"gold/t", "raw/t"}
+    assert below(exclude=("gold/*",)) == {"raw/t"}
+    assert below("gold") == {"gold/t", "gold/old/t"}
+    assert below("gold/old") == {"gold/old/t"}
+    assert below("_archive") == {"_archive/t"}
+    assert below("tenant=*", "raw") == {"tenant=1/t", "raw/t"}
+    assert below("gold", exclude=("old",)) == {"gold/t"}
+
+
+def test_links_are_followed_once(tmp_path: Path) -> None:
+    grow(tmp_path / "r", {"a": {"t": "table"}})
+    (tmp_path / "r" / "a" / "loop").symlink_to(tmp_path / "r")
+    (tmp_path / "r" / "again").symlink_to(tmp_path / "r" / "a")
+    grow(tmp_path / "elsewhere", {"t": "table"})
+    (tmp_path / "r" / "link").symlink_to(tmp_path / "elsewhere")
+    assert sorted(set(found(tmp_path / "r"))) == [
+        str(tmp_path / "elsewhere" / "t"),
+        str(tmp_path / "r" / "a" / "t"),
+    ]
+    split = discover(Source((str(tmp_path / "r"), str(tmp_path / "r" / "again"))), {}, 1)
+    assert len(list(split.local)) == 2
+
+
+def test_roots_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for name in ("file", "nothing"):
+        (unseen,) = tables_under(str(tmp_path / name), NOTHING)
+        assert isinstance(unseen, Unseen)
+        assert unseen.error.code is ErrorCode.NOT_FOUND
+        assert str(tmp_path / name) in unseen.error.message
+
+
+def test_a_folder_that_may_not_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grow(tmp_path, {"a": {"t": "table"}, "b": {"t": "table"}})
+    scandir = os.scandir
+
+    # Root may list everything, so that the refusal has to be made up.
+    def refuse(path: str) -> Any:
+        if path == str(tmp_path / "a"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr("os.scandir", refuse)
+    seen = list(tables_under(str(tmp_path), NOTHING))
+    assert [type(each) for each in seen] == [Unseen, Found]

@@ -1,0 +1,79 @@
+"""Processes and threads of a scan."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import pytest
+
+from deltaproto.fleet import local_engine
+from deltaproto.fleet.found import Found
+from deltaproto.fleet.look import Looker, Settings
+from tests.fleet.fleets import make_fleet
+
+SETTINGS = Settings("s", {})
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> list[Found]:
+    made = make_fleet(tmp_path_factory.mktemp("fleet"), seed=17, count=90)
+    return [Found(str(path), str(path)) for path in made]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children inherit what the test has changed")
+@pytest.mark.parametrize("killers", [1, 3])
+def test_a_process_that_is_killed_costs_one_table(
+    fleet: list[Found], monkeypatch: pytest.MonkeyPatch, killers: int
+) -> None:
+    monkeypatch.setattr(local_engine, "_ON_DISK", 10)
+    monkeypatch.setattr(local_engine, "_THREADED", ())
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+    deadly = {fleet[25 * (number + 1)].table for number in range(killers)}
+    one = Looker._one
+
+    def dies(looker: Looker, found: Found, *rest: object) -> None:
+        if found.table in deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+        one(looker, found, *rest)  # type: ignore[arg-type]
+
+    whole = {row["table"]: row for row in Looker(SETTINGS).look(fleet).to_pylist()}
+    monkeypatch.setattr(Looker, "_one", dies)
+    rows = [
+        row for batch in local_engine.on_disk(iter(fleet), SETTINGS, 2) for row in batch.to_pylist()
+    ]
+    assert sorted(row["table"] for row in rows) == sorted(whole)
+    for row in rows:
+        if row["table"] in deadly:
+            assert row["error"]["code"] == "internal"
+            assert "was killed" in row["error"]["message"]
+        else:
+            assert row == whole[row["table"]]
+
+
+def test_few_tables_need_no_processes(fleet: list[Found], monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(local_engine, "_processes", none)
+    (batch,) = local_engine.on_disk(iter(fleet), SETTINGS, 2)
+    assert batch.num_rows == len(fleet)
+
+
+def test_memory_holds_the_chunks_under_way(
+    fleet: list[Found], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_engine, "_ON_DISK", 5)
+    taken = 0
+
+    def counted() -> object:
+        nonlocal taken
+        for found in fleet:
+            taken += 1
+            yield found
+
+    batches = local_engine.on_disk(counted(), SETTINGS, 2)  # type: ignore[arg-type]
+    seen = next(batches).num_rows
+    assert taken <= seen + 5 * 2 * local_engine._AHEAD
+    assert seen + sum(batch.num_rows for batch in batches) == len(fleet)

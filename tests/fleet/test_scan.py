@@ -1,0 +1,252 @@
+"""Scans of this machine's disks, from the command line to the inventory."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from tests.conftest import Ran
+from tests.fleet.fleets import make_fleet
+from tests.support.contract import validate
+
+Cli = Callable[..., Ran]
+Rows = list[dict[str, Any]]
+# Rules that look into the history, which a scan does not.
+OF_HISTORY = {"DP105", "DP106"}
+LAYERS = ("kind", "status", "listed", "implied", "enabled", "present", "required_by", "evidence")
+
+
+def rows(inventory: Path, name: str) -> Rows:
+    return DeltaTable(inventory / name).to_pyarrow_table().to_pylist()
+
+
+def scanned(cli: Cli, *words: str) -> dict[str, Any]:
+    ran = cli("scan", *words, "--format", "json")
+    assert "error" not in ran.json, ran.json["error"]
+    validate("scan", ran.json)
+    return {**ran.json, "code": ran.code}
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return make_fleet(tmp_path_factory.mktemp("fleet"), seed=8, count=400)
+
+
+@pytest.fixture(scope="module")
+def root(fleet: list[Path]) -> str:
+    return str(fleet[0].parent.parent)
+
+
+def test_the_inventory_says_what_inspect_says(
+    cli: Cli, fleet: list[Path], root: str, tmp_path: Path
+) -> None:
+    inventory = tmp_path / "inventory"
+    done = scanned(cli, root, "--to", str(inventory), "--parallel", "2")
+    told = cli("inspect", *map(str, fleet), "--format", "json").json["tables"]
+    read = {entry["table"]: entry for entry in told if "error" not in entry}
+    failed = {entry["table"]: entry for entry in told if "error" in entry}
+    assert len(read) > 200
+    assert len(failed) > 10
+    assert (done["tables"], done["errors"]) == (len(read), len(failed))
+
+    tables = {row["table"]: row for row in rows(inventory, "tables")}
+    assert tables.keys() == read.keys()
+    for name, entry in read.items():
+        row, protocol = tables[name], entry["protocol"]
+        assert row["location"] == entry["location"]
+        assert (row["version"], row["id"]) == (entry["version"], entry["id"])
+        assert row["min_reader_version"] == protocol["minReaderVersion"]
+        assert row["min_writer_version"] == protocol["minWriterVersion"]
+        assert row["reader_features"] == protocol["readerFeatures"]
+        assert row["writer_features"] == protocol["writerFeatures"]
+        assert row["isolation_level"] == entry["isolation"]["declared"]
+        assert row["isolation_delta_rs"] == entry["isolation"]["effective"]["delta-rs"]
+        low = entry["lowest_protocol"]
+        assert row["lowest_writer_version"] == (low and low["minWriterVersion"])
+        assert row["partition_columns"] == entry["partition_columns"]
+        assert row["clustering_columns"] == entry["clustering_columns"]
+        assert row["complete"] == entry["complete"]
+        plain = {k: v for k, v in entry["configuration"].items() if k != "own.note"}
+        assert {k: v for k, v in row["configuration"] if k != "own.note"} == plain
+
+    features = [
+        (name, f["name"], *(f[key] for key in LAYERS))
+        for name, entry in read.items()
+        for f in entry["features"]
+    ]
+    seen = [
+        (f["table"], f["feature"], *(f[key] for key in LAYERS)) for f in rows(inventory, "features")
+    ]
+    assert sorted(map(repr, seen)) == sorted(map(repr, features))
+
+    findings = [
+        (name, f["rule"], f["severity"], f["message"], f["hint"], f.get("feature"))
+        for name, entry in read.items()
+        for f in entry["findings"]
+        if f["rule"] not in OF_HISTORY
+    ]
+    seen = [
+        (f["table"], f["rule"], f["severity"], f["message"], f["hint"], f["feature"])
+        for f in rows(inventory, "findings")
+    ]
+    assert sorted(map(repr, seen)) == sorted(map(repr, findings))
+    assert done["findings"] == len(findings)
+
+    errors = {row["table"]: (row["code"], row["message"]) for row in rows(inventory, "errors")}
+    assert errors == {
+        name: (entry["error"]["code"], entry["error"]["message"]) for name, entry in failed.items()
+    }
+    assert done["code"] == 3
+
+
+def test_one_process_says_the_same_as_two(cli: Cli, root: str, tmp_path: Path) -> None:
+    for parallel in ("1", "2"):
+        scanned(cli, root, "--to", str(tmp_path / parallel), "--parallel", parallel)
+    for name in ("tables", "features", "findings", "errors"):
+        one, two = (
+            sorted(
+                json.dumps({k: str(v) for k, v in row.items() if k != "scan_id"})
+                for row in rows(tmp_path / parallel, name)
+            )
+            for parallel in ("1", "2")
+        )
+        assert one == two
+
+
+def test_every_client_can_read_the_inventory(cli: Cli, root: str, tmp_path: Path) -> None:
+    scanned(cli, root, "--to", str(tmp_path))
+    for name in ("scans", "tables", "features", "findings", "errors"):
+        (table,) = cli("inspect", str(tmp_path / name), "--format", "json").json["tables"]
+        assert table["protocol"] == {
+            "minReaderVersion": 1,
+            "minWriterVersion": 2,
+            "readerFeatures": None,
+            "writerFeatures": None,
+        }
+        assert table["partition_columns"] == ["scan_id"]
+
+
+def test_scans_are_appended_and_nothing_is_left_over(
+    cli: Cli, fleet: list[Path], tmp_path: Path
+) -> None:
+    ids = [
+        scanned(cli, str(fleet[0].parent), "--to", str(tmp_path), "--fail-on", "never")["scan_id"]
+        for _ in range(2)
+    ]
+    scans = rows(tmp_path, "scans")
+    assert [scan["scan_id"] for scan in sorted(scans, key=lambda s: s["started_at"])] == ids
+    counts = [sum(row["scan_id"] == each for row in rows(tmp_path, "tables")) for each in ids]
+    assert counts[0] == counts[1] == scans[0]["tables"]
+    assert list((tmp_path / "_staging").iterdir()) == []
+
+
+def test_the_inventory_is_no_part_of_the_fleet(cli: Cli, fleet: list[Path], tmp_path: Path) -> None:
+    root = tmp_path / "lake"
+    shutil.copytree(fleet[0].parent, root / "area")
+    (tmp_path / "link").symlink_to(root)
+    inventory = str(tmp_path / "link" / "inventory")
+    first, second = (scanned(cli, str(root), "--to", inventory) for _ in range(2))
+    assert first["tables"] == second["tables"]
+    assert scanned(cli, str(root / "inventory"))["tables"] == 5
+
+
+def test_a_list_of_tables(cli: Cli, fleet: list[Path], tmp_path: Path) -> None:
+    lines = ["# ours", "", str(fleet[0]), f"file://{fleet[1]}".replace(" ", "%20"), "a.b.c"]
+    (tmp_path / "list").write_text("\n".join([*lines, str(fleet[0]) + "/"]) + "\n")
+    done = scanned(cli, "--list", str(tmp_path / "list"), "--to", str(tmp_path / "i"))
+    assert done["tables"] + done["errors"] == 3
+    assert done["first_errors"][-1]["table"] == "a.b.c"
+
+
+def test_mistakes_are_told(cli: Cli, tmp_path: Path, fleet: list[Path]) -> None:
+    def refused(*words: str) -> str:
+        ran = cli("scan", *words)
+        assert ran.code == 2, ran
+        return ran.err
+
+    assert "nothing to scan" in refused()
+    assert "--resume needs --to" in refused(str(tmp_path), "--resume")
+    assert "no unfinished scan" in refused(str(tmp_path), "--resume", "--to", str(tmp_path / "i"))
+    assert "--parallel 0" in refused(str(tmp_path), "--parallel", "0")
+    assert "cannot read" in refused("--list", str(tmp_path / "none"))
+    assert "neither a folder" in refused("main.sales")
+    assert "no folder" in refused(str(tmp_path), "--to", "main.inventory")
+    (tmp_path / "file").write_text("x")
+    assert "cannot write" in refused(str(fleet[0]), "--to", str(tmp_path / "file"))
+    ran = cli("scan", str(tmp_path / "none"))
+    assert (ran.code, "does not exist" in ran.out) == (3, True)
+
+
+def test_the_exit_code_follows_the_findings(cli: Cli, tmp_path: Path) -> None:
+    from tests.support.logs import Log, commit_info, metadata, protocol
+
+    need = metadata({"delta.enableDeletionVectors": "true"})
+    Log(tmp_path / "r" / "t").commit(0, commit_info(), protocol(1, 2), need)
+    assert cli("scan", str(tmp_path / "r")).code == 1
+    assert cli("scan", str(tmp_path / "r"), "--fail-on", "never").code == 0
+    shown = cli("scan", str(tmp_path / "r")).out
+    assert "DP103" in shown
+    assert "(1,2)" in shown
+
+
+def begin(root: str, inventory: Path, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "deltaproto", "scan", root, "--to", str(inventory)),
+            *("--format", "json", "--parallel", "2", *words),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.parametrize("parts", [0, 1, 2])
+def test_a_scan_that_is_killed_goes_on(cli: Cli, root: str, tmp_path: Path, parts: int) -> None:
+    inventory = tmp_path / "i"
+    process = begin(root, inventory)
+    staging = inventory / "_staging"
+    while process.poll() is None:
+        if len(list(staging.glob("*/*.arrow"))) >= parts and list(staging.glob("*")):
+            break
+        time.sleep(0.001)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert not (inventory / "scans").exists()
+
+    resumed = scanned(cli, root, "--to", str(inventory), "--resume")
+    assert resumed["resumed"] >= 100 * parts
+    whole = scanned(cli, root, "--to", str(tmp_path / "whole"))
+    assert resumed["tables"] == whole["tables"]
+    for name in ("tables", "features", "findings", "errors"):
+        one, two = (
+            sorted(
+                json.dumps({k: str(v) for k, v in row.items() if k != "scan_id"})
+                for row in rows(where, name)
+            )
+            for where in (inventory, tmp_path / "whole")
+        )
+        assert one == two
+
+
+def test_scans_at_one_time_do_not_disturb_each_other(root: str, tmp_path: Path) -> None:
+    running = [begin(root, tmp_path) for _ in range(4)]
+    done = [json.loads(process.communicate()[0]) for process in running]
+    assert {process.returncode for process in running} == {3}
+    assert len({each["scan_id"] for each in done}) == 4
+    assert {row["scan_id"] for row in rows(tmp_path, "scans")} == {d["scan_id"] for d in done}
+    tables = rows(tmp_path, "tables")
+    for each in done:
+        assert sum(row["scan_id"] == each["scan_id"] for row in tables) == each["tables"]

@@ -1,0 +1,159 @@
+"""Scans of a real S3 endpoint, through a proxy that counts and disturbs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import boto3
+import pytest
+from deltalake import DeltaTable
+from moto.server import ThreadedMotoServer
+
+from tests.conftest import Ran
+from tests.fleet.fleets import make_fleet
+from tests.support.logs import Log, add, commit_info, metadata, protocol
+from tests.support.proxy import Proxy, proxy
+
+pytestmark = pytest.mark.storage
+Cli = Callable[..., Ran]
+BUCKET = "lake"
+
+
+class Store(NamedTuple):
+    client: Any
+    proxy: Proxy
+
+    def upload(self, root: Path, prefix: str) -> str:
+        for file in root.rglob("*"):
+            if file.is_file():
+                key = f"{prefix}/{file.relative_to(root)}"
+                self.client.put_object(Bucket=BUCKET, Key=key, Body=file.read_bytes())
+        return f"s3://{BUCKET}/{prefix}"
+
+    @property
+    def options(self) -> list[str]:
+        given = {
+            "AWS_ENDPOINT_URL": self.proxy.url,
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing",
+            "AWS_REGION": "us-east-1",
+        }
+        return [word for each in given.items() for word in ("--storage-option", "=".join(each))]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ThreadedMotoServer]:
+    running = ThreadedMotoServer(port=0, verbose=False)
+    running.start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def store(server: ThreadedMotoServer) -> Iterator[Store]:
+    host, port = server.get_host_and_port()
+    secrets = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+    client = boto3.client(
+        "s3", endpoint_url=f"http://{host}:{port}", region_name="us-east-1", **secrets
+    )
+    client.create_bucket(Bucket=BUCKET)
+    with proxy(host, port) as running:
+        yield Store(client, running)
+
+
+def told(inventory: Path, name: str, *, without: tuple[str, ...] = ()) -> list[str]:
+    leave_out = {"scan_id", *without}
+    return sorted(
+        json.dumps({k: str(v) for k, v in row.items() if k not in leave_out})
+        for row in DeltaTable(inventory / name).to_pyarrow_table().to_pylist()
+    )
+
+
+def test_one_listing_and_two_gets_for_a_table_with_a_checksum(
+    cli: Cli, store: Store, tmp_path: Path
+) -> None:
+    for name in ("a", "deep/er/b", "_hidden/c", "k=v/d"):
+        log = Log(tmp_path / "r" / name)
+        stored, described = protocol(1, 2), metadata()
+        log.commit(0, commit_info(txnId="0"), stored, described, add())
+        log.commit(1, commit_info(txnId="1"), add()).checksum(1, stored, described, txnId="1")
+        for number in range(30):
+            (log.root / f"part-{number}.parquet").write_bytes(b"x")
+    root = store.upload(tmp_path / "r", "counted")
+    store.proxy.requests.clear()
+    done = cli("scan", root, *store.options, "--format", "json")
+    assert (done.code, done.json["tables"]) == (0, 2), done
+    seen = Counter(store.proxy.requests)
+    for name in ("a", "deep/er/b"):
+        log_folder = f"counted/{name}/_delta_log/"
+        assert {key: n for key, n in seen.items() if f"/{name}/" in key[1]} == {
+            ("LIST", log_folder): 1,
+            ("GET", f"{log_folder}{1:020}.json"): 1,
+            ("GET", f"{log_folder}{1:020}.crc"): 1,
+        }
+    # Each folder on the way is asked twice: for its log, and for its folders.
+    folders = Counter(prefix for kind, prefix in store.proxy.requests if kind == "LIST")
+    for folder in ("counted", "counted/deep", "counted/deep/er"):
+        assert folders[f"{folder}/_delta_log/"] == folders[f"{folder}/"] == 1
+    assert not any("_hidden/" in prefix or "k=v/" in prefix for prefix in folders)
+
+
+def test_a_disturbed_store_gives_the_same_inventory(cli: Cli, store: Store, tmp_path: Path) -> None:
+    make_fleet(tmp_path / "fleet", seed=3, count=150, folders=False)
+    root = store.upload(tmp_path / "fleet", "disturbed")
+    quiet = cli("scan", root, *store.options, "--to", str(tmp_path / "quiet"), "--format", "json")
+    faults = store.proxy.faults
+    faults.refused, faults.cut, faults.slow = 0.05, 0.05, 0.01
+    loud = cli("scan", root, *store.options, "--to", str(tmp_path / "loud"), "--format", "json")
+    assert faults.met["refused"] > 10
+    assert faults.met["cut"] > 10
+    assert quiet.json["tables"] == loud.json["tables"] > 80
+    for name in ("tables", "features", "findings", "errors"):
+        assert told(tmp_path / "loud", name) == told(tmp_path / "quiet", name)
+
+
+def test_the_same_rows_as_on_disk(cli: Cli, store: Store, tmp_path: Path) -> None:
+    make_fleet(tmp_path / "fleet", seed=4, count=120, folders=False)
+    root = store.upload(tmp_path / "fleet", "same")
+    cli("scan", root, *store.options, "--to", str(tmp_path / "remote"))
+    cli("scan", str(tmp_path / "fleet"), "--to", str(tmp_path / "local"))
+    place = ("location", "table")
+    for name in ("tables", "features"):
+        assert told(tmp_path / "remote", name, without=place) == told(
+            tmp_path / "local", name, without=place
+        )
+
+
+def test_an_inventory_on_an_object_store(cli: Cli, store: Store, tmp_path: Path) -> None:
+    make_fleet(tmp_path / "fleet", seed=5, count=20)
+    inventory = f"s3://{BUCKET}/inventory"
+    done = cli(
+        "scan", str(tmp_path / "fleet"), "--to", inventory, *store.options, "--format", "json"
+    )
+    assert done.json["inventory"] == inventory, done
+    options = dict(word.split("=", 1) for word in store.options[1::2])
+    rows = DeltaTable(f"{inventory}/tables", storage_options=options).to_pyarrow_table()
+    assert rows.num_rows == done.json["tables"] > 5
+
+
+@pytest.mark.parametrize(
+    ("root", "code"),
+    [(f"s3://{BUCKET}/nothing/here", "not-found"), ("s3://no-such-bucket/x", "not-found")],
+)
+def test_roots_that_are_none(cli: Cli, store: Store, root: str, code: str) -> None:
+    done = cli("scan", root, *store.options, "--format", "json")
+    assert (done.code, done.json["by_error"]) == (3, {code: 1})
+
+
+def test_nobody_waits_for_credentials(cli: Cli, tmp_path: Path) -> None:
+    done = cli(
+        *("scan", f"s3://{BUCKET}/x", "--storage-option", "AWS_ENDPOINT_URL=http://127.0.0.1:9"),
+        *("--storage-option", "AWS_ALLOW_HTTP=true", "--format", "json"),
+    )
+    assert done.code == 3
+    assert done.json["seconds"] < 60

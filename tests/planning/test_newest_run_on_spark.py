@@ -1,0 +1,70 @@
+"""Old history becomes young again with the next commit, unless a checkpoint comes before that."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deltaproto.drafting import live
+from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.engine import DEFAULT
+from deltaproto.planning.route import carried_out
+from deltaproto.planning.search import History
+from deltaproto.planning.statement import DropFeature, SetProperties
+from deltaproto.tables.interface import SparkSettings
+from tests.planning.oracle import agree, execute
+from tests.planning.random_tables import age
+from tests.planning.trial import carry_out
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def make(spark: SparkSession, path: Path, *, interval: int) -> str:
+    """A table whose history of three versions shows V2 checkpoints, and is old."""
+    name = f"delta.`{path}`"
+    spark.sql(
+        f"create table {name} (id bigint) using delta tblproperties "
+        f"('delta.checkpointPolicy'='v2', 'delta.enableInCommitTimestamps'='true', "
+        f"'delta.checkpointInterval'='{interval}')"
+    )
+    spark.sql(f"insert into {name} values (1)")
+    spark.sql(f"alter table {name} unset tblproperties ('delta.checkpointPolicy')")
+    age(str(path), 72)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("interval", "first", "at_once"), [(10, False, True), (10, True, False), (3, True, True)]
+)
+def test_a_commit_before_the_truncation(
+    spark: SparkSession, tmp_path: Path, interval: int, first: bool, at_once: bool
+) -> None:
+    path = make(spark, tmp_path / "t", interval=interval)
+    table = live.look(path, {}, SparkSettings(), time.time()).table
+    assert (table.traced, table.open) == (frozenset(), {"v2Checkpoint"})
+    if first:
+        before = SetProperties({"delta.appendOnly": "false"})
+        said = carried_out(before, table, DEFAULT)
+        agree(said, execute(spark, path, before.sql(f"delta.`{path}`")))
+        table = said.table
+    drop = DropFeature("v2Checkpoint", truncate=True)
+    said = carried_out(drop, table, DEFAULT)
+    assert (said.refusal is None) is at_once
+    agree(said, execute(spark, path, drop.sql(f"delta.`{path}`")))
+
+
+def test_the_plan_takes_first_what_would_have_to_wait_later(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = make(spark, tmp_path / "t", interval=10)
+    given = live.look(path, {}, SparkSettings(), time.time())
+    asked = Downgrade(drop=("inCommitTimestamp", "v2Checkpoint"), history=History.TRUNCATE)
+    plan = plan_downgrade(given, asked)
+    assert [step.feature for step in plan.steps] == ["v2Checkpoint", "inCommitTimestamp"]
+    assert list(carry_out(spark, path, plan.steps, given)) == []
