@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import IO, NamedTuple
 from typing import Protocol as Interface
 
+from deltaproto.errors import ErrorCode, TableError
+
 
 class Entry(NamedTuple):
     """One name in the folder; sub-folders end in a slash."""
@@ -38,3 +40,12 @@ class LogStore(Interface):
             TableError: as `list`; a file that is gone is `corrupt-log`.
         """
         ...
+
+
+def gone(name: str) -> TableError:
+    """The error of a file that was listed and is not there any more."""
+    return TableError(
+        ErrorCode.CORRUPT_LOG,
+        f"{name} was listed in _delta_log but is gone",
+        "the log was cleaned up while it was read; run the command again",
+    )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import IO, TypeVar
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.tables.storage.interface import Entry
+from deltaproto.tables.storage.interface import Entry, gone
 
 LOG_FOLDER = "_delta_log"
 _FILES = (".json", ".crc")
@@ -41,11 +41,7 @@ class LocalLogStore:
             with _access(path):
                 return open(path, "rb")
         except FileNotFoundError:
-            raise TableError(
-                ErrorCode.CORRUPT_LOG,
-                f"{name} was listed in {LOG_FOLDER} but is gone",
-                "the log was cleaned up while it was read; run the command again",
-            ) from None
+            raise gone(name) from None
         except IsADirectoryError:
             raise TableError(ErrorCode.CORRUPT_LOG, f"{name} is a folder, not a file") from None
 

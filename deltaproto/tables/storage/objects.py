@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-from io import BytesIO, RawIOBase
+from functools import lru_cache, partial
+from io import BytesIO
 from typing import IO, Any, cast
 from urllib.parse import quote
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.tables.storage.interface import Entry
+from deltaproto.tables.storage.interface import Entry, gone
+from deltaproto.tables.storage.ranges import RangeFile
 
 LOG_FOLDER = "_delta_log"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -87,50 +88,47 @@ class ObjectLogStore:
     def open(self, name: str) -> IO[bytes]:
         import obstore
 
-        key = self._folder + name
-        with failures(self._uri):
+        key, size = self._folder + name, self._sizes.get(name)
+        with self._reading(name):
             if name.endswith(".parquet"):
-                return cast(IO[bytes], _Ranges(obstore.open_reader(self._store, key)))
+                length = obstore.head(self._store, key)["size"] if size is None else size
+                return cast(IO[bytes], RangeFile(length, partial(self._range, name)))
             data = bytes(obstore.get(self._store, key).bytes())
-        size = self._sizes.get(name)
         if size is not None and size != len(data):
-            raise TableError(
-                ErrorCode.STORAGE,
-                f"{name} has {len(data)} bytes, and {size} when it was listed",
-                "the answer was cut off, or the file changed meanwhile; run again",
-            )
+            raise _cut_off(name, len(data), size)
         return BytesIO(data)
+
+    def _range(self, name: str, start: int, end: int) -> bytes:
+        import obstore
+
+        with self._reading(name):
+            read = obstore.get_range(self._store, self._folder + name, start=start, end=end)
+            data = bytes(read)
+        if len(data) != end - start:
+            raise _cut_off(name, start + len(data), end)
+        return data
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        try:
+            with failures(self._uri):
+                yield
+        except TableError as error:
+            if error.code is ErrorCode.NOT_FOUND:
+                raise gone(name) from None
+            raise
+
+
+def _cut_off(name: str, had: int, wanted: int) -> TableError:
+    return TableError(
+        ErrorCode.STORAGE,
+        f"{name} has {had} bytes, and {wanted} when it was listed",
+        "the answer was cut off, or the file changed meanwhile; run again",
+    )
 
 
 def _sizes(entries: Iterable[Entry]) -> dict[str, int]:
     return {entry.name: entry.size for entry in entries if entry.size is not None}
-
-
-class _Ranges(RawIOBase):
-    """obstore's reader as a Python file: pyarrow asks for attributes that it lacks."""
-
-    def __init__(self, reader: Any) -> None:
-        self._reader = reader
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return int(self._reader.seek(offset, whence))
-
-    def tell(self) -> int:
-        return int(self._reader.tell())
-
-    def read(self, size: int = -1) -> bytes:
-        return bytes(self._reader.read(None if size < 0 else size))
-
-    def readinto(self, buffer: Any) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
 
 def _milliseconds(moment: datetime) -> int:

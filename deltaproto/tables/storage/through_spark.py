@@ -11,7 +11,7 @@ from io import BytesIO
 from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.tables.storage.interface import Entry
+from deltaproto.tables.storage.interface import Entry, gone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,11 +54,7 @@ class SparkLogStore:
         found = self._read(wanted, "path", "content")
         self._fetched = {row[0].rsplit("/", 1)[-1]: bytes(row[1]) for row in found}
         if name not in self._fetched:
-            raise TableError(
-                ErrorCode.CORRUPT_LOG,
-                f"{name} was listed in _delta_log but is gone",
-                "the log was cleaned up while it was read; run the command again",
-            )
+            raise gone(name)
 
     def _run(self, name: str) -> Sequence[str]:
         """The commit and those before it, as many as are worth one job; others go alone."""
