@@ -17,6 +17,7 @@ from deltaproto.errors import DeltaprotoError, ExitCode
 COMMANDS = (
     "inspect",
     "scan",
+    "drift",
     "history",
     "check",
     "plan-upgrade",

@@ -25,6 +25,12 @@ class EngineChoice(StrEnum):
     SPARK = "spark"
 
 
+ENGINE = Option(
+    ("--engine",),
+    "local: this machine; spark: the executors of a Spark session.",
+    EngineChoice,
+    EngineChoice.LOCAL,
+)
 _MOST = 512
 _LONGEST = 86_400
 
@@ -115,12 +121,7 @@ COMMAND = Command(
             many=True,
             metavar="GLOB",
         ),
-        Option(
-            ("--engine",),
-            "local: this machine; spark: the executors of a Spark session.",
-            EngineChoice,
-            EngineChoice.LOCAL,
-        ),
+        ENGINE,
         Option(
             ("--parallel",),
             "Processes for disks, threads for object stores, tasks with Spark.",

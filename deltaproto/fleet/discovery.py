@@ -24,6 +24,11 @@ class Source(NamedTuple):
     inventory: str | None = None
     """path or URI below which no table of the fleet lies"""
 
+    def named(self) -> list[str]:
+        """Its roots and lists, so that they mean the same from every folder."""
+        lists = [os.path.abspath(path) for path in self.lists]
+        return sorted({locate(root).uri for root in self.roots}) + sorted(lists)
+
 
 class Split(NamedTuple):
     """What is on disks of this machine, and what on object stores."""

@@ -33,6 +33,14 @@ class Unseen(NamedTuple):
     place: str
     error: TableError
 
+    @property
+    def uri(self) -> str:
+        """The place as a URI; as it stands where it is none."""
+        try:
+            return locate(self.place).uri
+        except TableError:
+            return self.place
+
 
 class Selection(NamedTuple):
     """Which folders are entered, and which tables count. Patterns are globs.

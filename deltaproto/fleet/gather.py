@@ -207,8 +207,14 @@ def _text(value: Any) -> str | None:
 
 
 def _microseconds(commit: Mapping[str, Any]) -> int | None:
-    stamp = commit.get("inCommitTimestamp", commit.get("timestamp"))
-    return stamp * 1000 if isinstance(stamp, int) and abs(stamp) < _LATEST_MS else None
+    return microseconds(commit.get("inCommitTimestamp", commit.get("timestamp")))
+
+
+def microseconds(milliseconds: object) -> int | None:
+    """A time of a log as a column of times holds it; None where no reader could show it."""
+    if isinstance(milliseconds, int) and abs(milliseconds) < _LATEST_MS:
+        return milliseconds * 1000
+    return None
 
 
 _LARGEST = 2**31

@@ -116,6 +116,17 @@ class InventoryTables:
             return False
         return any(row.get(PARTITION) == scan_id for row in table.partitions())
 
+    def readable(self, name: Inventory) -> Any:
+        """One of its tables, as deltalake reads it.
+
+        Raises:
+            UsageError: when it is not there or cannot be read.
+        """
+        table = self._table(name)
+        if table is None:
+            raise no_inventory(self.location.path or self.location.uri)
+        return table
+
     def _table(self, name: Inventory) -> Any:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -129,6 +140,13 @@ class InventoryTables:
                 f"cannot read the inventory's table {name}: {_line(error)}",
                 "give another --to, or mend it: it is a Delta table like any other",
             ) from None
+
+
+def no_inventory(where: str) -> UsageError:
+    """There is no inventory at that place, or no scan was ever finished there."""
+    return UsageError(
+        f"{where} is no inventory", "make one with `deltaproto scan ROOT --to INVENTORY`"
+    )
 
 
 def _line(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 
@@ -57,7 +58,16 @@ def tables_under(root: str, selection: Selection) -> Iterator[Found | Unseen]:
 def _folders(path: str) -> list[tuple[str, bool]]:
     """The names of a folder's folders, and whether each is a link."""
     with os.scandir(path) as entries:
-        return [(entry.name, entry.is_symlink()) for entry in entries if entry.is_dir()]
+        return [(entry.name, entry.is_symlink()) for entry in entries if _is_folder(entry)]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError as error:
+        # A link that leads to itself leads nowhere; another may hide a folder, which is then
+        # entered and told as unreadable.
+        return error.errno != errno.ELOOP
 
 
 def _unreadable(path: str, error: OSError) -> TableError:

@@ -91,7 +91,7 @@ def _looked(request: Request, scan_id: str, done: set[str]) -> Iterator[pa.Recor
     if unseen:
         gathered = Gathered(scan_id)
         for each in unseen:
-            gathered.add_error(each.place, each.place, each.error)
+            gathered.add_error(each.place, each.uri, each.error)
         yield gathered.batch()
 
 
@@ -155,7 +155,10 @@ def row(
         "started_at": began,
         "ended_at": datetime.now(UTC),
         "seconds": seconds,
-        "roots": [*request.source.roots, *request.source.lists],
+        "roots": request.source.named(),
+        "included": list(request.source.selection.include),
+        "excluded": list(request.source.selection.exclude),
+        "policy": None,
         "engine": engine,
         "tables": tally.tables,
         "errors": tally.errors.total(),

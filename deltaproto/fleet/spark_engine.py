@@ -20,6 +20,7 @@ from deltaproto.errors import UsageError
 from deltaproto.fleet.found import Found
 from deltaproto.fleet.look import Looker, Settings
 from deltaproto.fleet.schemas import Inventory, schema, staged
+from deltaproto.fleet.spark_types import types
 from deltaproto.fleet.tally import Tally
 from deltaproto.fleet.unfold import unfolded
 from deltaproto.tables.session import first_line, remove_folder
@@ -72,13 +73,13 @@ class SparkEngine:
                 done = self._staged().selectExpr("location as uri")
                 frame = frame.join(done, "uri", "left_anti")
             spread = tasks or min(max(len(names) // _TASK, 1), _MOST_TASKS)
-            seen = frame.repartition(spread).mapInArrow(_reader(self._settings), _types(staged()))
+            seen = frame.repartition(spread).mapInArrow(_reader(self._settings), types(staged()))
             self._append(seen, self._staging, ())
             yield len(chunk)
 
     def stage(self, batch: pa.RecordBatch) -> None:
         """Stage rows that were made here."""
-        frame = self._session.createDataFrame(batch.to_pylist(), _types(staged()))
+        frame = self._session.createDataFrame(batch.to_pylist(), types(staged()))
         self._append(frame, self._staging, ())
 
     def publish(self, scan: Mapping[str, Any]) -> None:
@@ -89,11 +90,11 @@ class SparkEngine:
         """
         for name in (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS, Inventory.ERRORS):
             self._create(name)
-            rows = self._staged().mapInArrow(_unfolder(name), _types(schema(name)))
+            rows = self._staged().mapInArrow(_unfolder(name), types(schema(name)))
             self._append(rows, self._uri(name), self._once(name))
         self._create(Inventory.SCANS)
         row = tuple(scan[column] for column in schema(Inventory.SCANS).names)
-        frame = self._session.createDataFrame([row], _types(schema(Inventory.SCANS)))
+        frame = self._session.createDataFrame([row], types(schema(Inventory.SCANS)))
         self._append(frame, self._uri(Inventory.SCANS), self._once(Inventory.SCANS))
 
     def clear(self) -> None:
@@ -132,7 +133,7 @@ class SparkEngine:
         return (("txnAppId", f"deltaproto-{self._settings.scan_id}-{name}"), ("txnVersion", "1"))
 
     def _create(self, name: Inventory) -> None:
-        columns = _types(schema(name))
+        columns = types(schema(name))
         self._do(
             lambda: self._session.sql(
                 f"CREATE TABLE IF NOT EXISTS delta.{identifier(self._uri(name))} ({columns}) "
@@ -209,13 +210,3 @@ def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         tally.add(batch.cast(staged()))
     yield pa.RecordBatch.from_pydict({"counts": [tally.dumped()]})
-
-
-def _types(columns: pa.Schema) -> str:
-    """The columns in Spark's words."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return ", ".join(
-        f"{identifier(field.name)} {field.dataType.simpleString()}"
-        for field in from_arrow_schema(columns)
-    )

@@ -48,7 +48,7 @@ def scan_with_spark(request: Request, spark: SparkSettings, progress: Progress) 
     if unseen:
         gathered = Gathered(scan_id)
         for each in unseen:
-            gathered.add_error(each.place, each.place, each.error)
+            gathered.add_error(each.place, each.uri, each.error)
         engine.stage(gathered.batch())
     tally = engine.tally()
     seconds = time.monotonic() - clock

@@ -98,6 +98,8 @@ def _pyspark() -> Any:
         raise EngineError(
             "pyspark is not installed", "pip install 'deltaproto[spark]', or use --reader log"
         ) from None
+    # Of pandas, which nothing here uses.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     return sql
 
 
@@ -107,10 +109,7 @@ def _connect(sql: Any, settings: SparkSettings) -> SparkSession:
         builder = sql.SparkSession.builder.remote(settings.remote)
         for key, value in settings.conf.items():
             builder = builder.config(key, value)
-        with warnings.catch_warnings():
-            # Of pandas, which nothing here uses.
-            warnings.simplefilter("ignore", FutureWarning)
-            session = builder.getOrCreate()
+        session = builder.getOrCreate()
         _give_up_after(session, CONNECT_GONE_SECONDS)
         _ = session.version
     except Exception as error:

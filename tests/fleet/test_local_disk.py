@@ -111,6 +111,13 @@ def test_links_are_followed_once(tmp_path: Path) -> None:
     assert len(list(split.local)) == 2
 
 
+def test_a_link_to_itself_costs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "t" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "round").symlink_to(tmp_path / "round")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "missing")
+    assert found(tmp_path) == [str(tmp_path / "t")]
+
+
 def test_roots_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for name in ("file", "nothing"):

@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 from deltaproto.fleet import spark_scan
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
+from tests.fleet.moves import move, sound_fleet
 from tests.support.contract import validate
 
 if TYPE_CHECKING:
@@ -102,3 +103,23 @@ def test_a_scan_that_dies_goes_on(
     scanned(cli, area, "--to", str(tmp_path / "whole"))
     for name in TABLES:
         assert rows(tmp_path / "i", name) == rows(tmp_path / "whole", name)
+
+
+def test_drift_is_the_same(spark: SparkSession, cli: Cli, tmp_path: Path) -> None:
+    lake, inventory = tmp_path / "lake", str(tmp_path / "i")
+    tables = sound_fleet(lake, 7, 60)
+    scanned(cli, str(lake), "--to", inventory, "--engine", "spark")
+    move(tables, 8)
+    scanned(cli, str(lake), "--to", inventory)
+    here = cli("drift", inventory, "--format", "json").json
+    there = cli("drift", inventory, "--format", "json", "--engine", "spark").json
+    validate("drift", there)
+    assert len(here["changes"]) > 40
+    assert any(change["commit"] for change in here["changes"])
+    for key in here.keys() - {"generated_at", "changes"}:
+        assert there[key] == here[key], key
+    in_order = [sorted(map(repr, told["changes"])) for told in (here, there)]
+    assert in_order[0] == in_order[1]
+    places = [change["location"] for change in there["changes"]]
+    assert places == sorted(places)
+    assert cli("drift", str(tmp_path / "none"), "--engine", "spark").code == 2

@@ -1,0 +1,107 @@
+"""The query behind `drift`, and what becomes of its rows: the same on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from deltaproto.fleet.drift.change import COMPARED, Change, Seen, changes, seen, unseen
+from deltaproto.fleet.past import Pair, literal
+
+_OF_ERRORS = ("code", "message")
+_BEFORE, _NOW = "before_", "now_"
+
+
+def query(pair: Pair, quote: str, tables: str = "tables", errors: str = "errors") -> str:
+    """Every table that the two scans did not see alike, a row each.
+
+    Args:
+        quote: what the engine puts around names.
+        tables, errors: what the engine calls these tables of the inventory.
+    """
+    name = f"{quote}table{quote}"
+    sides = (_side(scan.scan_id, name, tables, errors) for scan in (pair.before, pair.now))
+    before, now = sides
+    columns = ", ".join(
+        f"{alias}.{column} AS {prefix}{column}"
+        for alias, prefix in (("b", _BEFORE), ("n", _NOW))
+        for column in COMPARED
+    )
+    # A table that only has newer commits did not change here.
+    telling = [column for column in COMPARED if column not in ("version", "message")]
+    differs = " OR ".join(f"(b.{column} IS DISTINCT FROM n.{column})" for column in telling)
+    return (
+        f"SELECT COALESCE(n.location, b.location) AS location, "  # noqa: S608  literals only
+        f"COALESCE(n.{name}, b.{name}) AS {name}, {columns} "
+        f"FROM ({before}) b FULL OUTER JOIN ({now}) n ON b.location = n.location "
+        f"WHERE b.location IS NULL OR n.location IS NULL OR {differs}"
+    )
+
+
+def _side(scan_id: str, name: str, tables: str, errors: str) -> str:
+    read = ", ".join(
+        f"CAST(NULL AS STRING) AS {column}" if column in _OF_ERRORS else column
+        for column in COMPARED
+    )
+    # What an error tells of the protocol is not what the table has.
+    null = {
+        "version": "CAST(NULL AS BIGINT)",
+        "min_reader_version": "CAST(NULL AS INT)",
+        "min_writer_version": "CAST(NULL AS INT)",
+    }
+    lists = ("reader_features", "writer_features")
+    refused = ", ".join(
+        column
+        if column in (*_OF_ERRORS, *lists)
+        else f"{null.get(column, 'CAST(NULL AS STRING)')} AS {column}"
+        for column in COMPARED
+    )
+    scan = literal(scan_id)
+    return (
+        f"SELECT location, {name}, {read} FROM {tables} WHERE scan_id = {scan} "  # noqa: S608
+        f"UNION ALL SELECT location, {name}, {refused} FROM {errors} WHERE scan_id = {scan}"
+    )
+
+
+class Places(NamedTuple):
+    """What could not be looked into, by location: what lay below was not seen."""
+
+    before: Mapping[str, str]
+    now: Mapping[str, str]
+    alike: bool
+    """whether both scans looked at the same roots; else none tells what is new or gone"""
+
+
+def places_query(scan_id: str, errors: str = "errors") -> str:
+    """The errors of one scan."""
+    scan = literal(scan_id)
+    return f"SELECT location, code, message FROM {errors} WHERE scan_id = {scan}"  # noqa: S608
+
+
+class Told(NamedTuple):
+    """The changes of one table, and what the earlier scan saw of it."""
+
+    changes: tuple[Change, ...]
+    before: Seen | None
+
+
+def told(row: Mapping[str, Any], places: Places) -> Told:
+    """What one row of the query comes to."""
+    location = row["location"]
+    before, now = seen(row, _BEFORE), seen(row, _NOW)
+    if (before is None or now is None) and not places.alike:
+        return Told((), before)
+    before = before or _above(location, places.before)
+    now = now or _above(location, places.now)
+    return Told(tuple(changes(location, row["table"], before, now)), before)
+
+
+def _above(location: str, places: Mapping[str, str]) -> Seen | None:
+    """The error of the nearest folder above, if there was one."""
+    above = location
+    while places and "/" in above:
+        above = above.rpartition("/")[0]
+        if above in places:
+            code, _, message = places[above].partition(": ")
+            return unseen(code, message)
+    return None

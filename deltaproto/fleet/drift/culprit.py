@@ -1,0 +1,109 @@
+"""Which commit made a change, as far as the table's log still has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from deltaproto.errors import TableError
+from deltaproto.fleet.drift.change import Change, Culprit, Kind, Seen, differences
+from deltaproto.fleet.patience import patiently
+from deltaproto.protocol.isolation import PROPERTY
+from deltaproto.tables.location import locate
+from deltaproto.tables.log.commits import Commit, commits
+from deltaproto.tables.log.names import sort_names
+from deltaproto.tables.storage import open_log
+from deltaproto.tables.storage.deadline import Deadline, within
+
+_MOST_COMMITS = 1000
+_IN_COMMITS = frozenset(Kind) - {Kind.UNREADABLE, Kind.READABLE, Kind.TABLE_GONE}
+
+
+class Detective:
+    """Reads the logs of tables that changed.
+
+    Args:
+        options: storage options as deltalake takes them.
+        seconds: for one table on an object store.
+    """
+
+    def __init__(self, options: Mapping[str, str], seconds: float = 60.0) -> None:
+        self._options, self._seconds = dict(options), seconds
+
+    def solve(self, changes: Sequence[Change], before: Seen | None) -> list[Change]:
+        """The changes of one table with the commits that made them, where they are found.
+
+        A log that cannot be read, or is gone, names none.
+        """
+        if not any(change.kind in _IN_COMMITS for change in changes):
+            return list(changes)
+        try:
+            read = self._commits(changes[0], before)
+        except (TableError, OSError):
+            return list(changes)
+        return _named(changes, read, before)
+
+    def _commits(self, change: Change, before: Seen | None) -> list[Commit]:
+        newest = change.version_after
+        oldest = 0 if before is None or before.version is None else before.version + 1
+        if newest is None or newest < oldest:
+            # Made anew since: every commit that is there is younger.
+            oldest = 0
+        location = locate(change.location)
+        deadline = Deadline(self._seconds)
+
+        def read(_: int) -> list[Commit]:
+            store = within(open_log(location, self._options), deadline)
+            listing = sort_names(store.list())
+            upto = {v: n for v, n in listing.commits.items() if newest is None or v <= newest}
+            listing.commits = {v: name for v, name in upto.items() if v >= oldest}
+            if before is None:
+                listing.commits = {v: name for v, name in upto.items() if v == 0}
+            return list(islice(commits(store, listing), _MOST_COMMITS))
+
+        return patiently(read, deadline)
+
+
+def _named(changes: Sequence[Change], read: Iterable[Commit], before: Seen | None) -> list[Change]:
+    made: dict[tuple[Kind, str | None], Culprit] = {}
+    state = _State(before)
+    expected = 0 if before is None or before.version is None else before.version + 1
+    for commit in reversed(list(read)):
+        if commit.version != expected or commit.problem is not None:
+            # What the missing commits did is not what the next one did.
+            state = _State(None) if before is not None else state
+        expected = commit.version + 1
+        for key in state.after(commit):
+            made[key] = culprit_of(commit)
+        if before is None and commit.version == 0:
+            made[Kind.TABLE_NEW, None] = culprit_of(commit)
+    return [change._replace(culprit=made.get((change.kind, change.feature))) for change in changes]
+
+
+class _State:
+    """What is known of the table while its commits are gone through, oldest first."""
+
+    def __init__(self, seen: Seen | None) -> None:
+        self._protocol = seen and seen.protocol
+        self._id = seen and seen.id
+        self._isolation: tuple[str | None] | None = None if seen is None else (seen.isolation,)
+
+    def after(self, commit: Commit) -> Iterator[tuple[Kind, str | None]]:
+        """The kinds of change that the commit made."""
+        new, metadata = commit.protocol, commit.metadata
+        if new is not None:
+            if self._protocol is not None:
+                yield from differences(self._protocol, new)
+            self._protocol = new
+        if metadata is not None:
+            isolation = (metadata.property(PROPERTY),)
+            if self._isolation is not None and isolation != self._isolation:
+                yield Kind.ISOLATION_CHANGED, None
+            if self._id is not None and metadata.id != self._id:
+                yield Kind.TABLE_REPLACED, None
+            self._isolation, self._id = isolation, metadata.id
+
+
+def culprit_of(commit: Commit) -> Culprit:
+    """What a commit says of itself."""
+    return Culprit(commit.version, commit.timestamp, commit.operation, commit.engine, commit.user)

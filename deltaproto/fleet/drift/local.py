@@ -1,0 +1,47 @@
+"""Drift between two scans, on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from deltaproto.fleet.drift.between import Places, places_query, query, told
+from deltaproto.fleet.drift.change import Change
+from deltaproto.fleet.drift.culprit import Detective
+from deltaproto.fleet.past import LocalQuestions, Pair
+from deltaproto.fleet.schemas import Inventory
+
+_THREADS = 16
+_BOTH = (Inventory.TABLES, Inventory.ERRORS)
+
+
+def drift(questions: LocalQuestions, pair: Pair, detective: Detective | None) -> Iterator[Change]:
+    """Every change between the two scans, by location.
+
+    Args:
+        detective: finds the commits in the tables' logs; None: nobody looks.
+
+    Raises:
+        UsageError: when the inventory cannot be read.
+    """
+    places = Places(
+        _places(questions, pair.before.scan_id), _places(questions, pair.now.scan_id), pair.alike
+    )
+
+    def solved(row: Mapping[str, Any]) -> Sequence[Change]:
+        found = told(row, places)
+        return detective.solve(*found) if detective and found.changes else found.changes
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for batch in questions.ask(f"{query(pair, questions.quote)} ORDER BY location", _BOTH):
+            for found in pool.map(solved, batch.to_pylist()):
+                yield from found
+
+
+def _places(questions: LocalQuestions, scan_id: str) -> Mapping[str, str]:
+    return {
+        row["location"]: f"{row['code']}: {row['message']}"
+        for batch in questions.ask(places_query(scan_id), (Inventory.ERRORS,))
+        for row in batch.to_pylist()
+    }

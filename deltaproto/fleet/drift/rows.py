@@ -1,0 +1,106 @@
+"""Changes as rows of an Arrow table, the same from every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from deltaproto.fleet.drift.change import Change, Culprit, Kind
+from deltaproto.fleet.gather import array, microseconds
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@cache
+def schema() -> pa.Schema:
+    """The columns of a table of changes."""
+    import pyarrow as pa
+
+    text, number = pa.string(), pa.int64()
+    return pa.schema(
+        [
+            pa.field("location", text, nullable=False),
+            pa.field("table", text, nullable=False),
+            pa.field("change", text, nullable=False),
+            pa.field("severity", text, nullable=False),
+            pa.field("feature", text),
+            pa.field("before", text),
+            pa.field("after", text),
+            pa.field("version_before", number),
+            pa.field("version_after", number),
+            pa.field("commit_version", number),
+            pa.field("commit_at", pa.timestamp("us", tz="UTC")),
+            pa.field("commit_operation", text),
+            pa.field("commit_engine", text),
+            pa.field("commit_user", text),
+        ]
+    )
+
+
+def batch(changes: Iterable[Change]) -> pa.RecordBatch:
+    """The rows of some changes."""
+    import pyarrow as pa
+
+    columns: list[list[Any]] = [[] for _ in schema()]
+    for change in changes:
+        commit = change.culprit
+        values = (
+            change.location,
+            change.table,
+            str(change.kind),
+            str(change.severity),
+            change.feature,
+            change.before,
+            change.after,
+            change.version_before,
+            change.version_after,
+            *(
+                (None,) * 5
+                if commit is None
+                else (
+                    commit.version,
+                    microseconds(commit.timestamp),
+                    commit.operation,
+                    commit.engine,
+                    commit.user,
+                )
+            ),
+        )
+        for column, value in zip(columns, values, strict=True):
+            column.append(value)
+    arrays = [array(values, field.type) for values, field in zip(columns, schema(), strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema())
+
+
+def change_of(row: Mapping[str, Any]) -> Change:
+    """The change of a row."""
+    version = row["commit_version"]
+    return Change(
+        row["location"],
+        row["table"],
+        Kind(row["change"]),
+        row["feature"],
+        row["before"],
+        row["after"],
+        row["version_before"],
+        row["version_after"],
+        None
+        if version is None
+        else Culprit(
+            version,
+            _milliseconds(row["commit_at"]),
+            row["commit_operation"],
+            row["commit_engine"],
+            row["commit_user"],
+        ),
+    )
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    if moment is None:
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(aware.timestamp() * 1000)

@@ -1,0 +1,165 @@
+"""The scans that an inventory holds, and questions to it in SQL.
+
+The SQL is the part that DataFusion (in deltalake) and Spark have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from deltaproto.errors import UsageError
+from deltaproto.fleet.inventory import InventoryTables
+from deltaproto.fleet.schemas import Inventory
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class PastScan(NamedTuple):
+    """One row of `scans`."""
+
+    scan_id: str
+    started_at: datetime
+    ended_at: datetime
+    tables: int
+    errors: int
+    roots: tuple[str, ...]
+    included: tuple[str, ...]
+    excluded: tuple[str, ...]
+
+    @property
+    def extent(self) -> tuple[frozenset[str], ...]:
+        """What it looked at: scans of one extent tell which tables are new and which are gone."""
+        return frozenset(self.roots), frozenset(self.included), frozenset(self.excluded)
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> PastScan:
+        """The scan of a row; moments without a time zone are UTC."""
+        return cls(
+            row["scan_id"],
+            _utc(row["started_at"]),
+            _utc(row["ended_at"]),
+            row["tables"],
+            row["errors"],
+            *(tuple(row[name] or ()) for name in ("roots", "included", "excluded")),
+        )
+
+
+COLUMNS = ("scan_id", "started_at", "ended_at", "tables", "errors", "roots", "included", "excluded")
+
+
+def scans_query(scans: str = "scans") -> str:
+    """All scans; `scans` is what the engine calls the table."""
+    return f"SELECT {', '.join(COLUMNS)} FROM {scans}"  # noqa: S608  names of ours only
+
+
+def in_order(rows: Iterable[Mapping[str, Any]]) -> list[PastScan]:
+    """The scans of rows, oldest first."""
+    return sorted(map(PastScan.of, rows), key=lambda scan: (scan.ended_at, scan.scan_id))
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def literal(text: str) -> str:
+    """A string in the SQL of both engines, which read a backslash differently.
+
+    Raises:
+        UsageError: for a backslash; no scan has one in its id.
+    """
+    if "\\" in text:
+        raise UsageError(f"{text} is no scan's id", "the inventory's table scans has them")
+    return "'" + text.replace("'", "''") + "'"
+
+
+class LocalQuestions:
+    """Asks an inventory through delta-rs, on this machine.
+
+    Raises:
+        UsageError: when it cannot be read, or is no inventory.
+    """
+
+    quote = '"'
+
+    def __init__(self, inventory: InventoryTables) -> None:
+        self._inventory = inventory
+
+    def scans(self) -> list[PastScan]:
+        """All scans, oldest first."""
+        rows = self.ask(scans_query(), (Inventory.SCANS,))
+        return in_order(row for batch in rows for row in batch.to_pylist())
+
+    def ask(self, sql: str, names: Iterable[Inventory]) -> Iterator[pa.RecordBatch]:
+        """The answer to a query on the named tables."""
+        import pyarrow as pa
+        from deltalake import QueryBuilder
+
+        builder = QueryBuilder()
+        for name in names:
+            builder.register(str(name), self._inventory.readable(name))
+        yield from pa.RecordBatchReader.from_stream(builder.execute(sql))
+
+
+def pick(scans: list[PastScan], wanted: str) -> PastScan:
+    """The scan of that id or beginning of one, or the newest that had ended by that time.
+
+    A day without a time is its end, in UTC.
+
+    Raises:
+        UsageError: when there is none, or more than one.
+    """
+    named = [scan for scan in scans if scan.scan_id.startswith(wanted)]
+    if len(named) == 1:
+        return named[0]
+    try:
+        moment = datetime.fromisoformat(wanted)
+    except ValueError:
+        many = f"{len(named)} scans begin with" if named else "no scan has the id"
+        raise UsageError(
+            f"{many} {wanted}, and it is no date or time",
+            f"the newest is {scans[-1].scan_id}; a time is like 2026-11-01 or 2026-11-01T08:00Z",
+        ) from None
+    if len(wanted) <= len("2026-11-01"):
+        moment += timedelta(days=1)
+    ended = [scan for scan in scans if scan.ended_at <= _utc(moment)]
+    if not ended:
+        raise UsageError(
+            f"no scan had ended by {wanted}",
+            f"the oldest ended at {scans[0].ended_at:%Y-%m-%dT%H:%M:%SZ}",
+        )
+    return ended[-1]
+
+
+class Pair(NamedTuple):
+    """Two scans to compare."""
+
+    before: PastScan
+    now: PastScan
+
+    @property
+    def alike(self) -> bool:
+        """Whether they looked at the same roots in the same way."""
+        return self.before.extent == self.now.extent
+
+
+def pair(scans: list[PastScan], before: str | None, now: str | None) -> Pair:
+    """The two scans to compare: the newest and the last one before it of the same extent.
+
+    Raises:
+        UsageError: when there are not two.
+    """
+    if not scans:
+        raise UsageError("the inventory holds no scan", "make one with `deltaproto scan --to`")
+    newer = pick(scans, now) if now else scans[-1]
+    if before is not None:
+        return Pair(pick(scans, before), newer)
+    older = [scan for scan in scans[: scans.index(newer)] if scan.extent == newer.extent]
+    if not older:
+        raise UsageError(
+            f"there is no scan of the same roots before {newer.scan_id}",
+            "scan again later, or name the other scan with --from",
+        )
+    return Pair(older[-1], newer)

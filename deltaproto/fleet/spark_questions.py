@@ -1,0 +1,90 @@
+"""Questions to an inventory as Spark DataFrames, for inventories of any size and for notebooks.
+
+Only the list of scans and the errors of a scan come to the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from deltaproto.fleet.drift import rows
+from deltaproto.fleet.drift.between import Places, places_query, query, told
+from deltaproto.fleet.drift.change import Change
+from deltaproto.fleet.drift.culprit import Detective
+from deltaproto.fleet.inventory import no_inventory
+from deltaproto.fleet.past import Pair, PastScan, in_order, scans_query
+from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.spark_types import types
+from deltaproto.tables.sql import identifier
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class SparkQuestions:
+    """Asks an inventory through one Spark session.
+
+    Args:
+        inventory: folder or URI, as the session reaches it.
+    """
+
+    def __init__(self, session: SparkSession, inventory: str) -> None:
+        self._session, self._inventory = session, inventory.rstrip("/")
+
+    def scans(self) -> list[PastScan]:
+        """All scans, oldest first.
+
+        Raises:
+            UsageError: when there is no inventory.
+        """
+        try:
+            found = self._session.sql(scans_query(self._name(Inventory.SCANS))).collect()
+        except Exception as error:
+            if "DELTA_" in str(error) or "PATH_NOT_FOUND" in str(error):
+                raise no_inventory(self._inventory) from None
+            raise
+        return in_order(row.asDict() for row in found)
+
+    def drift(self, pair: Pair, detective: Detective | None, *, ordered: bool = False) -> DataFrame:
+        """A row for every change between the two scans; columns as `drift.rows.schema`.
+
+        Args:
+            detective: finds the commits, on the executors; None: nobody looks.
+            ordered: by location.
+        """
+        places = Places(
+            self._places(pair.before.scan_id), self._places(pair.now.scan_id), pair.alike
+        )
+        asked = query(pair, "`", self._name(Inventory.TABLES), self._name(Inventory.ERRORS))
+        # Sorted before the logs are read: Spark's sort runs what comes before it twice.
+        frame = self._session.sql(f"{asked} ORDER BY location" if ordered else asked)
+        return frame.mapInArrow(_drifted(places, detective), types(rows.schema()))
+
+    def _places(self, scan_id: str) -> Mapping[str, str]:
+        found = self._session.sql(places_query(scan_id, self._name(Inventory.ERRORS))).collect()
+        return {row["location"]: f"{row['code']}: {row['message']}" for row in found}
+
+    def _name(self, name: Inventory) -> str:
+        return f"delta.{identifier(f'{self._inventory}/{name}')}"
+
+
+def changes(frame: DataFrame) -> Iterator[Change]:
+    """The rows of a frame of changes, a partition in memory at a time."""
+    for row in frame.toLocalIterator(prefetchPartitions=True):
+        yield rows.change_of(row.asDict())
+
+
+def _drifted(
+    places: Places, detective: Detective | None
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def drifted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            found: list[Change] = []
+            for row in batch.to_pylist():
+                each = told(row, places)
+                found += detective.solve(*each) if detective and each.changes else each.changes
+            yield rows.batch(found)
+
+    return drifted

@@ -1,0 +1,240 @@
+"""What `drift` says, in each format: change by change, with the counts at the end."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import IO, Any, NamedTuple, assert_never
+
+from deltaproto.fleet.drift.change import SEVERITY, Change, Kind
+from deltaproto.fleet.past import Pair, PastScan
+from deltaproto.policy.finding import Severity
+from deltaproto.report.history import moment
+from deltaproto.report.interface import Format, dumps, envelope
+from deltaproto.report.markdown import escape, table
+from deltaproto.report.paint import BOLD, CYAN, DIM, GREEN, LOUD, YELLOW, Painter
+from deltaproto.report.spool import Spool, opened
+
+_SHOWN = 5
+_PAINTS = {Severity.ERROR: LOUD, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
+_NOT_ALIKE = (
+    "the two scans looked at different roots: which tables are new or gone is not told",
+    "scan the same roots, with the same --include and --exclude, to be told",
+)
+
+
+class _Group(NamedTuple):
+    kind: Kind
+    feature: str | None
+
+
+class DriftCounts:
+    """How often each change was met, and the first tables of each."""
+
+    def __init__(self) -> None:
+        self.groups: Counter[_Group] = Counter()
+        self.first: dict[_Group, list[Change]] = {}
+        self.tables = 0
+        self._last: str | None = None
+
+    def watched(self, changes: Iterable[Change]) -> Iterator[Change]:
+        """The changes, counted while they pass; those of one table come together."""
+        for change in changes:
+            group = _Group(change.kind, change.feature)
+            self.groups[group] += 1
+            first = self.first.setdefault(group, [])
+            if len(first) < _SHOWN:
+                first.append(change)
+            if change.location != self._last:
+                self.tables, self._last = self.tables + 1, change.location
+            yield change
+
+    @property
+    def severities(self) -> frozenset[Severity]:
+        """Those that were met."""
+        return frozenset(SEVERITY[group.kind] for group in self.groups)
+
+    def ordered(self) -> list[tuple[_Group, int]]:
+        """The gravest first, then the most frequent."""
+        ranks = {kind: rank for rank, kind in enumerate(Kind)}
+        return sorted(
+            self.groups.items(),
+            key=lambda each: (ranks[each[0].kind], -each[1], each[0].feature or ""),
+        )
+
+
+def write_drift(
+    pair: Pair,
+    changes: Iterable[Change],
+    counts: DriftCounts,
+    format_: Format,
+    file: IO[str],
+    *,
+    color: bool,
+) -> None:
+    """Everything that `changes` gives; `counts` knows what it was afterwards."""
+    seen = counts.watched(changes)
+    match format_:
+        case Format.JSON:
+            _json(pair, seen, counts, file)
+        case Format.JSONL:
+            head = _scans(pair)
+            for change in seen:
+                line = envelope("drift", {**head, **change_fields(change)}, complete=whole(pair))
+                file.write(dumps(line, indent=None) + "\n")
+        case Format.MARKDOWN:
+            _exhaust(seen)
+            _markdown(pair, counts, file)
+        case Format.TEXT:
+            _exhaust(seen)
+            _text(pair, counts, Painter(file, color=color))
+        case _:
+            assert_never(format_)
+
+
+def whole(pair: Pair) -> bool:
+    """Whether both scans could read everything."""
+    return not (pair.before.errors or pair.now.errors)
+
+
+def _exhaust(changes: Iterable[Change]) -> None:
+    for _ in changes:
+        pass
+
+
+def _json(pair: Pair, changes: Iterable[Change], counts: DriftCounts, file: IO[str]) -> None:
+    spool = Spool()
+    for change in changes:
+        spool.add(json.dumps(change_fields(change)))
+    file.write(opened("drift", complete=whole(pair)))
+    told = {
+        **_scans(pair),
+        "same_roots": pair.alike,
+        "changed_tables": counts.tables,
+        "counts": [
+            {
+                "change": str(group.kind),
+                "severity": str(SEVERITY[group.kind]),
+                "feature": group.feature,
+                "tables": count,
+            }
+            for group, count in counts.ordered()
+        ],
+    }
+    for name, value in told.items():
+        file.write(f',\n  "{name}": {json.dumps(value)}')
+    spool.close("changes", file)
+    file.write("\n}\n")
+
+
+def _scans(pair: Pair) -> dict[str, Any]:
+    return {"since": _scan(pair.before), "until": _scan(pair.now)}
+
+
+def _scan(scan: PastScan) -> dict[str, Any]:
+    return {
+        "scan_id": scan.scan_id,
+        "started_at": f"{scan.started_at:%Y-%m-%dT%H:%M:%SZ}",
+        "tables": scan.tables,
+        "errors": scan.errors,
+    }
+
+
+def change_fields(change: Change) -> dict[str, Any]:
+    """One change as JSON."""
+    commit = change.culprit
+    return {
+        "table": change.table,
+        "location": change.location,
+        "change": str(change.kind),
+        "severity": str(change.severity),
+        "feature": change.feature,
+        "before": change.before,
+        "after": change.after,
+        "version_before": change.version_before,
+        "version_after": change.version_after,
+        "commit": None
+        if commit is None
+        else {
+            "version": commit.version,
+            "timestamp": moment(commit.timestamp),
+            "operation": commit.operation,
+            "engine": commit.engine,
+            "user": commit.user,
+        },
+    }
+
+
+def _span(pair: Pair) -> str:
+    return f"{pair.before.started_at:%Y-%m-%d %H:%M}Z to {pair.now.started_at:%Y-%m-%d %H:%M}Z"
+
+
+def _total(pair: Pair, counts: DriftCounts) -> str:
+    many = f"{counts.tables:,} of {pair.now.tables:,} tables changed"
+    return many if counts.tables else "nothing changed"
+
+
+def _how(change: Change) -> str:
+    """What happened to one table, in a line."""
+    if change.before is None:
+        parts = [f"{change.after}"]
+    elif change.after is None:
+        parts = [f"was {change.before}"]
+    elif change.before == change.after:
+        parts = [change.after]
+    else:
+        parts = [f"{change.before} -> {change.after}"]
+    versions = [v for v in (change.version_before, change.version_after) if v is not None]
+    if versions:
+        parts.append("version " + " to ".join(map(str, dict.fromkeys(versions))))
+    commit = change.culprit
+    if commit is not None:
+        told = [f"commit {commit.version}", moment(commit.timestamp)]
+        told += [None if commit.operation == "unknown" else commit.operation, commit.engine]
+        told.append(f"by {commit.user}" if commit.user else None)
+        parts.append(", ".join(filter(None, told)))
+    return "; ".join(parts)
+
+
+def _text(pair: Pair, counts: DriftCounts, out: Painter) -> None:
+    out.line(out.paint(_total(pair, counts), BOLD) + out.paint(f"  {_span(pair)}", DIM))
+    out.line(out.paint(f"  {pair.before.scan_id} to {pair.now.scan_id}", DIM))
+    if not pair.alike:
+        out.folded(f"{_NOT_ALIKE[0]}; {_NOT_ALIKE[1]}", YELLOW, first="  ")
+    for which, scan in (("earlier", pair.before), ("later", pair.now)):
+        if scan.errors:
+            said = f"{scan.errors:,} could not be read in the {which} scan: what changed there"
+            out.folded(f"{said} is not known", YELLOW, first="  ")
+    for group, count in counts.ordered():
+        severity = SEVERITY[group.kind]
+        feature = f"  {out.paint(group.feature, BOLD)}" if group.feature else ""
+        out.line()
+        out.line(
+            out.paint(f"{severity:<7}", _PAINTS[severity])
+            + f"  {group.kind}{feature}  "
+            + out.paint(f"{count:,} table{'' if count == 1 else 's'}", GREEN)
+        )
+        for change in counts.first[group]:
+            out.line(f"  {out.paint(change.table)}")
+            out.folded(_how(change), DIM, first="      ")
+        if count > _SHOWN:
+            out.line(out.paint(f"  … and {count - _SHOWN:,} more; --format jsonl has all", DIM))
+
+
+def _markdown(pair: Pair, counts: DriftCounts, file: IO[str]) -> None:
+    file.write(f"## Drift, {_span(pair)}\n\n**{_total(pair, counts)}**\n\n")
+    if not pair.alike:
+        file.write(f"{escape(_NOT_ALIKE[0])}\n\n")
+    rows = [
+        (
+            str(SEVERITY[group.kind]),
+            f"{group.kind}{f': {group.feature}' if group.feature else ''}",
+            f"{count:,}",
+            "; ".join(change.table for change in counts.first[group])
+            + ("; …" if count > _SHOWN else ""),
+        )
+        for group, count in counts.ordered()
+    ]
+    if rows:
+        file.write(table(("Severity", "Change", "Tables", "Which"), rows) + "\n")

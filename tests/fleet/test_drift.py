@@ -1,0 +1,247 @@
+"""What `drift` tells of two scans, held against `inspect` and `history` of the same tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.fleet.drift.change import Kind, Seen, changes, unseen
+from deltaproto.protocol.protocol import Protocol
+from tests.conftest import Ran
+from tests.fleet.moves import move, sound_fleet
+from tests.support.contract import documents, validate
+
+Cli = Callable[..., Ran]
+Entry = dict[str, Any]
+
+
+def scan(cli: Cli, root: Path, inventory: Path) -> str:
+    ran = cli("scan", str(root), "--to", str(inventory), "--format", "json")
+    return str(ran.json["scan_id"])
+
+
+def inspected(cli: Cli, tables: list[Path]) -> dict[str, Entry]:
+    here = [str(path) for path in tables if path.exists()]
+    told = cli("inspect", *here, "--format", "json").json["tables"] if here else []
+    return {entry["table"]: entry for entry in told}
+
+
+def supported(entry: Entry) -> set[str]:
+    return {f["name"] for f in entry["features"] if f["listed"] or f["implied"]}
+
+
+def expected(before: dict[str, Entry], now: dict[str, Entry]) -> set[tuple[str, str, str | None]]:
+    """Table, kind and feature of each change, from two inspections."""
+    found: set[tuple[str, str, str | None]] = set()
+    for table in before.keys() | now.keys():
+        old, new = before.get(table), now.get(table)
+        if new is None:
+            if old is not None and "error" not in old:
+                found.add((table, "table-gone", None))
+        elif "error" in new:
+            if old is None or "error" not in old or old["error"]["code"] != new["error"]["code"]:
+                found.add((table, "unreadable", None))
+        elif old is None:
+            found.add((table, "table-new", None))
+        elif "error" in old:
+            found.add((table, "readable", None))
+        else:
+            if old["id"] != new["id"]:
+                found.add((table, "table-replaced", None))
+            had, has = supported(old), supported(new)
+            found |= {(table, "feature-appeared", name) for name in has - had}
+            found |= {(table, "feature-disappeared", name) for name in had - has}
+            for version in ("minReaderVersion", "minWriterVersion"):
+                was, is_ = old["protocol"][version], new["protocol"][version]
+                if is_ > was:
+                    found.add((table, "protocol-raised", None))
+                if is_ < was:
+                    found.add((table, "protocol-lowered", None))
+            if old["isolation"]["declared"] != new["isolation"]["declared"]:
+                found.add((table, "isolation-changed", None))
+    return found
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_change_and_no_other(cli: Cli, tmp_path: Path, seed: int) -> None:
+    root, inventory = tmp_path / "lake", tmp_path / "i"
+    tables = sound_fleet(root, seed, 60)
+    move(tables[:5], seed + 10)
+    move(missing := tables[5:7], seed)
+    aside = tmp_path / "aside"
+    shutil.move(tables[8], aside)
+    before = inspected(cli, tables)
+    scan(cli, root, inventory)
+    shutil.move(aside, tables[8])
+    move([path for path in tables if path.exists() and path not in missing], seed + 20)
+    now = inspected(cli, tables)
+    scan(cli, root, inventory)
+    ran = cli("drift", str(inventory), "--format", "json")
+    validate("drift", ran.json)
+    told = ran.json["changes"]
+    assert {(c["table"], c["change"], c["feature"]) for c in told} == expected(before, now)
+    assert len(told) == len(expected(before, now)) > 40
+    assert len({c["change"] for c in told}) >= 7
+    assert ran.json["changed_tables"] == len({c["table"] for c in told})
+    assert sum(group["tables"] for group in ran.json["counts"]) == len(told)
+    _commits_are_right(told, before)
+
+
+def _commits_are_right(told: list[Entry], before: dict[str, Entry]) -> None:
+    named = 0
+    for change in told:
+        if not change["change"].startswith("feature-"):
+            continue
+        commit, version = change["commit"], change["version_before"] + 1
+        if not _commit(change["table"], version).exists():
+            # The commits down to the earlier scan are no longer there.
+            assert commit is None or commit["version"] > version
+            continue
+        named += 1
+        had, made = supported(before[change["table"]]), None
+        while (file := _commit(change["table"], version)).exists():
+            for stored in _protocols(file):
+                has = set(stored.supported)
+                moved = has - had if change["change"] == "feature-appeared" else had - has
+                made, had = version if change["feature"] in moved else made, has
+            version += 1
+        assert commit["version"] == made
+        assert commit["operation"].endswith(f"-{made}")
+        assert (commit["user"], commit["engine"]) == (f"u{made}", "hand")
+    assert named > 10
+
+
+def _commit(table: str, version: int) -> Path:
+    return Path(table) / "_delta_log" / f"{version:020}.json"
+
+
+def _protocols(file: Path) -> list[Protocol]:
+    actions = map(json.loads, file.read_text().splitlines())
+    return [Protocol.stored(action["protocol"]) for action in actions if "protocol" in action]
+
+
+protocols = st.one_of(
+    st.sampled_from((Protocol(1, 1), Protocol(1, 2), Protocol(1, 4), Protocol(2, 5))),
+    st.sets(st.sampled_from(("deletionVectors", "appendOnly", "rowTracking", "odd"))).map(
+        lambda names: Protocol(
+            3, 7, frozenset(names - {"appendOnly", "rowTracking"}), frozenset(names)
+        )
+    ),
+)
+sights = st.one_of(
+    st.none(),
+    st.builds(unseen, st.sampled_from(("storage", "not-found")), st.text(max_size=3)),
+    st.builds(
+        Seen,
+        st.integers(0, 3),
+        st.sampled_from(("a", "b")),
+        protocols,
+        st.sampled_from((None, "Serializable")),
+        st.none(),
+        st.none(),
+    ),
+)
+
+
+@given(before=sights, now=sights)
+def test_the_way_back_is_the_opposite(before: Seen | None, now: Seen | None) -> None:
+    opposite = {
+        Kind.FEATURE_APPEARED: Kind.FEATURE_DISAPPEARED,
+        Kind.PROTOCOL_RAISED: Kind.PROTOCOL_LOWERED,
+        Kind.TABLE_NEW: Kind.TABLE_GONE,
+        Kind.TABLE_REPLACED: Kind.TABLE_REPLACED,
+        Kind.ISOLATION_CHANGED: Kind.ISOLATION_CHANGED,
+    }
+    opposite |= {back: there for there, back in opposite.items()}
+    there = {(c.kind, c.feature) for c in changes("l", "t", before, now) if c.kind in opposite}
+    back = {(c.kind, c.feature) for c in changes("l", "t", now, before) if c.kind in opposite}
+    assert {(opposite[kind], feature) for kind, feature in there} == back
+    if before == now:
+        assert not list(changes("l", "t", before, now))
+
+
+def test_what_could_not_be_looked_into_is_neither_new_nor_gone(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, inventory = tmp_path / "lake", tmp_path / "i"
+    sound_fleet(root, 3, 12)
+    shut, listed = str(root / "area 1"), os.scandir
+
+    def scandir(path: str) -> Any:
+        # Root, as whom the tests may run, is not kept out by permissions.
+        if str(path) == shut:
+            raise PermissionError(13, "Permission denied", shut)
+        return listed(path)
+
+    scan(cli, root, inventory)
+    with monkeypatch.context() as closed:
+        closed.setattr(os, "scandir", scandir)
+        scan(cli, root, inventory)
+    scan(cli, root, inventory)
+    ids = [row["scan_id"] for row in _scans(inventory)]
+    for since, until, kind in ((ids[0], ids[1], "unreadable"), (ids[1], ids[2], "readable")):
+        words = ("--since", since, "--until", until, "--format", "json")
+        told = cli("drift", str(inventory), *words)
+        assert told.code == 3
+        kinds = {(c["change"], Path(c["table"]).parent.name) for c in told.json["changes"]}
+        assert kinds - {("unreadable", "lake")} == {(kind, "area 1")}
+
+
+def _scans(inventory: Path) -> list[Entry]:
+    rows = DeltaTable(inventory / "scans").to_pyarrow_table().to_pylist()
+    return sorted(rows, key=lambda row: str(row["ended_at"]))
+
+
+def test_other_roots_tell_nothing_of_new_and_gone(cli: Cli, tmp_path: Path) -> None:
+    root, inventory = tmp_path / "lake", tmp_path / "i"
+    tables = sound_fleet(root, 4, 12)
+    first = scan(cli, root / "area 0", inventory)
+    move(tables, 5)
+    scan(cli, root, inventory)
+    refused = cli("drift", str(inventory))
+    assert refused.code == 2
+    assert "no scan of the same roots" in refused.err
+    ran = cli("drift", str(inventory), "--since", first, "--format", "json")
+    assert ran.json["same_roots"] is False
+    assert ran.json["changes"]
+    assert not {c["change"] for c in ran.json["changes"]} & {"table-new", "table-gone"}
+    assert all("/area 0/" in c["table"] for c in ran.json["changes"])
+    assert "different roots" in cli("drift", str(inventory), "--since", first).out
+
+
+def test_formats_codes_and_times(cli: Cli, tmp_path: Path) -> None:
+    root, inventory = tmp_path / "lake", tmp_path / "i"
+    tables = sound_fleet(root, 6, 8)
+    assert cli("drift", str(inventory)).code == 2
+    first = scan(cli, root, inventory)
+    assert cli("drift", str(inventory)).code == 2
+    second = scan(cli, root, inventory)
+    quiet = cli("drift", str(inventory))
+    assert quiet.code == 0
+    assert "nothing changed" in quiet.out
+    shutil.rmtree(tables[0])
+    third = scan(cli, root, inventory)
+    assert cli("drift", str(inventory)).code == 0
+    assert cli("drift", str(inventory), "--fail-on", "warning").code == 1
+    assert cli("drift", str(inventory), "--until", second).code == 0
+    assert cli("drift", str(inventory), "--since", first, "--until", second[:-1]).code == 0
+    lines = documents(cli("drift", str(inventory), "--since", first, "--format", "jsonl"), "drift")
+    assert [(d["change"], d["until"]["scan_id"]) for d in lines] == [("table-gone", third)]
+    assert "table-gone" in cli("drift", str(inventory), "--format", "markdown").out
+    for wanted in ("1999-01-01", "nonsense", "2026"):
+        assert cli("drift", str(inventory), "--since", wanted).code == 2, wanted
+    assert (
+        json.loads(cli("drift", str(inventory), "--until", "9998-01-01", "--format", "json").out)[
+            "until"
+        ]["scan_id"]
+        == third
+    )
