@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from deltaproto.clients import scheme
 from deltaproto.clients.capability import Access, Client
@@ -77,6 +77,10 @@ class Checker:
                 self._candidates[declared.text] = catalogue.resolve(declared.text)
         self._waived = [_waived(catalogue, policy, waiver) for waiver in policy.waivers]
         self._known: dict[tuple[Needs, tuple[Declared, ...]], tuple[Judged, ...]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What it learnt of tables here is of no use on another machine.
+        return {**self.__dict__, "_known": {}}
 
     @property
     def clients(self) -> frozenset[str]:

@@ -14,10 +14,12 @@ from deltaproto.checking.site import site_catalogue
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inspect import READER, given_tables
+from deltaproto.cli.inventories import ENGINE, EngineChoice, chosen, opened_inventory, told
 from deltaproto.cli.progress import counting, waiting
 from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import parse_reference
 from deltaproto.errors import ExitCode, UsageError
+from deltaproto.fleet.checks import is_inventory
 from deltaproto.policy.document import Policy, Position, load_policy
 from deltaproto.policy.document.model import Declared
 from deltaproto.policy.facts import Facts
@@ -51,9 +53,10 @@ def run(values: Mapping[str, Any]) -> int:
     codes = {ExitCode.OK}
     names = list(given_tables(values["tables"]))
     spare(values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"]))
-    tables = _watched(_checked(names, values, checker), codes, style.fail_on)
+    known = list(notes(checker.clients))
+    tables = _watched(_checked(names, values, checker, known), codes, style.fail_on)
     with options.opened(values["output"]) as file:
-        write_check(tables, file, style, notes(checker.clients))
+        write_check(tables, file, style, known)
     return int(ExitCode.worst(codes))
 
 
@@ -118,16 +121,29 @@ def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -
 
 
 def _checked(
-    names: Iterable[str], values: Mapping[str, Any], checker: Checker
+    names: Iterable[str], values: Mapping[str, Any], checker: Checker, known: list[str]
 ) -> Iterator[Checked]:
     show = not (values["no_progress"] or values["quiet"])
     with counting("tables checked", show=show) as seen:
         number = 0
         for name in names:
-            for found in _read(name, values, show):
+            for found in _one_or_many(name, values, checker, known, show):
                 number += 1
                 seen(number)
-                yield checker.check(found) if isinstance(found, Facts) else found
+                yield found
+
+
+def _one_or_many(
+    name: str, values: Mapping[str, Any], checker: Checker, known: list[str], show: bool
+) -> Iterator[Checked]:
+    if values["engine"] is EngineChoice.SPARK or is_inventory(name):
+        inventory = opened_inventory(name, values)
+        scan = chosen(inventory, values["scan"])
+        known.append(f"{name}: {told(scan)}")
+        yield from inventory.checked(scan, checker)
+        return
+    for found in _read(name, values, show):
+        yield checker.check(found) if isinstance(found, Facts) else found
 
 
 def _read(name: str, values: Mapping[str, Any], show: bool) -> Iterator[Facts | Checked]:
@@ -157,7 +173,7 @@ COMMAND = Command(
     Argument(
         "tables",
         "TABLE...",
-        "Path, URI, catalog name, or a file saved by `inspect --format json`; - reads names.",
+        "Path, URI, catalog name, inventory, or a file of `inspect --format json`; - reads names.",
         many=True,
     ),
     (
@@ -185,6 +201,13 @@ COMMAND = Command(
         Option(
             ("--baseline",), "Saved inspection: report the drift since then.", str, metavar="FILE"
         ),
+        Option(
+            ("--scan",),
+            "Of an inventory, this scan, or the last that had ended by a time; else the newest.",
+            str,
+            metavar="SCAN|TIME",
+        ),
+        ENGINE,
         Option(("--show-suppressed",), "Show waived findings too.", bool, False),
         options.CATALOGUE,
         READER,

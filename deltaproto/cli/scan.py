@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
+from deltaproto.checking.check import Checker
+from deltaproto.checking.site import site_catalogue
 from deltaproto.cli import options
+from deltaproto.cli.check import load_one_policy
 from deltaproto.cli.declare import Argument, Command, Option
-from deltaproto.cli.progress import rated
+from deltaproto.cli.inventories import ENGINE, EngineChoice, opened_inventory
+from deltaproto.cli.progress import rated, waiting
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.discovery import Source
 from deltaproto.fleet.found import Selection
 from deltaproto.fleet.inventory import inventory_at
+from deltaproto.fleet.past import pair, pick
 from deltaproto.fleet.scan import Request, Scan, scan
 from deltaproto.policy.finding import FailOn, Severity, exit_code_for
-from deltaproto.report.scan import ScanFormat, write_scan
+from deltaproto.report.drift import DriftCounts
+from deltaproto.report.scan import Afterwards, ScanFormat, write_scan
 
-
-class EngineChoice(StrEnum):
-    """What reads the tables."""
-
-    LOCAL = "local"
-    SPARK = "spark"
-
-
-ENGINE = Option(
-    ("--engine",),
-    "local: this machine; spark: the executors of a Spark session.",
-    EngineChoice,
-    EngineChoice.LOCAL,
-)
 _MOST = 512
 _LONGEST = 86_400
 
@@ -56,7 +48,9 @@ def run(values: Mapping[str, Any]) -> int:
         values["parallel"],
         float(values["timeout"]),
         values["resume"],
+        values["policy"] and os.path.abspath(values["policy"]),
     )
+    checker = _checker(values)
     with options.opened(values["output"]) as file:
         show = not (values["no_progress"] or values["quiet"])
         with rated("tables", show=show) as progress:
@@ -66,14 +60,44 @@ def run(values: Mapping[str, Any]) -> int:
                 done = scan_with_spark(request, options.spark_settings(values), progress)
             else:
                 done = scan(request, progress)
-        write_scan(done, values["to"], values["format"], file, color=not values["no_color"])
-    return int(_exit_code(done, values["fail_on"]))
+        with waiting("comparing with the policy and the last scan", show=show and values["to"]):
+            after = _afterwards(done, checker, values)
+        write_scan(done, after, values["to"], values["format"], file, color=not values["no_color"])
+    return int(_exit_code(done, after, values["fail_on"]))
 
 
-def _exit_code(done: Scan, fail_on: FailOn) -> ExitCode:
+def _checker(values: Mapping[str, Any]) -> Checker | None:
+    if not values["policy"]:
+        return None
+    if not values["to"]:
+        raise UsageError("--policy needs --to", "it is asked of the inventory; name one")
+    policy = load_one_policy(values["policy"])
+    return Checker(policy, site_catalogue((), policy))
+
+
+def _afterwards(done: Scan, checker: Checker | None, values: Mapping[str, Any]) -> Afterwards:
+    if not values["to"]:
+        return Afterwards()
+    asked = opened_inventory(values["to"], values)
+    scans = asked.scans()
+    newest = pick(scans, done.scan_id)
+    policy = None if checker is None else asked.counted(newest, checker)
+    try:
+        scans_pair = pair(scans, None, done.scan_id)
+    except UsageError:
+        # The first of its roots.
+        return Afterwards(policy)
+    counts = DriftCounts()
+    counts.take(asked.drift(scans_pair, None))
+    return Afterwards(policy, scans_pair, counts)
+
+
+def _exit_code(done: Scan, after: Afterwards, fail_on: FailOn) -> ExitCode:
     # An incomplete answer is never a compliant one.
     if done.tally.errors or done.tally.incomplete:
         return ExitCode.UNREADABLE
+    if after.policy is not None:
+        return exit_code_for(after.policy.severities, fail_on)
     return exit_code_for(map(Severity, done.tally.findings), fail_on)
 
 
@@ -99,6 +123,12 @@ COMMAND = Command(
             "Folder or URI of the inventory that keeps what was seen.",
             str,
             metavar="INVENTORY",
+        ),
+        Option(
+            ("--policy",),
+            "YAML file with declared clients and rules, asked of what the inventory holds now.",
+            str,
+            metavar="FILE",
         ),
         Option(
             ("--list",),

@@ -158,7 +158,10 @@ _FINDING = ("rule", "severity", "message", "hint", "feature", "client", "evidenc
 
 def _told(findings: Iterable[Finding]) -> dict[str, list[Any]]:
     findings = tuple(findings)
-    return {name: [_text(getattr(finding, name)) for finding in findings] for name in _FINDING}
+    return {
+        **{name: [_text(getattr(finding, name)) for finding in findings] for name in _FINDING},
+        "number": list(range(len(findings))),
+    }
 
 
 def array(values: list[Any], kind: pa.DataType) -> pa.Array:

@@ -103,6 +103,17 @@ class LocalQuestions:
         yield from pa.RecordBatchReader.from_stream(builder.execute(sql))
 
 
+def newest(scans: list[PastScan]) -> PastScan:
+    """The last scan.
+
+    Raises:
+        UsageError: when there is none.
+    """
+    if not scans:
+        raise UsageError("the inventory holds no scan", "make one with `deltaproto scan --to`")
+    return scans[-1]
+
+
 def pick(scans: list[PastScan], wanted: str) -> PastScan:
     """The scan of that id or beginning of one, or the newest that had ended by that time.
 
@@ -111,6 +122,7 @@ def pick(scans: list[PastScan], wanted: str) -> PastScan:
     Raises:
         UsageError: when there is none, or more than one.
     """
+    newest(scans)
     named = [scan for scan in scans if scan.scan_id.startswith(wanted)]
     if len(named) == 1:
         return named[0]
@@ -151,9 +163,7 @@ def pair(scans: list[PastScan], before: str | None, now: str | None) -> Pair:
     Raises:
         UsageError: when there are not two.
     """
-    if not scans:
-        raise UsageError("the inventory holds no scan", "make one with `deltaproto scan --to`")
-    newer = pick(scans, now) if now else scans[-1]
+    newer = pick(scans, now) if now else newest(scans)
     if before is not None:
         return Pair(pick(scans, before), newer)
     older = [scan for scan in scans[: scans.index(newer)] if scan.extent == newer.extent]

@@ -43,6 +43,8 @@ class Request(NamedTuple):
     seconds: float = 60.0
     """for one table on an object store"""
     resume: bool = False
+    policy: str | None = None
+    """path of the policy that it is checked against afterwards"""
 
 
 class Scan(NamedTuple):
@@ -158,7 +160,7 @@ def row(
         "roots": request.source.named(),
         "included": list(request.source.selection.include),
         "excluded": list(request.source.selection.exclude),
-        "policy": None,
+        "policy": request.policy,
         "engine": engine,
         "tables": tally.tables,
         "errors": tally.errors.total(),

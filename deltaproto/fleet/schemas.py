@@ -138,7 +138,7 @@ def _finding() -> list[pa.Field]:
     import pyarrow as pa
 
     names = ("rule", "severity", "message", "hint", "feature", "client", "evidence")
-    return [pa.field(name, pa.string()) for name in names]
+    return [*(pa.field(name, pa.string()) for name in names), pa.field("number", pa.int32())]
 
 
 def _error() -> list[pa.Field]:

@@ -62,6 +62,14 @@ class SparkQuestions:
         frame = self._session.sql(f"{asked} ORDER BY location" if ordered else asked)
         return frame.mapInArrow(_drifted(places, detective), types(rows.schema()))
 
+    def names(self) -> dict[Inventory, str]:
+        """What Spark calls the inventory's tables."""
+        return {name: self._name(name) for name in Inventory}
+
+    def ask(self, sql: str) -> DataFrame:
+        """The answer to a query."""
+        return self._session.sql(sql)
+
     def _places(self, scan_id: str) -> Mapping[str, str]:
         found = self._session.sql(places_query(scan_id, self._name(Inventory.ERRORS))).collect()
         return {row["location"]: f"{row['code']}: {row['message']}" for row in found}

@@ -52,6 +52,10 @@ class Protocol(_Fields):
             raise InvalidProtocol(broken)
         return protocol
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # One that was stored broken must come out of a pickle as it went in.
+        return Protocol._make, (tuple(self),)
+
     @classmethod
     def stored(cls, action: Mapping[str, Any]) -> Protocol:
         """The protocol of a log action exactly as it is stored, valid or not.

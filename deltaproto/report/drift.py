@@ -50,6 +50,11 @@ class DriftCounts:
                 self.tables, self._last = self.tables + 1, change.location
             yield change
 
+    def take(self, changes: Iterable[Change]) -> None:
+        """Count them all."""
+        for _ in self.watched(changes):
+            pass
+
     @property
     def severities(self) -> frozenset[Severity]:
         """Those that were met."""
@@ -74,20 +79,19 @@ def write_drift(
     color: bool,
 ) -> None:
     """Everything that `changes` gives; `counts` knows what it was afterwards."""
-    seen = counts.watched(changes)
     match format_:
         case Format.JSON:
-            _json(pair, seen, counts, file)
+            _json(pair, counts.watched(changes), counts, file)
         case Format.JSONL:
             head = _scans(pair)
-            for change in seen:
+            for change in counts.watched(changes):
                 line = envelope("drift", {**head, **change_fields(change)}, complete=whole(pair))
                 file.write(dumps(line, indent=None) + "\n")
         case Format.MARKDOWN:
-            _exhaust(seen)
+            counts.take(changes)
             _markdown(pair, counts, file)
         case Format.TEXT:
-            _exhaust(seen)
+            counts.take(changes)
             _text(pair, counts, Painter(file, color=color))
         case _:
             assert_never(format_)
@@ -96,11 +100,6 @@ def write_drift(
 def whole(pair: Pair) -> bool:
     """Whether both scans could read everything."""
     return not (pair.before.errors or pair.now.errors)
-
-
-def _exhaust(changes: Iterable[Change]) -> None:
-    for _ in changes:
-        pass
 
 
 def _json(pair: Pair, changes: Iterable[Change], counts: DriftCounts, file: IO[str]) -> None:
@@ -112,20 +111,25 @@ def _json(pair: Pair, changes: Iterable[Change], counts: DriftCounts, file: IO[s
         **_scans(pair),
         "same_roots": pair.alike,
         "changed_tables": counts.tables,
-        "counts": [
-            {
-                "change": str(group.kind),
-                "severity": str(SEVERITY[group.kind]),
-                "feature": group.feature,
-                "tables": count,
-            }
-            for group, count in counts.ordered()
-        ],
+        "counts": counts_fields(counts),
     }
     for name, value in told.items():
         file.write(f',\n  "{name}": {json.dumps(value)}')
     spool.close("changes", file)
     file.write("\n}\n")
+
+
+def counts_fields(counts: DriftCounts) -> list[dict[str, Any]]:
+    """How often each change was met, as JSON."""
+    return [
+        {
+            "change": str(group.kind),
+            "severity": str(SEVERITY[group.kind]),
+            "feature": group.feature,
+            "tables": count,
+        }
+        for group, count in counts.ordered()
+    ]
 
 
 def _scans(pair: Pair) -> dict[str, Any]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from enum import StrEnum
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
+from deltaproto.clients.matching import Verdict
+from deltaproto.fleet.drift.change import SEVERITY
+from deltaproto.fleet.past import Pair
+from deltaproto.fleet.policy_tally import PolicyTally
 from deltaproto.fleet.scan import Scan
 from deltaproto.policy.finding import Severity
+from deltaproto.report.drift import DriftCounts, counts_fields
 from deltaproto.report.interface import dumps, envelope
 from deltaproto.report.paint import BOLD, CYAN, DIM, GREEN, LOUD, YELLOW, Painter
 
 _BAR = 30
 _MOST_FEATURES = 25
+_LONG = 160
 _PAINTS = {Severity.ERROR: LOUD, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
 
 
@@ -23,19 +30,34 @@ class ScanFormat(StrEnum):
     JSON = "json"
 
 
+class Afterwards(NamedTuple):
+    """What the inventory answers once the scan is in it."""
+
+    policy: PolicyTally | None = None
+    pair: Pair | None = None
+    drift: DriftCounts | None = None
+    """since the scan before it of the same roots; None where there is none"""
+
+
 def write_scan(
-    scan: Scan, inventory: str | None, format_: ScanFormat, file: IO[str], *, color: bool
+    scan: Scan,
+    after: Afterwards,
+    inventory: str | None,
+    format_: ScanFormat,
+    file: IO[str],
+    *,
+    color: bool,
 ) -> None:
     """The summary of one scan."""
     if format_ is ScanFormat.JSON:
         complete = not scan.tally.errors and not scan.tally.incomplete
-        document = envelope("scan", scan_fields(scan, inventory), complete=complete)
+        document = envelope("scan", scan_fields(scan, after, inventory), complete=complete)
         file.write(dumps(document) + "\n")
         return
-    _text(scan, inventory, Painter(file, color=color))
+    _text(scan, after, inventory, Painter(file, color=color))
 
 
-def scan_fields(scan: Scan, inventory: str | None) -> dict[str, Any]:
+def scan_fields(scan: Scan, after: Afterwards, inventory: str | None) -> dict[str, Any]:
     """A scan's counts."""
     tally = scan.tally
     return {
@@ -68,6 +90,31 @@ def scan_fields(scan: Scan, inventory: str | None) -> dict[str, Any]:
         "isolation": [
             {"declared": level, "tables": count} for level, count in _most(tally.isolation)
         ],
+        "policy": after.policy and _policy_fields(after.policy),
+        "drift": after.drift
+        and after.pair
+        and {
+            "since": after.pair.before.scan_id,
+            "changed_tables": after.drift.tables,
+            "counts": counts_fields(after.drift),
+        },
+    }
+
+
+def _policy_fields(tally: PolicyTally) -> dict[str, Any]:
+    return {
+        "verdicts": [
+            {"client": client, "access": access, "verdict": verdict, "tables": count}
+            for (client, access, verdict), count in sorted(tally.verdicts.items())
+        ],
+        "by_rule": [
+            {"rule": rule, "severity": severity, "findings": count}
+            for (rule, severity), count in sorted(tally.rules.items())
+        ],
+        "first_errors": [
+            {"table": table, "rule": rule, "message": message}
+            for table, rule, message in tally.first
+        ],
     }
 
 
@@ -75,7 +122,7 @@ def _most(counter: Counter[Any]) -> list[tuple[Any, int]]:
     return sorted(counter.items(), key=lambda each: (-each[1], str(each[0])))
 
 
-def _text(scan: Scan, inventory: str | None, out: Painter) -> None:
+def _text(scan: Scan, after: Afterwards, inventory: str | None, out: Painter) -> None:
     tally = scan.tally
     looked = tally.tables + tally.errors.total()
     rate = (looked - scan.resumed) / scan.seconds if scan.seconds else 0.0
@@ -99,7 +146,13 @@ def _text(scan: Scan, inventory: str | None, out: Painter) -> None:
         hidden = len(tally.features) - len(shown)
         if hidden > 0:
             out.line(f"  … and {hidden} more; --format json has all of them")
-    _findings(scan, out)
+    if after.policy is None:
+        _findings("findings", scan.tally.rules, out)
+    else:
+        _clients(after.policy, out)
+        _findings("findings of the policy", after.policy.rules, out)
+    if after.pair is not None and after.drift is not None:
+        _drift(after.pair, after.drift, out)
     out.line()
     kept = f"scan {scan.scan_id} is in {inventory}" if inventory else "nothing was kept: give --to"
     out.line(out.paint(kept, DIM))
@@ -112,7 +165,8 @@ def _errors(scan: Scan, out: Painter) -> None:
         out.folded(f"{tally.errors.total():,} could not be read: {told}", LOUD, first="  ")
         for table, message, hint in tally.first_errors:
             out.folded(f"{table}: {message}" if table not in message else message, first="    ")
-            out.folded(hint, DIM, first="      ")
+            if hint:
+                out.folded(hint, DIM, first="      ")
         more = tally.errors.total() - len(tally.first_errors)
         if more:
             out.line(f"    … and {more:,} more, in the inventory's table errors")
@@ -132,15 +186,50 @@ def _bars(
         out.line(f"  {out.paint(name.ljust(width))}  {bar}  {count:>9,}{on}")
 
 
-def _findings(scan: Scan, out: Painter) -> None:
-    tally = scan.tally
-    if not tally.rules:
+def _findings(title: str, rules: Counter[tuple[str, str]], out: Painter) -> None:
+    if not rules:
         return
     out.line()
-    out.line(out.paint("findings", BOLD) + out.paint("  deltaproto explain RULE tells more", DIM))
+    out.line(out.paint(title, BOLD) + out.paint("  deltaproto explain RULE tells more", DIM))
     ranks = {str(severity): rank for rank, severity in enumerate(Severity)}
     for (rule, severity), count in sorted(
-        tally.rules.items(), key=lambda each: (ranks[each[0][1]], -each[1], each[0])
+        rules.items(), key=lambda each: (ranks[each[0][1]], -each[1], each[0])
     ):
         painted = out.paint(f"{severity:<7}", _PAINTS[Severity(severity)])
         out.line(f"  {painted}  {out.paint(rule)}  {count:>9,}")
+
+
+def _clients(tally: PolicyTally, out: Painter) -> None:
+    """How many tables each client can use, a bar for each way to use them."""
+    by_use: dict[tuple[str, str], Counter[str]] = {}
+    for (client, access, verdict), count in tally.verdicts.items():
+        by_use.setdefault((client, access), Counter())[verdict] += count
+    if not by_use:
+        return
+    out.line()
+    out.line(out.paint("clients", BOLD) + out.paint("  tables that they can use", DIM))
+    widths = [max(map(len, column)) for column in zip(*by_use, strict=True)]
+    for (client, access), verdicts in sorted(by_use.items()):
+        total, fine = verdicts.total(), verdicts[str(Verdict.OK)]
+        full = round(_BAR * fine / total)
+        bar = out.paint("█" * full, GREEN) + out.paint("·" * (_BAR - full), DIM)
+        wrong = [f"{verdicts[v]:,} {v}" for v in reversed(Verdict) if v != "ok" and verdicts[v]]
+        told = f"  {', '.join(wrong)}" if wrong else ""
+        name = "  ".join(map(str.ljust, (client, access), widths))
+        out.line(f"  {out.paint(name)}  {bar}  {fine:>9,}{out.paint(told, YELLOW)}")
+    for table, rule, message in tally.first:
+        said = textwrap.shorten(message, _LONG, placeholder=" …")
+        out.folded(f"{rule}  {table}: {said}", DIM, first="    ", rest="           ")
+
+
+def _drift(pair: Pair, counts: DriftCounts, out: Painter) -> None:
+    out.line()
+    since = f"  since {pair.before.started_at:%Y-%m-%d %H:%M} UTC; `deltaproto drift` tells more"
+    out.line(out.paint("drift", BOLD) + out.paint(since, DIM))
+    if not counts.groups:
+        out.line("  nothing changed")
+    for group, count in counts.ordered():
+        severity = SEVERITY[group.kind]
+        painted = out.paint(f"{severity:<7}", _PAINTS[severity])
+        feature = f"  {out.paint(group.feature)}" if group.feature else ""
+        out.line(f"  {painted}  {count:>9,}  {group.kind}{feature}")

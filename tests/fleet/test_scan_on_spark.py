@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
+from deltaproto.checking.check import Checker
+from deltaproto.checking.site import site_catalogue
+from deltaproto.cli.check import load_one_policy
 from deltaproto.fleet import spark_scan
+from deltaproto.fleet.checks import checked
+from deltaproto.fleet.inventory import inventory_at
+from deltaproto.fleet.past import LocalQuestions
+from deltaproto.fleet.policy_tally import PolicyTally
+from deltaproto.fleet.spark_checks import SparkChecks
+from deltaproto.fleet.spark_questions import SparkQuestions
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
 from tests.fleet.moves import move, sound_fleet
@@ -20,6 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 Cli = Callable[..., Ran]
+POLICIES = Path(__file__).parents[2] / "policies"
 TABLES = ("tables", "features", "findings", "errors")
 
 
@@ -123,3 +133,37 @@ def test_drift_is_the_same(spark: SparkSession, cli: Cli, tmp_path: Path) -> Non
     places = [change["location"] for change in there["changes"]]
     assert places == sorted(places)
     assert cli("drift", str(tmp_path / "none"), "--engine", "spark").code == 2
+
+
+def test_a_policy_says_the_same(spark: SparkSession, cli: Cli, root: Path, tmp_path: Path) -> None:
+    inventory, policy = str(tmp_path / "i"), str(POLICIES / "databricks-and-open-readers.yaml")
+    scanned(cli, str(root / "area 2"), "--to", inventory)
+    words = ("check", inventory, "--policy", policy, "--format", "json")
+    here, there = cli(*words), cli(*words, "--engine", "spark")
+    validate("check", there.json)
+    assert here.code == there.code == 3
+    for name in ("verdicts", "findings", "suppressed", "errors"):
+        assert said(here, name) == said(there, name), name
+    assert len(here.json["verdicts"]) > 1000
+    checker = checker_of(policy)
+    questions = SparkQuestions(spark, inventory)
+    checks = SparkChecks(questions, questions.scans()[-1], checker)
+    assert checks.verdicts().count() == len(here.json["verdicts"])
+    assert checks.findings().count() == len(here.json["findings"])
+    expected = PolicyTally()
+    for each in checked(
+        LocalQuestions(inventory_at(inventory, {})), questions.scans()[-1], checker
+    ):
+        expected.add(each)
+    told = checks.tally()
+    assert (told.tables, told.unreadable) == (expected.tables, expected.unreadable)
+    assert (told.verdicts, told.rules) == (expected.verdicts, expected.rules)
+
+
+def said(ran: Ran, name: str) -> list[str]:
+    return sorted(repr(sorted(entry.items())) for entry in ran.json[name])
+
+
+def checker_of(policy: str) -> Checker:
+    loaded = load_one_policy(policy)
+    return Checker(loaded, site_catalogue((), loaded))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -190,7 +191,9 @@ def test_items_13_and_14_forbidden_combinations_are_refused_with_the_reason(
     with pytest.raises(InvalidProtocol) as refused:
         Protocol.parse(action)
     assert breach in {violation.breach for violation in refused.value.violations}
-    assert Protocol.stored(action).to_action() == action
+    stored = Protocol.stored(action)
+    assert stored.to_action() == action
+    assert pickle.loads(pickle.dumps(stored)) == stored
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,135 @@
+"""Inventories that a command asks: on this machine, or with Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+from typing import Protocol as Interface
+
+from deltaproto.cli import options
+from deltaproto.cli.declare import Option
+from deltaproto.fleet.inventory import inventory_at
+from deltaproto.fleet.past import LocalQuestions, PastScan, newest, pick
+
+if TYPE_CHECKING:
+    from deltaproto.checking.check import Checked, Checker
+    from deltaproto.fleet.drift.change import Change
+    from deltaproto.fleet.drift.culprit import Detective
+    from deltaproto.fleet.past import Pair
+    from deltaproto.fleet.policy_tally import PolicyTally
+    from deltaproto.fleet.spark_checks import SparkChecks
+
+
+class EngineChoice(StrEnum):
+    """What reads tables, or answers questions to an inventory."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+ENGINE = Option(
+    ("--engine",),
+    "local: this machine; spark: the executors of a Spark session.",
+    EngineChoice,
+    EngineChoice.LOCAL,
+)
+
+
+class Asked(Interface):
+    """An inventory that answers."""
+
+    def scans(self) -> list[PastScan]:
+        """All scans, oldest first."""
+        ...
+
+    def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
+        """Every change between two scans, by location."""
+        ...
+
+    def checked(self, scan: PastScan, checker: Checker) -> Iterator[Checked]:
+        """The check of every table of a scan."""
+        ...
+
+    def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
+        """What the policy says of a scan, in counts."""
+        ...
+
+
+class _Here:
+    def __init__(self, questions: LocalQuestions) -> None:
+        self._questions = questions
+        self.scans = questions.scans
+
+    def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
+        from deltaproto.fleet.drift.local import drift
+
+        return drift(self._questions, pair, detective)
+
+    def checked(self, scan: PastScan, checker: Checker) -> Iterator[Checked]:
+        from deltaproto.fleet.checks import checked
+
+        return checked(self._questions, scan, checker)
+
+    def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
+        from deltaproto.fleet.policy_tally import PolicyTally
+
+        tally = PolicyTally()
+        for each in self.checked(scan, checker):
+            tally.add(each)
+        return tally
+
+
+class _OnSpark:
+    def __init__(self, where: str, values: Mapping[str, Any]) -> None:
+        from deltaproto.fleet.spark_questions import SparkQuestions
+        from deltaproto.tables.session import spark_session
+
+        self._questions = SparkQuestions(spark_session(options.spark_settings(values)), where)
+        self.scans = self._questions.scans
+
+    def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
+        from deltaproto.fleet.spark_questions import changes
+
+        return changes(self._questions.drift(pair, detective, ordered=True))
+
+    def checked(self, scan: PastScan, checker: Checker) -> Iterator[Checked]:
+        return self._checks(scan, checker).checked()
+
+    def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
+        return self._checks(scan, checker).tally()
+
+    def _checks(self, scan: PastScan, checker: Checker) -> SparkChecks:
+        from deltaproto.fleet.spark_checks import SparkChecks
+
+        return SparkChecks(self._questions, scan, checker)
+
+
+def opened_inventory(name: str, values: Mapping[str, Any]) -> Asked:
+    """The inventory at `name`, asked with the engine that the options name.
+
+    Raises:
+        UsageError: when it is none.
+        EngineError: when Spark does not start.
+    """
+    storage = options.pairs(values["storage_option"], "--storage-option")
+    inventory = inventory_at(name, storage)
+    if values["engine"] is EngineChoice.SPARK:
+        return _OnSpark(inventory.location.path or inventory.location.uri, values)
+    return _Here(LocalQuestions(inventory))
+
+
+def chosen(asked: Asked, wanted: str | None) -> PastScan:
+    """The scan that an option names, else the newest.
+
+    Raises:
+        UsageError: when there is none.
+    """
+    scans = asked.scans()
+    return pick(scans, wanted) if wanted else newest(scans)
+
+
+def told(scan: PastScan) -> str:
+    """A scan in a line."""
+    ended = f"{scan.ended_at:%Y-%m-%d %H:%M} UTC"
+    return f"scan {scan.scan_id}, ended {ended}, of {', '.join(scan.roots)}"

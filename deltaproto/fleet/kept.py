@@ -1,0 +1,116 @@
+"""Tables as a scan kept them, for checks: the same facts as from a saved inspection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from deltaproto.clients.needs import needs, used
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.fleet.past import literal
+from deltaproto.fleet.schemas import Inventory
+from deltaproto.policy.doubts import doubts, literal_percent
+from deltaproto.policy.facts import Facts
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.protocol.isolation import Engine
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.location import Kind, locate
+
+NEEDED = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS)
+_COLUMNS = (
+    "location",
+    "version",
+    "min_reader_version",
+    "min_writer_version",
+    "reader_features",
+    "writer_features",
+    "isolation_delta_spark",
+    "isolation_databricks",
+    "isolation_delta_rs",
+    "configuration",
+    "complete",
+)
+_FEATURE = ("feature", "enabled", "present")
+_FINDING = ("rule", "severity", "message", "hint", "feature", "client", "evidence")
+_KEPT = (*_FINDING, "number")
+
+
+def query(scan_id: str, quote: str, names: Mapping[Inventory, str]) -> str:
+    """Every table that the scan read, with its features and findings inside.
+
+    Args:
+        quote: what the engine puts around names.
+        names: what the engine calls the tables of the inventory.
+    """
+    scan, table = literal(scan_id), f"{quote}table{quote}"
+    columns = ", ".join(f"t.{column}" for column in _COLUMNS)
+
+    def inside(name: Inventory, fields: Iterable[str]) -> str:
+        struct = ", ".join(f"'{field}', {field}" for field in fields)
+        return (
+            f"(SELECT location, array_agg(named_struct({struct})) AS rows "  # noqa: S608
+            f"FROM {names[name]} WHERE scan_id = {scan} GROUP BY location)"
+        )
+
+    return (
+        f"SELECT {columns}, t.{table}, f.rows AS features, g.rows AS findings "  # noqa: S608
+        f"FROM (SELECT * FROM {names[Inventory.TABLES]} WHERE scan_id = {scan}) t "
+        f"LEFT JOIN {inside(Inventory.FEATURES, _FEATURE)} f ON t.location = f.location "
+        f"LEFT JOIN {inside(Inventory.FINDINGS, _KEPT)} g ON t.location = g.location"
+    )
+
+
+def errors_query(scan_id: str, quote: str, errors: str) -> str:
+    """What the scan could not read."""
+    scan = literal(scan_id)
+    return (
+        f"SELECT location, {quote}table{quote}, code, message, hint "  # noqa: S608
+        f"FROM {errors} WHERE scan_id = {scan}"
+    )
+
+
+def facts_of(row: Mapping[str, Any]) -> Facts:
+    """What a check needs to know of one row of the query."""
+    table, location = row["table"], row["location"]
+    stored = {
+        "minReaderVersion": row["min_reader_version"],
+        "minWriterVersion": row["min_writer_version"],
+        "readerFeatures": row["reader_features"],
+        "writerFeatures": row["writer_features"],
+    }
+    features = row["features"] or ()
+    told = sorted(row["findings"] or (), key=lambda each: int(each["number"]))
+    findings = tuple(_finding(table, each) for each in told)
+    configuration = dict(row["configuration"] or ())
+    return Facts(
+        table=table,
+        location=location,
+        version=row["version"],
+        needs=needs(
+            Protocol.stored({key: value for key, value in stored.items() if value is not None}),
+            {f["feature"]: used(f["feature"], f["enabled"], f["present"]) for f in features},
+            configuration,
+            by_name=locate(table).kind is Kind.NAME,
+            absent=[f["feature"] for f in features if f["present"] is False],
+            doubts=doubts(findings, configuration),
+            literal_percent=literal_percent(location),
+        ),
+        configuration=configuration,
+        isolation={
+            str(engine): row[f"isolation_{str(engine).replace('-', '_')}"] for engine in Engine
+        },
+        findings=findings,
+        complete=row["complete"],
+    )
+
+
+def _finding(table: str, row: Mapping[str, Any]) -> Finding:
+    told = {name: row[name] for name in _FINDING if name != "severity"}
+    return Finding(severity=Severity(row["severity"]), table=table, **told)
+
+
+def error_of(row: Mapping[str, Any]) -> TableError:
+    """Why a table could not be read."""
+    code = row["code"]
+    known = ErrorCode(code) if code in set(ErrorCode) else ErrorCode.STORAGE
+    return TableError(known, row["message"], row["hint"] or "")

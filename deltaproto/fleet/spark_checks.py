@@ -1,0 +1,173 @@
+"""A policy over the tables of one scan, on Spark's executors.
+
+`verdicts` and `findings` are DataFrames to write, join and count; nothing of them comes to the
+driver. `checked` brings everything through it, a partition in memory at a time.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from deltaproto.checking.check import Checked, Checker, unreadable
+from deltaproto.fleet.gather import array
+from deltaproto.fleet.kept import NEEDED, error_of, errors_query, facts_of, query
+from deltaproto.fleet.past import PastScan
+from deltaproto.fleet.policy_tally import PolicyTally
+from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.spark_questions import SparkQuestions
+from deltaproto.fleet.spark_types import types
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+_TOGETHER = 1000
+"""tables whose equal verdicts are sent once"""
+_VERDICT = ("location", "table", "client", "version", "path", "access", "verdict", "reason")
+_FINDING = (
+    "location",
+    "table",
+    "rule",
+    "severity",
+    "message",
+    "hint",
+    "feature",
+    "client",
+    "evidence",
+)
+Batches = Iterator["pa.RecordBatch"]
+
+
+class SparkChecks:
+    """Checks the tables of one scan against one policy."""
+
+    def __init__(self, questions: SparkQuestions, scan: PastScan, checker: Checker) -> None:
+        self._questions, self._scan, self._checker = questions, scan, checker
+
+    def verdicts(self) -> DataFrame:
+        """A row for each table, client and access: what the client can do, and why not."""
+        return self._over(_rows(self._checker, _verdict_schema, _verdicts), _verdict_schema())
+
+    def findings(self) -> DataFrame:
+        """A row for each finding of the policy, those of `inspect` among them."""
+        return self._over(_rows(self._checker, _finding_schema, _findings), _finding_schema())
+
+    def tally(self) -> PolicyTally:
+        """The counts, made on the executors; what the scan could not read among them."""
+        import pyarrow as pa
+
+        tally = PolicyTally()
+        counts = pa.schema([pa.field("counts", pa.string())])
+        for row in self._over(_counted(self._checker), counts).collect():
+            tally.merge(row["counts"])
+        tally.tables += self._scan.errors
+        tally.unreadable += self._scan.errors
+        return tally
+
+    def checked(self) -> Iterator[Checked]:
+        """The check of every table; at the end what the scan could not read."""
+        import pyarrow as pa
+
+        packed = pa.schema([pa.field("packed", pa.binary())])
+        for row in self._over(_packed(self._checker), packed).toLocalIterator():
+            # What was made of our own objects, by our own code.
+            yield from pickle.loads(row["packed"])  # noqa: S301
+        names = self._questions.names()
+        errors = errors_query(self._scan.scan_id, "`", names[Inventory.ERRORS])
+        for row in self._questions.ask(errors).toLocalIterator():
+            yield unreadable(row["table"], error_of(row.asDict()))
+
+    def _over(self, work: Callable[[Batches], Batches], columns: pa.Schema) -> DataFrame:
+        names = {name: self._questions.names()[name] for name in NEEDED}
+        asked = self._questions.ask(query(self._scan.scan_id, "`", names))
+        return asked.mapInArrow(work, types(columns))
+
+
+def _checks(checker: Checker, batch: pa.RecordBatch) -> Iterator[Checked]:
+    return (checker.check(facts_of(row)) for row in batch.to_pylist())
+
+
+def _rows(
+    checker: Checker,
+    schema: Callable[[], pa.Schema],
+    rows_of: Callable[[Checked], Iterable[tuple[Any, ...]]],
+) -> Callable[[Batches], Batches]:
+    def made(batches: Batches) -> Batches:
+        import pyarrow as pa
+
+        columns = schema()
+        for batch in batches:
+            rows = [row for each in _checks(checker, batch) for row in rows_of(each)]
+            values = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
+            arrays = [array(v, field.type) for v, field in zip(values, columns, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+    return made
+
+
+def _counted(checker: Checker) -> Callable[[Batches], Batches]:
+    def counted(batches: Batches) -> Batches:
+        import pyarrow as pa
+
+        tally = PolicyTally()
+        for batch in batches:
+            for each in _checks(checker, batch):
+                tally.add(each)
+        yield pa.RecordBatch.from_pydict({"counts": [tally.dumped()]})
+
+    return counted
+
+
+def _packed(checker: Checker) -> Callable[[Batches], Batches]:
+    def packed(batches: Batches) -> Batches:
+        import pyarrow as pa
+
+        for batch in batches:
+            found = list(_checks(checker, batch))
+            parts = [
+                pickle.dumps(found[start : start + _TOGETHER])
+                for start in range(0, len(found), _TOGETHER)
+            ]
+            yield pa.RecordBatch.from_pydict({"packed": pa.array(parts, pa.binary())})
+
+    return packed
+
+
+@cache
+def _verdict_schema() -> pa.Schema:
+    import pyarrow as pa
+
+    text = [pa.field(name, pa.string()) for name in _VERDICT]
+    return pa.schema([*text, pa.field("because", pa.list_(pa.string()))])
+
+
+@cache
+def _finding_schema() -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([pa.field(name, pa.string()) for name in _FINDING])
+
+
+def _verdicts(checked: Checked) -> Iterator[tuple[Any, ...]]:
+    for judged in checked.verdicts:
+        verdict = judged.verdict
+        yield (
+            checked.location,
+            checked.table,
+            verdict.client,
+            verdict.version,
+            verdict.path,
+            str(verdict.access),
+            str(verdict.verdict),
+            verdict.reason or None,
+            list(verdict.because),
+        )
+
+
+def _findings(checked: Checked) -> Iterator[tuple[Any, ...]]:
+    for finding in checked.findings:
+        told = [getattr(finding, name) for name in _FINDING[2:]]
+        yield (checked.location, checked.table, *(None if v is None else str(v) for v in told))

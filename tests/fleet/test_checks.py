@@ -1,0 +1,119 @@
+"""A policy over an inventory says what it says of the same tables, saved by `inspect`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaproto.fleet.policy_tally import PolicyTally
+from tests.conftest import Ran
+from tests.fleet.fleets import make_fleet
+from tests.fleet.moves import move, sound_fleet
+from tests.support.contract import validate
+
+Cli = Callable[..., Ran]
+POLICIES = Path(__file__).parents[2] / "policies"
+OF_HISTORY = {"DP105", "DP106"}
+
+
+class Fleet:
+    """A fleet that was scanned, and inspected."""
+
+    def __init__(self, cli: Cli, folder: Path, *words: str) -> None:
+        tables = make_fleet(folder / "lake", seed=51, count=160)
+        self.inventory, self.saved = str(folder / "i"), str(folder / "saved.json")
+        cli("scan", str(folder / "lake"), "--to", self.inventory, *words)
+        cli("inspect", *map(str, tables), "--format", "json", "--output", self.saved)
+
+
+@pytest.fixture
+def fleet(cli: Cli, tmp_path: Path) -> Fleet:
+    return Fleet(cli, tmp_path)
+
+
+def said(ran: Ran) -> dict[str, list[str]]:
+    """What a check says, in no order; rules on the history are not asked of an inventory."""
+    validate("check", ran.json)
+
+    def keep(entry: dict[str, Any]) -> bool:
+        return entry.get("rule") not in OF_HISTORY
+
+    return {
+        name: sorted(repr(sorted(entry.items())) for entry in ran.json[name] if keep(entry))
+        for name in ("verdicts", "findings", "suppressed")
+    } | {"errors": sorted(entry["table"] for entry in ran.json["errors"])}
+
+
+@pytest.mark.parametrize("policy", sorted(path.stem for path in POLICIES.glob("*.yaml")))
+def test_the_verdicts_are_those_of_a_saved_inspection(cli: Cli, fleet: Fleet, policy: str) -> None:
+    words = ("--policy", str(POLICIES / f"{policy}.yaml"), "--format", "json")
+    kept = cli("check", fleet.inventory, *words)
+    saved = cli("check", fleet.saved, *words)
+    assert said(kept) == said(saved)
+    assert kept.code == saved.code == 3
+    assert len(kept.json["verdicts"]) > 90
+    assert len(kept.json["errors"]) > 10
+
+
+def test_an_older_scan(cli: Cli, fleet: Fleet, tmp_path: Path) -> None:
+    ask = ("check", fleet.inventory, "--client", "polars@2.1.0", "--format", "json")
+    first = cli(*ask).json
+    cli("scan", str(tmp_path / "lake" / "area 1"), "--to", fleet.inventory)
+    second = cli(*ask).json
+    assert 0 < len(second["verdicts"]) < len(first["verdicts"])
+    scan_id = first["notes"][-1].split()[2].rstrip(",")
+    again = cli(*ask, "--scan", scan_id).json
+    assert again["verdicts"] == first["verdicts"]
+    assert cli(*ask, "--scan", "none").code == 2
+    assert cli(*ask, "--scan", "1999-01-01").code == 2
+
+
+def test_a_scan_tells_what_the_policy_says(cli: Cli, tmp_path: Path) -> None:
+    lake, inventory = tmp_path / "lake", str(tmp_path / "i")
+    tables = sound_fleet(lake, 9, 40)
+    policy = ("--policy", str(POLICIES / "spark-oss.yaml"))
+    words = ("scan", str(lake), "--to", inventory, *policy, "--format", "json")
+    first = cli(*words)
+    validate("scan", first.json)
+    assert first.json["drift"] is None
+    checked = cli("check", inventory, *policy, "--format", "json")
+    told = Counter(
+        (v["access"], v["verdict"])
+        for v in checked.json["verdicts"]
+        if v["client"] == "delta-spark"
+    )
+    counted: Counter[tuple[str, str]] = Counter()
+    for each in first.json["policy"]["verdicts"]:
+        if each["client"].startswith("delta-spark"):
+            counted[each["access"], each["verdict"]] += each["tables"]
+    assert counted == told
+    assert first.code == checked.code == 1
+    rules = Counter(finding["rule"] for finding in checked.json["findings"])
+    assert {each["rule"]: each["findings"] for each in first.json["policy"]["by_rule"]} == rules
+    move(tables, 4)
+    second = cli(*words)
+    drifted = cli("drift", inventory, "--format", "json").json
+    assert second.json["drift"]["counts"] == drifted["counts"]
+    assert second.json["drift"]["since"] == first.json["scan_id"]
+    assert second.json["drift"]["changed_tables"] == drifted["changed_tables"] > 10
+    shown = cli(*words[:-2])
+    assert "clients" in shown.out
+    assert "nothing changed" in shown.out
+    assert cli("scan", str(lake), *policy).code == 2
+    assert cli("scan", str(lake), "--to", inventory, "--policy", "none.yaml").code == 2
+
+
+def test_counts_can_be_added() -> None:
+    first, second, both = PolicyTally(), PolicyTally(), PolicyTally()
+    first.tables, first.verdicts["trino@470", "read", "ok"] = 2, 3
+    second.tables, second.rules["DP201", "error"] = 1, 4
+    second.first.append(("t", "DP201", "refused"))
+    for each in (first, second):
+        both.merge(each.dumped())
+    assert (both.tables, both.verdicts["trino@470", "read", "ok"]) == (3, 3)
+    assert both.rules == {("DP201", "error"): 4}
+    assert both.first == [("t", "DP201", "refused")]
