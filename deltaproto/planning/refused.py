@@ -47,8 +47,8 @@ def refused(table: Table, properties: Mapping[str, str], engine: Engine) -> Refu
     """Why it comes to no commit of the properties, though row ids have been filled in."""
     return (
         asked_wrongly(properties, engine)
-        or _bad_pair(table, properties)
         or mapping.changed(table, properties, engine)
+        or _bad_pair(table, properties)
     )
 
 

@@ -65,6 +65,9 @@ SEQUENCES: dict[str, tuple[str, list[str]]] = {
         "",
         [
             "delta.enableDeletionVectors=true",
+            "delta.columnMapping.mode=id delta.minWriterVersion=2",
+            "delta.columnMapping.mode=name delta.minWriterVersion=2",
+            "delta.columnMapping.mode=id delta.feature.nope=supported",
             "delta.checkpointPolicy=v2",
             "delta.enableTypeWidening=TRUE",
             "delta.enableInCommitTimestamps=true",
