@@ -14,7 +14,7 @@ from deltaproto.checking.site import site_catalogue
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inspect import READER, given_tables
-from deltaproto.cli.inventories import ENGINE, EngineChoice, chosen, opened_inventory, told
+from deltaproto.cli.inventories import ENGINE, SCAN, EngineChoice, chosen, opened_inventory, told
 from deltaproto.cli.progress import counting, waiting
 from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import parse_reference
@@ -201,12 +201,7 @@ COMMAND = Command(
         Option(
             ("--baseline",), "Saved inspection: report the drift since then.", str, metavar="FILE"
         ),
-        Option(
-            ("--scan",),
-            "Of an inventory, this scan, or the last that had ended by a time; else the newest.",
-            str,
-            metavar="SCAN|TIME",
-        ),
+        SCAN,
         ENGINE,
         Option(("--show-suppressed",), "Show waived findings too.", bool, False),
         options.CATALOGUE,

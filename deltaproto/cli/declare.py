@@ -7,6 +7,7 @@ option has an environment twin by construction.
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -28,13 +29,18 @@ class Option(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The key of its value."""
+        """The key of its value: its long flag, where Python allows a parameter of that name."""
+        bare = self._bare
+        return f"{bare}_" if keyword.iskeyword(bare) else bare
+
+    @property
+    def _bare(self) -> str:
         return self.flags[0].lstrip("-").replace("-", "_")
 
     @property
     def environment(self) -> str:
         """The environment variable that stands in for it."""
-        return f"DELTAPROTO_{self.name.upper()}"
+        return f"DELTAPROTO_{self._bare.upper()}"
 
     def convert(self, text: str) -> Any:
         """The value that `text` stands for.

@@ -36,12 +36,24 @@ ENGINE = Option(
 )
 
 
-class Asked(Interface):
-    """An inventory that answers."""
+SCAN = Option(
+    ("--scan",),
+    "Of an inventory, this scan, or the last that had ended by a time; else the newest.",
+    str,
+    metavar="SCAN|TIME",
+)
+
+
+class Lists(Interface):
+    """An inventory that lists its scans."""
 
     def scans(self) -> list[PastScan]:
         """All scans, oldest first."""
         ...
+
+
+class Asked(Lists, Interface):
+    """An inventory that answers."""
 
     def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
         """Every change between two scans, by location."""
@@ -119,7 +131,7 @@ def opened_inventory(name: str, values: Mapping[str, Any]) -> Asked:
     return _Here(LocalQuestions(inventory))
 
 
-def chosen(asked: Asked, wanted: str | None) -> PastScan:
+def chosen(asked: Lists, wanted: str | None) -> PastScan:
     """The scan that an option names, else the newest.
 
     Raises:

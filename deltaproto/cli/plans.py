@@ -12,12 +12,17 @@ from deltaproto.cli import options
 from deltaproto.cli.check import load_one_policy, spare
 from deltaproto.cli.declare import Argument, Option
 from deltaproto.cli.inspect import given_tables
+from deltaproto.cli.inventories import SCAN, chosen
 from deltaproto.cli.progress import counting, waiting
 from deltaproto.drafting.alike import Alike
 from deltaproto.drafting.live import look
 from deltaproto.drafting.saved import given_entry
 from deltaproto.drafting.users import Users
 from deltaproto.errors import ExitCode, TableError, UsageError
+from deltaproto.fleet.checks import is_inventory
+from deltaproto.fleet.inventory import inventory_at
+from deltaproto.fleet.past import LocalQuestions
+from deltaproto.fleet.plannable import kept_tables
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
@@ -30,8 +35,28 @@ Planner = Callable[[Given], Plan]
 TABLES = Argument(
     "tables",
     "TABLE...",
-    "Path, URI, catalog name, or a file saved by `inspect --format json`; - reads names.",
+    "Path, URI, catalog name, inventory, or a file of `inspect --format json`; - reads names.",
     many=True,
+    required=False,
+)
+FROM = Option(
+    ("--from",),
+    "Plan the tables of this inventory, as its newest scan saw them; repeatable.",
+    str,
+    many=True,
+    metavar="INVENTORY",
+)
+WHERE = Option(
+    ("--where",),
+    "Of inventories: only tables for which this holds, in SQL on the columns of `tables`.",
+    str,
+    metavar="SQL",
+)
+FRESH = Option(
+    ("--fresh",),
+    "Of inventories: look at each table again, so that plans can be applied.",
+    bool,
+    False,
 )
 ENGINE = Option(
     ("--engine",),
@@ -53,6 +78,10 @@ DETAILED = Option(
 SCRIPT = Option(("--script",), "Print only the statements, with comments.", Script)
 FORMAT = Option(("--format",), "Output format.", PlanFormat, PlanFormat.TEXT)
 ENDING = (
+    FROM,
+    WHERE,
+    SCAN,
+    FRESH,
     ENGINE,
     options.CATALOGUE,
     DETAILED,
@@ -75,9 +104,14 @@ def plan_tables(
 
     With `alike_saved`, a plan depends on nothing of a saved table but what the planner sees of it.
     """
-    names = list(given_tables(values["tables"]))
+    names = [*given_tables(values["tables"]), *values["from_"]]
     if not names:
-        raise UsageError("no table", "give a path, a URI or a catalog name")
+        raise UsageError("no table", "give a path, a URI or a catalog name, or --from INVENTORY")
+    inventories = {*values["from_"], *filter(is_inventory, names)}
+    if not inventories and (values["where"] or values["scan"] or values["fresh"]):
+        raise UsageError(
+            "--where, --scan and --fresh are about inventories", "give one with --from"
+        )
     engine = parse_engine(values["engine"]) if values["engine"] else Engine()
     spare(values["output"], (*names, values.get("policy"), *values["catalogue"]))
     codes = {ExitCode.OK}
@@ -91,9 +125,9 @@ def plan_tables(
             time.time(),
             color=not values["no_color"],
             script=values["script"],
-            many=len(names) > 1 or any(os.path.isfile(name) for name in names),
+            many=len(names) > 1 or bool(inventories) or any(map(os.path.isfile, names)),
         )
-        for name, found in _tables(names, values):
+        for name, found in _tables(names, inventories, values):
             try:
                 if isinstance(found, TableError):
                     raise found
@@ -133,16 +167,30 @@ def _code(plan: Plan, detailed: bool) -> ExitCode:
 
 
 def _tables(
-    names: Iterable[str], values: Mapping[str, Any]
+    names: Iterable[str], inventories: set[str], values: Mapping[str, Any]
 ) -> Iterator[tuple[str, Given | TableError]]:
     show = not (values["no_progress"] or values["quiet"])
     with counting("tables planned", show=show) as seen:
         number = 0
         for name in names:
-            for table, found in _read(name, values, show):
+            kept = name in inventories
+            for table, found in (_kept if kept else _read)(name, values, show):
                 number += 1
                 seen(number)
                 yield table, found
+
+
+def _kept(
+    name: str, values: Mapping[str, Any], show: bool
+) -> Iterator[tuple[str, Given | TableError]]:
+    storage = options.pairs(values["storage_option"], "--storage-option")
+    questions = LocalQuestions(inventory_at(name, storage))
+    scan = chosen(questions, values["scan"])
+    for table, location, found in kept_tables(questions, scan, values["where"]):
+        if values["fresh"] and not isinstance(found, TableError):
+            yield from ((table, again) for _, again in _read(location, values, show=False))
+        else:
+            yield table, found
 
 
 def _read(

@@ -1,8 +1,8 @@
-"""A table of a saved inspection, as the planner takes it."""
+"""Tables that were seen before, as the planner takes them: saved inspections and inventories."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from deltaproto.checking.saved import SavedError, read_entry
@@ -23,6 +23,10 @@ _FROM_SAVED = (
     "Planned from a saved inspection, which holds no schema and no files: plan again from the "
     "table itself before you carry it out."
 )
+_FROM_KEPT = (
+    "Planned from an inventory, which holds no schema and no files: plan again with --fresh, "
+    "or from the table itself, before you carry it out."
+)
 
 
 def given_entry(entry: Any, path: str) -> Given:
@@ -35,31 +39,64 @@ def given_entry(entry: Any, path: str) -> Given:
     facts = read_entry(entry, path)
     if isinstance(facts, SavedError):
         raise facts
-    refuse_broken(facts.protocol)
     try:
-        states = tuple(_state(feature, facts) for feature in entry["features"])
-        clustering = entry.get("clustering_columns")
-        table = Table(
-            protocol=facts.protocol,
-            configuration={k: v for k, v in facts.configuration.items() if v is not None},
-            vectors=_present(states, "deletionVectors"),
-            widened=_present(states, "typeWidening", "typeWidening-preview"),
-            v2_checkpoint=_present(states, "v2Checkpoint"),
-            row_ids=_present(states, "rowTracking"),
-            domains=() if _present(states, "domainMetadata") is False else None,
-            clustering=None if clustering is None else tuple(map(str, clustering)),
-            partition_columns=tuple(map(str, entry["partition_columns"])),
-            strays=strays(facts.protocol, facts.configuration, None),
-            # Of no consequence else; so tables that differ in nothing but this are planned once.
-            to_checkpoint=to_checkpoint(facts.configuration, facts.version)
-            if "v2Checkpoint" in facts.protocol.supported
-            else None,
+        return _given(
+            facts,
+            entry["features"],
+            entry["partition_columns"],
+            entry.get("clustering_columns"),
+            entry.get("id"),
+            _FROM_SAVED,
         )
-        table_id = entry.get("id")
     except (KeyError, TypeError, AttributeError) as error:
         raise UsageError(
             f"{path} is not what `inspect --format json` writes: a table lacks or breaks {error}"
         ) from None
+
+
+def given_row(row: Mapping[str, Any], facts: Facts) -> Given:
+    """What one row of an inventory gives the planner.
+
+    Raises:
+        TableError: when the table's protocol breaks the spec.
+    """
+    features = [{**feature, "name": feature["feature"]} for feature in row["features"] or ()]
+    return _given(
+        facts,
+        features,
+        row["partition_columns"] or (),
+        row["clustering_columns"],
+        row["id"],
+        _FROM_KEPT,
+    )
+
+
+def _given(
+    facts: Facts,
+    features: Iterable[Mapping[str, Any]],
+    partition_columns: Sequence[Any],
+    clustering: Sequence[Any] | None,
+    table_id: str | None,
+    warning: str,
+) -> Given:
+    refuse_broken(facts.protocol)
+    states = tuple(_state(feature, facts) for feature in features)
+    table = Table(
+        protocol=facts.protocol,
+        configuration={k: v for k, v in facts.configuration.items() if v is not None},
+        vectors=_present(states, "deletionVectors"),
+        widened=_present(states, "typeWidening", "typeWidening-preview"),
+        v2_checkpoint=_present(states, "v2Checkpoint"),
+        row_ids=_present(states, "rowTracking"),
+        domains=() if _present(states, "domainMetadata") is False else None,
+        clustering=None if clustering is None else tuple(map(str, clustering)),
+        partition_columns=tuple(map(str, partition_columns)),
+        strays=strays(facts.protocol, facts.configuration, None),
+        # Of no consequence else; so tables that differ in nothing but this are planned once.
+        to_checkpoint=to_checkpoint(facts.configuration, facts.version)
+        if "v2Checkpoint" in facts.protocol.supported
+        else None,
+    )
     return Given(
         name=facts.table,
         location=facts.location,
@@ -69,7 +106,7 @@ def given_entry(entry: Any, path: str) -> Given:
         states=states,
         fingerprint=Fingerprint(table_id, facts.version, facts.protocol, None),
         complete=facts.complete,
-        warnings=(_FROM_SAVED,),
+        warnings=(warning,),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deltaproto.clients.needs import needs, used
-from deltaproto.errors import ErrorCode, TableError
+from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.past import literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.policy.doubts import doubts, literal_percent
@@ -20,6 +20,9 @@ NEEDED = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS)
 _COLUMNS = (
     "location",
     "version",
+    "id",
+    "partition_columns",
+    "clustering_columns",
     "min_reader_version",
     "min_writer_version",
     "reader_features",
@@ -30,20 +33,24 @@ _COLUMNS = (
     "configuration",
     "complete",
 )
-_FEATURE = ("feature", "enabled", "present")
+_FEATURE = ("feature", "kind", "enabled", "present", "required_by")
 _FINDING = ("rule", "severity", "message", "hint", "feature", "client", "evidence")
 _KEPT = (*_FINDING, "number")
 
 
-def query(scan_id: str, quote: str, names: Mapping[Inventory, str]) -> str:
+def query(
+    scan_id: str, quote: str, names: Mapping[Inventory, str], where: str | None = None
+) -> str:
     """Every table that the scan read, with its features and findings inside.
 
     Args:
         quote: what the engine puts around names.
         names: what the engine calls the tables of the inventory.
+        where: a condition on the columns of `tables`, in the user's SQL.
     """
     scan, table = literal(scan_id), f"{quote}table{quote}"
     columns = ", ".join(f"t.{column}" for column in _COLUMNS)
+    chosen = f" AND ({_whole(where)}\n)" if where else ""
 
     def inside(name: Inventory, fields: Iterable[str]) -> str:
         struct = ", ".join(f"'{field}', {field}" for field in fields)
@@ -54,10 +61,34 @@ def query(scan_id: str, quote: str, names: Mapping[Inventory, str]) -> str:
 
     return (
         f"SELECT {columns}, t.{table}, f.rows AS features, g.rows AS findings "  # noqa: S608
-        f"FROM (SELECT * FROM {names[Inventory.TABLES]} WHERE scan_id = {scan}) t "
+        f"FROM (SELECT * FROM {names[Inventory.TABLES]} WHERE scan_id = {scan}{chosen}) t "
         f"LEFT JOIN {inside(Inventory.FEATURES, _FEATURE)} f ON t.location = f.location "
         f"LEFT JOIN {inside(Inventory.FINDINGS, _KEPT)} g ON t.location = g.location"
     )
+
+
+def _whole(where: str) -> str:
+    """A condition that ends where it seems to end; others would reach into other scans.
+
+    Raises:
+        UsageError: when a parenthesis or a quote is not closed.
+    """
+    depth, quote = 0, ""
+    for character in where:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"`":
+            quote = character
+        else:
+            depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth < 0:
+            break
+    if depth or quote:
+        raise UsageError(
+            "--where is no whole condition: a parenthesis or a quote has no other half",
+            'for example --where "min_reader_version = 3"',
+        )
+    return where
 
 
 def errors_query(scan_id: str, quote: str, errors: str) -> str:

@@ -50,6 +50,9 @@ class PastScan(NamedTuple):
 COLUMNS = ("scan_id", "started_at", "ended_at", "tables", "errors", "roots", "included", "excluded")
 
 
+NOT_ANSWERED = "check the condition, and that the inventory is whole: any Delta client reads it"
+
+
 def scans_query(scans: str = "scans") -> str:
     """All scans; `scans` is what the engine calls the table."""
     return f"SELECT {', '.join(COLUMNS)} FROM {scans}"  # noqa: S608  names of ours only
@@ -93,14 +96,23 @@ class LocalQuestions:
         return in_order(row for batch in rows for row in batch.to_pylist())
 
     def ask(self, sql: str, names: Iterable[Inventory]) -> Iterator[pa.RecordBatch]:
-        """The answer to a query on the named tables."""
+        """The answer to a query on the named tables.
+
+        Raises:
+            UsageError: when a table cannot be read, or the query cannot be understood.
+        """
         import pyarrow as pa
         from deltalake import QueryBuilder
+        from deltalake.exceptions import DeltaError
 
         builder = QueryBuilder()
         for name in names:
             builder.register(str(name), self._inventory.readable(name))
-        yield from pa.RecordBatchReader.from_stream(builder.execute(sql))
+        try:
+            yield from pa.RecordBatchReader.from_stream(builder.execute(sql))
+        except (DeltaError, pa.ArrowException, OSError) as error:
+            told = " ".join(str(error).split())
+            raise UsageError(f"the inventory does not answer: {told}", NOT_ANSWERED) from None
 
 
 def newest(scans: list[PastScan]) -> PastScan:

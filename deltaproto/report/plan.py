@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from deltaproto.errors import TableError
 from deltaproto.planning.plan import Plan
 from deltaproto.report.interface import dumps, envelope, error_fields
 from deltaproto.report.plan_json import plan_fields
+from deltaproto.report.plan_summary import Summary
 from deltaproto.report.spool import Spool, opened
 
 
@@ -52,7 +53,7 @@ class PlanReport:
         self._command, self._format, self._file, self._now = command, format, file, now
         self._script = script
         self._first: dict[str, Any] = {}
-        self._counts = Counts()
+        self._summary = Summary()
         self._spool = Spool()
         self._complete = True
         self._text = None
@@ -64,6 +65,7 @@ class PlanReport:
     def add(self, plan: Plan) -> None:
         """One plan."""
         self._complete = self._complete and plan.complete
+        self._summary.add(plan)
         if self._script is not None:
             from deltaproto.report.plan_script import write_script
 
@@ -76,6 +78,7 @@ class PlanReport:
     def add_error(self, table: str, error: TableError) -> None:
         """A table that could not be planned."""
         self._complete = False
+        self._summary.add_unreadable()
         if self._script is not None:
             from deltaproto.report.paint import flat
 
@@ -88,7 +91,7 @@ class PlanReport:
     def close(self) -> None:
         """What comes after the last table."""
         if self._text is not None:
-            self._text.close()
+            self._text.close(self._summary)
         elif self._script is None and self._format is PlanFormat.JSON:
             if not self.many:
                 document = envelope(self._command, self._first, complete=self._complete)
@@ -96,7 +99,7 @@ class PlanReport:
                 return
             self._file.write(opened(self._command, complete=self._complete))
             self._spool.close("plans", self._file)
-            self._file.write(f',\n  "summary": {json.dumps(self._counts._asdict())}\n}}\n')
+            self._file.write(f',\n  "summary": {json.dumps(self._summary.fields())}\n}}\n')
 
     def _entry(self, fields: dict[str, Any], *, complete: bool) -> None:
         if self._format is PlanFormat.JSONL:
@@ -106,36 +109,3 @@ class PlanReport:
             self._first = fields
         else:
             self._spool.add(json.dumps(fields))
-            self._counts = self._counts.with_entry(fields)
-
-
-class Counts(NamedTuple):
-    """The summary of many plans."""
-
-    tables: int = 0
-    with_steps: int = 0
-    nothing_to_do: int = 0
-    blocked: int = 0
-    unreadable: int = 0
-    waits: int = 0
-    """plans that wait for history to grow old"""
-    irreversible: int = 0
-    """plans with a point of no return"""
-    commits: int = 0
-    """of all plans together, at most"""
-
-    def with_entry(self, fields: dict[str, Any]) -> Counts:
-        """With one more table."""
-        if "error" in fields:
-            return self._replace(tables=self.tables + 1, unreadable=self.unreadable + 1)
-        steps, blocked = bool(fields["steps"]), bool(fields["blocked"])
-        return Counts(
-            self.tables + 1,
-            self.with_steps + steps,
-            self.nothing_to_do + (not steps and not blocked),
-            self.blocked + blocked,
-            self.unreadable,
-            self.waits + (fields["cost"]["waits"] > 0),
-            self.irreversible + (fields["point_of_no_return"] is not None),
-            self.commits + fields["cost"]["commits"],
-        )

@@ -26,6 +26,7 @@ from deltaproto.report.paint import (
 )
 from deltaproto.report.plan_impact import hits
 from deltaproto.report.plan_json import moments, stamp
+from deltaproto.report.plan_summary import Summary, print_summary
 
 _SHOWN_SAME = 8
 _SHOWN_BECAUSE = 4
@@ -38,14 +39,10 @@ class PlanText:
     def __init__(self, file: IO[str], now: float, *, color: bool) -> None:
         self._out = Painter(file, color=color)
         self._now = now
-        self._plans = self._empty = self._blocked = self._unreadable = 0
 
     def add(self, plan: Plan) -> None:
         """One plan."""
         out = self._out
-        self._plans += 1
-        self._blocked += bool(plan.blocked)
-        self._empty += not plan.changes and not plan.blocked
         out.line(out.paint(plan.table, BOLD))
         out.folded(plan.goal_text, first="  goal      ")
         out.line(f"  engine    {plan.engine}")
@@ -72,7 +69,6 @@ class PlanText:
 
     def add_error(self, table: str, error: TableError) -> None:
         """A table that could not be planned."""
-        self._unreadable += 1
         out = self._out
         out.line(out.paint(table, BOLD))
         out.folded(f"{error.code}: {error.message}", LOUD, first="  ")
@@ -80,14 +76,10 @@ class PlanText:
             out.folded(error.hint, first="  hint: ")
         out.line()
 
-    def close(self) -> None:
+    def close(self, summary: Summary) -> None:
         """The summary, when there were several tables."""
-        if self._plans + self._unreadable > 1:
-            ready = self._plans - self._blocked - self._empty
-            self._out.line(
-                f"{self._plans + self._unreadable} tables: {ready} with steps, {self._empty} with "
-                f"nothing to do, {self._blocked} blocked, {self._unreadable} unreadable"
-            )
+        if summary.tables > 1:
+            print_summary(summary, self._out)
 
     def _features(self, plan: Plan) -> None:
         out = self._out

@@ -1,0 +1,143 @@
+"""Plans for the tables of an inventory: those of the same tables, saved by `inspect`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Ran
+from tests.fleet.fleets import make_fleet
+from tests.fleet.moves import sound_fleet
+from tests.support.contract import validate
+
+Cli = Callable[..., Ran]
+
+
+@pytest.fixture
+def scanned(cli: Cli, tmp_path: Path) -> tuple[str, list[Path]]:
+    tables = make_fleet(tmp_path / "lake", seed=61, count=150)
+    cli("scan", str(tmp_path / "lake"), "--to", str(tmp_path / "i"))
+    return str(tmp_path / "i"), tables
+
+
+def bare(plan: dict[str, Any]) -> dict[str, Any]:
+    """A plan without what tells when it was made, and of what."""
+    kept = {k: v for k, v in plan.items() if k not in ("plan_id", "seal", "warnings")}
+    # Times count from the moment of planning.
+    for step in kept.get("steps", ()):
+        step.pop("not_before", None)
+        step.pop("history_lost_before", None)
+    for other in kept.get("alternatives", ()):
+        bare(other)
+    return kept
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        ("plan-downgrade", "--lowest"),
+        ("plan-downgrade", "--to", "2,5"),
+        ("plan-downgrade", "--lowest", "--include-enabled"),
+        ("plan-upgrade", "--enable", "deletionVectors"),
+    ],
+)
+def test_the_plans_are_those_of_a_saved_inspection(
+    cli: Cli, scanned: tuple[str, list[Path]], tmp_path: Path, goal: tuple[str, ...]
+) -> None:
+    inventory, tables = scanned
+    saved = str(tmp_path / "saved.json")
+    cli("inspect", *map(str, tables), "--format", "json", "--output", saved)
+    command, *words = goal
+    theirs = cli(command, saved, *words, "--format", "json")
+    ours = cli(command, "--from", inventory, *words, "--format", "json")
+    validate(command, ours.json)
+    by_table = {plan["table"]: plan for plan in theirs.json["plans"]}
+    assert len(ours.json["plans"]) == len(by_table) == len(tables)
+    planned = 0
+    for plan in ours.json["plans"]:
+        if "error" in plan:
+            assert "error" in by_table[plan["table"]]
+            continue
+        planned += bool(plan["steps"])
+        assert bare(plan) == bare(by_table[plan["table"]])
+    assert planned > 5
+    assert ours.code == theirs.code == 3
+    assert ours.json["summary"] == theirs.json["summary"]
+
+
+def test_the_summary_adds_up(cli: Cli, tmp_path: Path) -> None:
+    sound_fleet(tmp_path / "lake", 63, 60)
+    make_fleet(tmp_path / "lake" / "odd", seed=64, count=60)
+    cli("scan", str(tmp_path / "lake"), "--to", str(tmp_path / "i"))
+    clients = ("--client", "delta-spark@2.4", "--client", "trino@400", "--client", "polars@2.1.0")
+    words = (str(tmp_path / "i"), "--lowest", "--include-enabled", *clients, "--format", "json")
+    document = cli("plan-downgrade", *words).json
+    plans = [plan for plan in document["plans"] if "error" not in plan]
+    summary = document["summary"]
+    assert summary["tables"] == len(document["plans"])
+    assert summary["unreadable"] == len(document["plans"]) - len(plans) > 5
+    assert summary["with_steps"] == sum(bool(plan["steps"]) for plan in plans) > 5
+    assert summary["commits"] == sum(plan["cost"]["commits"] for plan in plans)
+    assert summary["waits"] == sum(plan["cost"]["waits"] > 0 for plan in plans)
+    gained: Counter[tuple[str, str]] = Counter()
+    reasons: Counter[tuple[str | None, str]] = Counter()
+    for plan in plans:
+        for change in plan["clients"]:
+            if change["before"] != "ok" and change["after"] == "ok":
+                gained[change["client"], change["access"]] += 1
+        reasons.update({(each["feature"], each["reason"]) for each in plan["blocked"]})
+    told = {(e["client"], e["access"]): e["tables"] for e in summary["clients_gained"]}
+    assert told == gained
+    assert gained
+    told_reasons = {(e["feature"], e["reason"]): e["tables"] for e in summary["blocked_because"]}
+    assert told_reasons == reasons
+    shown = cli("plan-downgrade", *words[:-2]).out
+    assert f"{summary['tables']:,} tables: {summary['with_steps']:,} with steps" in shown
+    assert "+ delta-spark@2.4" in shown
+
+
+def test_some_of_the_tables(cli: Cli, scanned: tuple[str, list[Path]]) -> None:
+    inventory, _ = scanned
+    words = ("plan-downgrade", "--from", inventory, "--lowest", "--format", "json")
+    everything = [plan for plan in cli(*words).json["plans"] if "error" not in plan]
+    some = cli(*words, "--where", "min_reader_version = 3 and \"table\" like '%area 1%'").json
+    wanted = [
+        plan["table"]
+        for plan in everything
+        if plan["protocol_before"]["minReaderVersion"] == 3 and "area 1" in plan["table"]
+    ]
+    assert [plan["table"] for plan in some["plans"]] == wanted
+    assert len(wanted) > 5
+    nothing = cli(*words, "--where", "version < 0")
+    assert (nothing.code, nothing.json["plans"]) == (0, [])
+    for where in ("no_such_column = 1", "select", "version < 0) or (true"):
+        refused = cli(*words, "--where", where)
+        assert refused.code == 2, where
+        assert "Traceback" not in refused.err
+
+
+def test_fresh_plans_can_be_applied(cli: Cli, tmp_path: Path) -> None:
+    tables = sound_fleet(tmp_path / "lake", 62, 6)
+    inventory = str(tmp_path / "i")
+    cli("scan", str(tmp_path / "lake"), "--to", inventory)
+    words = ("--enable", "deletionVectors", "--format", "json")
+    fresh = cli("plan-upgrade", "--from", inventory, "--fresh", *words).json["plans"]
+    for plan, table in zip(fresh, sorted(tables), strict=True):
+        own = cli("plan-upgrade", str(table), *words).json
+        assert plan["fingerprint"] == own["fingerprint"]
+        assert plan["fingerprint"]["metadata"] is not None
+        assert plan["warnings"] == own["warnings"]
+
+
+def test_mistakes_are_told(cli: Cli, scanned: tuple[str, list[Path]], tmp_path: Path) -> None:
+    for words in (
+        ("--lowest",),
+        (str(tmp_path / "lake" / "area 0" / "t0000"), "--lowest", "--where", "true"),
+        ("--from", str(tmp_path / "none"), "--lowest"),
+        ("--from", scanned[0], "--lowest", "--scan", "none"),
+    ):
+        assert cli("plan-downgrade", *words).code == 2, words
