@@ -9,7 +9,7 @@ from typing import Protocol as Interface
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Option
-from deltaproto.fleet.inventory import inventory_at
+from deltaproto.fleet.inventory import InventoryTables, inventory_at
 from deltaproto.fleet.past import LocalQuestions, PastScan, newest, pick
 
 if TYPE_CHECKING:
@@ -67,11 +67,15 @@ class Asked(Lists, Interface):
         """What the policy says of a scan, in counts."""
         ...
 
+    def forget(self, days: int) -> list[str]:
+        """Forget scans that ended more than so many days ago; their ids."""
+        ...
+
 
 class _Here:
-    def __init__(self, questions: LocalQuestions) -> None:
-        self._questions = questions
-        self.scans = questions.scans
+    def __init__(self, inventory: InventoryTables) -> None:
+        self._inventory, self._questions = inventory, LocalQuestions(inventory)
+        self.scans = self._questions.scans
 
     def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
         from deltaproto.fleet.drift.local import drift
@@ -91,13 +95,19 @@ class _Here:
             tally.add(each)
         return tally
 
+    def forget(self, days: int) -> list[str]:
+        from deltaproto.fleet.retention import forget
+
+        return forget(self._inventory, self.scans(), days)
+
 
 class _OnSpark:
     def __init__(self, where: str, values: Mapping[str, Any]) -> None:
         from deltaproto.fleet.spark_questions import SparkQuestions
         from deltaproto.tables.session import spark_session
 
-        self._questions = SparkQuestions(spark_session(options.spark_settings(values)), where)
+        self._session, self._where = spark_session(options.spark_settings(values)), where
+        self._questions = SparkQuestions(self._session, where)
         self.scans = self._questions.scans
 
     def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
@@ -110,6 +120,11 @@ class _OnSpark:
 
     def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
         return self._checks(scan, checker).tally()
+
+    def forget(self, days: int) -> list[str]:
+        from deltaproto.fleet.retention import forget_with_spark
+
+        return forget_with_spark(self._session, self._where, self.scans(), days)
 
     def _checks(self, scan: PastScan, checker: Checker) -> SparkChecks:
         from deltaproto.fleet.spark_checks import SparkChecks
@@ -128,7 +143,7 @@ def opened_inventory(name: str, values: Mapping[str, Any]) -> Asked:
     inventory = inventory_at(name, storage)
     if values["engine"] is EngineChoice.SPARK:
         return _OnSpark(inventory.location.path or inventory.location.uri, values)
-    return _Here(LocalQuestions(inventory))
+    return _Here(inventory)
 
 
 def chosen(asked: Lists, wanted: str | None) -> PastScan:

@@ -54,26 +54,41 @@ def counting(what: str, *, show: bool) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def rated(what: str, *, show: bool) -> Iterator[Callable[[int], None]]:
-    """A function to call with the count so far; shown with its rate and the time it took."""
+def rated(what: str, *, total: int | None = None, show: bool) -> Iterator[Callable[[int], None]]:
+    """A function to call with the count so far; shown with its rate and the time it takes.
+
+    `total` is how many there may be: with it, a bar and the time that is left are shown.
+    """
     if not show or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (
+    columns: list[str | ProgressColumn] = [
         SpinnerColumn(),
         TextColumn("{task.completed:,} {task.description}"),
         TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
-    )
+    ]
+    if total:
+        columns += [BarColumn(), TextColumn("left"), TimeRemainingColumn()]
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=None, rate="")
+        task = progress.add_task(what, total=total, rate="")
 
         def step(count: int) -> None:
             speed = progress.tasks[task].speed
             rate = "" if speed is None else f"{speed:,.0f} per second"
-            progress.update(task, completed=count, rate=rate)
+            # There may be more than there were.
+            most = max(total, count) if total else None
+            progress.update(task, completed=count, total=most, rate=rate)
 
         yield step

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from deltaproto.checking.check import Checker
@@ -13,26 +14,36 @@ from deltaproto.cli.check import load_one_policy
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inventories import ENGINE, EngineChoice, opened_inventory
 from deltaproto.cli.progress import rated, waiting
-from deltaproto.errors import ExitCode, UsageError
+from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.fleet.discovery import Source
-from deltaproto.fleet.found import Selection
+from deltaproto.fleet.found import Found, Selection, Unseen
 from deltaproto.fleet.inventory import inventory_at
-from deltaproto.fleet.past import pair, pick
+from deltaproto.fleet.past import LocalQuestions, extent_of, pair, pick
 from deltaproto.fleet.scan import Request, Scan, scan
+from deltaproto.fleet.settings_file import NAME, read_settings
 from deltaproto.policy.finding import FailOn, Severity, exit_code_for
 from deltaproto.report.drift import DriftCounts
 from deltaproto.report.scan import Afterwards, ScanFormat, write_scan
 
+_SOURCES = {"roots": "roots", "lists": "list", "catalogs": "catalog"}
+"""key of the file, and the option that it stands for"""
 _MOST = 512
 _LONGEST = 86_400
+_OLDEST = 100_000
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Scan the roots, render the summary, and return the worst exit code."""
-    if not values["roots"] and not values["list"]:
-        raise UsageError("there is nothing to scan", "give a ROOT, or a --list of tables")
+    values = _with_file(values)
+    if not (values["roots"] or values["list"] or values["catalog"]):
+        raise UsageError(
+            "there is nothing to scan", f"give a ROOT, a --catalog or a --list, or write {NAME}"
+        )
     _within(values["parallel"], "--parallel", _MOST)
     _within(values["timeout"], "--timeout", _LONGEST)
+    _within(values["keep"], "--keep", _OLDEST)
+    if values["keep"] and not values["to"]:
+        raise UsageError("--keep needs --to", "it is about the inventory's old scans")
     if values["resume"] and not values["to"]:
         raise UsageError("--resume needs --to", "it names the inventory of the scan to resume")
     storage = options.pairs(values["storage_option"], "--storage-option")
@@ -42,6 +53,8 @@ def run(values: Mapping[str, Any]) -> int:
             tuple(values["list"]),
             Selection(tuple(values["include"]), tuple(values["exclude"])),
             values["to"] or None,
+            tuple(values["catalog"]),
+            lambda: _in_catalogs(values),
         ),
         storage,
         inventory_at(values["to"], storage) if values["to"] else None,
@@ -53,7 +66,7 @@ def run(values: Mapping[str, Any]) -> int:
     checker = _checker(values)
     with options.opened(values["output"]) as file:
         show = not (values["no_progress"] or values["quiet"])
-        with rated("tables", show=show) as progress:
+        with rated("tables", total=_expected(request) if show else None, show=show) as progress:
             if values["engine"] is EngineChoice.SPARK:
                 from deltaproto.fleet.spark_scan import scan_with_spark
 
@@ -64,6 +77,49 @@ def run(values: Mapping[str, Any]) -> int:
             after = _afterwards(done, checker, values)
         write_scan(done, after, values["to"], values["format"], file, color=not values["no_color"])
     return int(_exit_code(done, after, values["fail_on"]))
+
+
+def _with_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the command line does not say, from the file; the command line wins."""
+    path = values["config"]
+    nothing = not (values["roots"] or values["list"] or values["catalog"])
+    if path is None and nothing and os.path.isfile(NAME):
+        path = NAME
+    if path is None:
+        return values
+    told = read_settings(path, os.environ)
+    merged = dict(values)
+    if nothing:
+        merged |= {option: told.get(key, ()) for key, option in _SOURCES.items()}
+    defaults = {option.name: () if option.many else option.default for option in COMMAND.options}
+    for key in told.keys() & defaults.keys() - {"spark_conf"}:
+        if values[key] == defaults[key]:
+            merged[key] = EngineChoice(told[key]) if key == "engine" else told[key]
+    for key, option in (("storage_options", "storage_option"), ("spark_conf", "spark_conf")):
+        # The last of equal keys wins.
+        merged[option] = (*(f"{k}={v}" for k, v in told.get(key, {}).items()), *values[option])
+    return merged
+
+
+def _expected(request: Request) -> int | None:
+    """How many tables the last scan of the same roots met; None where nobody knows."""
+    if request.inventory is None:
+        return None
+    chosen = request.source.selection
+    extent = extent_of(request.source.named(), chosen.include, chosen.exclude)
+    with suppress(DeltaprotoError):
+        alike = [s for s in LocalQuestions(request.inventory).scans() if s.extent == extent]
+        return alike[-1].tables + alike[-1].errors if alike else None
+    return None
+
+
+def _in_catalogs(values: Mapping[str, Any]) -> Iterator[Found | Unseen]:
+    if values["catalog"]:
+        from deltaproto.fleet.catalogs import tables_of
+        from deltaproto.tables.session import spark_session
+
+        session = spark_session(options.spark_settings(values))
+        yield from tables_of(session, tuple(values["catalog"]))
 
 
 def _checker(values: Mapping[str, Any]) -> Checker | None:
@@ -81,15 +137,15 @@ def _afterwards(done: Scan, checker: Checker | None, values: Mapping[str, Any]) 
     asked = opened_inventory(values["to"], values)
     scans = asked.scans()
     newest = pick(scans, done.scan_id)
-    policy = None if checker is None else asked.counted(newest, checker)
-    try:
-        scans_pair = pair(scans, None, done.scan_id)
-    except UsageError:
-        # The first of its roots.
-        return Afterwards(policy)
-    counts = DriftCounts()
-    counts.take(asked.drift(scans_pair, None))
-    return Afterwards(policy, scans_pair, counts)
+    after = Afterwards(None if checker is None else asked.counted(newest, checker))
+    # Without an earlier one it is the first of its roots.
+    with suppress(UsageError):
+        both, counts = pair(scans, None, done.scan_id), DriftCounts()
+        counts.take(asked.drift(both, None))
+        after = after._replace(pair=both, drift=counts)
+    # The earlier scan may be one of those that are forgotten.
+    forgotten = asked.forget(values["keep"]) if values["keep"] else []
+    return after._replace(forgotten=forgotten)
 
 
 def _exit_code(done: Scan, after: Afterwards, fail_on: FailOn) -> ExitCode:
@@ -131,6 +187,13 @@ COMMAND = Command(
             metavar="FILE",
         ),
         Option(
+            ("--catalog",),
+            "Catalog, catalog.schema or schema that Spark knows; repeatable.",
+            str,
+            many=True,
+            metavar="NAME",
+        ),
+        Option(
             ("--list",),
             "File with a table's path or URI in each line; repeatable.",
             str,
@@ -164,6 +227,18 @@ COMMAND = Command(
             int,
             60,
             metavar="SECONDS",
+        ),
+        Option(
+            ("--keep",),
+            "Forget scans of the inventory that ended more than so many days ago.",
+            int,
+            metavar="DAYS",
+        ),
+        Option(
+            ("--config",),
+            f"File that says what the command line does not; ./{NAME} where it names no root.",
+            str,
+            metavar="FILE",
         ),
         Option(("--resume",), "Go on with the last scan that was not finished.", bool, False),
         Option(("--format",), "Output format.", ScanFormat, ScanFormat.TEXT),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
@@ -23,11 +23,16 @@ class Source(NamedTuple):
     selection: Selection = Selection()
     inventory: str | None = None
     """path or URI below which no table of the fleet lies"""
+    catalogs: tuple[str, ...] = ()
+    """catalogs and schemas that a Spark session knows"""
+    from_catalogs: Callable[[], Iterable[Found | Unseen]] = tuple
+    """asks that session for their tables"""
 
     def named(self) -> list[str]:
         """Its roots and lists, so that they mean the same from every folder."""
         lists = [os.path.abspath(path) for path in self.lists]
-        return sorted({locate(root).uri for root in self.roots}) + sorted(lists)
+        roots = {locate(root).uri for root in self.roots}
+        return [*sorted(roots), *sorted(lists), *(f"catalog {name}" for name in self.catalogs)]
 
 
 class Split(NamedTuple):
@@ -44,23 +49,25 @@ def discover(source: Source, options: Mapping[str, str], parallel: int) -> Split
         UsageError: when a root is no folder and no URI, or a list cannot be read.
     """
     roots = [_root(root) for root in source.roots]
-    listed = [each for path in source.lists for each in _listed(path)]
+    # First those with names: a location that comes again later keeps the name.
+    listed = [_linked(each) for each in source.from_catalogs()]
+    listed += [each for path in source.lists for each in _listed(path)]
     seen: set[str] = set()
     own = None if source.inventory is None else place(_real(locate(source.inventory))) + "/"
 
     def local() -> Iterator[Found | Unseen]:
+        yield from (each for each in listed if not _remote(each))
         for root in roots:
             if root.path is not None:
                 yield from on_disk_under(_real(root), source.selection)
-        yield from (each for each in listed if not _remote(each))
 
     def remote() -> Iterator[Found | Unseen]:
+        yield from (each for each in listed if _remote(each))
         for root in roots:
             if root.path is None:
                 from deltaproto.fleet.object_store import tables_under
 
                 yield from tables_under(root.uri, options, source.selection, parallel)
-        yield from (each for each in listed if _remote(each))
 
     return Split(_once(local(), seen, own), _once(remote(), seen, own))
 
@@ -98,6 +105,11 @@ def _listed(path: str) -> Iterator[Found | Unseen]:
             yield Unseen(line, TableError(ErrorCode.NOT_FOUND, said, hint))
         else:
             yield Found(line, _real(location))
+
+
+def _linked(each: Found | Unseen) -> Found | Unseen:
+    """With the path or URI that roots and lists would give."""
+    return each._replace(location=_real(locate(each.location))) if isinstance(each, Found) else each
 
 
 def _remote(each: Found | Unseen) -> bool:

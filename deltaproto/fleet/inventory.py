@@ -110,11 +110,36 @@ class InventoryTables:
             if self._table(name) is None:
                 raise
 
-    def _holds(self, name: Inventory, scan_id: str) -> bool:
+    def scan_ids(self, name: Inventory) -> set[str]:
+        """The scans of which one of its tables holds rows."""
         table = self._table(name)
         if table is None:
-            return False
-        return any(row.get(PARTITION) == scan_id for row in table.partitions())
+            return set()
+        return {row[PARTITION] for row in table.partitions()}
+
+    def drop(self, name: Inventory, condition: str) -> None:
+        """Delete the rows of one of its tables for which the condition holds, and old files.
+
+        Raises:
+            UsageError: when the table cannot be written.
+        """
+        from deltalake import CommitProperties
+        from deltalake.exceptions import DeltaError
+
+        table = self._table(name)
+        if table is None:
+            return
+        try:
+            table.delete(condition, commit_properties=CommitProperties(max_commit_retries=100))
+            table.vacuum(dry_run=False)
+        except (DeltaError, OSError) as error:
+            raise UsageError(
+                f"cannot forget old scans in the inventory's table {name}: {_line(error)}",
+                "run again; what was forgotten already stays so",
+            ) from None
+
+    def _holds(self, name: Inventory, scan_id: str) -> bool:
+        return scan_id in self.scan_ids(name)
 
     def readable(self, name: Inventory) -> Any:
         """One of its tables, as deltalake reads it.

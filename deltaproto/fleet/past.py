@@ -32,7 +32,7 @@ class PastScan(NamedTuple):
     @property
     def extent(self) -> tuple[frozenset[str], ...]:
         """What it looked at: scans of one extent tell which tables are new and which are gone."""
-        return frozenset(self.roots), frozenset(self.included), frozenset(self.excluded)
+        return extent_of(self.roots, self.included, self.excluded)
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> PastScan:
@@ -45,6 +45,11 @@ class PastScan(NamedTuple):
             row["errors"],
             *(tuple(row[name] or ()) for name in ("roots", "included", "excluded")),
         )
+
+
+def extent_of(*looked: Iterable[str]) -> tuple[frozenset[str], ...]:
+    """Roots, and patterns that let folders in and leave them out, in no order."""
+    return tuple(frozenset(each) for each in looked)
 
 
 COLUMNS = ("scan_id", "started_at", "ended_at", "tables", "errors", "roots", "included", "excluded")

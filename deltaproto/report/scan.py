@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import IO, Any, NamedTuple
 
@@ -37,6 +38,8 @@ class Afterwards(NamedTuple):
     pair: Pair | None = None
     drift: DriftCounts | None = None
     """since the scan before it of the same roots; None where there is none"""
+    forgotten: Sequence[str] = ()
+    """ids of old scans that are no longer in the inventory"""
 
 
 def write_scan(
@@ -90,6 +93,7 @@ def scan_fields(scan: Scan, after: Afterwards, inventory: str | None) -> dict[st
         "isolation": [
             {"declared": level, "tables": count} for level, count in _most(tally.isolation)
         ],
+        "forgotten": list(after.forgotten),
         "policy": after.policy and _policy_fields(after.policy),
         "drift": after.drift
         and after.pair
@@ -154,6 +158,13 @@ def _text(scan: Scan, after: Afterwards, inventory: str | None, out: Painter) ->
     if after.pair is not None and after.drift is not None:
         _drift(after.pair, after.drift, out)
     out.line()
+    if after.forgotten:
+        old = (
+            "1 old scan is"
+            if len(after.forgotten) == 1
+            else f"{len(after.forgotten)} old scans are"
+        )
+        out.line(out.paint(f"{old} forgotten", DIM))
     kept = f"scan {scan.scan_id} is in {inventory}" if inventory else "nothing was kept: give --to"
     out.line(out.paint(kept, DIM))
 

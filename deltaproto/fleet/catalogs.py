@@ -1,0 +1,159 @@
+"""The Delta tables of catalogs and schemas, as Spark knows them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from deltaproto.errors import ErrorCode, TableError, UsageError
+from deltaproto.fleet.found import Found, Unseen
+from deltaproto.tables.session import first_line
+from deltaproto.tables.sql import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
+_PLAIN = re.compile(r"\w+", re.ASCII)
+
+
+def tables_of(session: SparkSession, names: tuple[str, ...]) -> Iterator[Found | Unseen]:
+    """Every Delta table of the catalogs, schemas and tables that are named.
+
+    Views and tables of other formats are passed over. What Spark may not show, or shows without a
+    location, is told as a place that could not be looked into.
+
+    Raises:
+        UsageError: for a name that Spark does not know.
+    """
+    for name in names:
+        match _parts(name):
+            case [only]:
+                if only in _catalogs(session):
+                    yield from _of_catalog(session, only)
+                else:
+                    yield from _of_schema(session, [_current(session), only])
+            case [catalog, schema]:
+                yield from _of_schema(session, [catalog, schema])
+            case [catalog, schema, table]:
+                yield from _described(session, [catalog, schema], table)
+            case _:
+                raise UsageError(
+                    f"--catalog {name} names nothing", "CATALOG, CATALOG.SCHEMA or SCHEMA"
+                )
+
+
+def _parts(name: str) -> list[str]:
+    parts = _PART.findall(name)
+    if ".".join(parts) != name:
+        return []
+    return [
+        part[1:-1].replace("``", "`") if part.startswith("`") else part.strip() for part in parts
+    ]
+
+
+def _catalogs(session: SparkSession) -> set[str]:
+    # Spark lists only those catalogs that a session has used; the current one may be missing.
+    listed = {row[0] for row in session.sql("SHOW CATALOGS").collect()}
+    return {*listed, _current(session)}
+
+
+def _current(session: SparkSession) -> str:
+    return str(session.sql("SELECT current_catalog()").collect()[0][0])
+
+
+def _of_catalog(session: SparkSession, catalog: str) -> Iterator[Found | Unseen]:
+    rows = session.sql(f"SHOW SCHEMAS IN {identifier(catalog)}").collect()
+    for row in rows:
+        if row[0].lower() != "information_schema":
+            yield from _of_schema(session, [catalog, row[0]], given=False)
+
+
+def _of_schema(
+    session: SparkSession, schema: list[str], *, given: bool = True
+) -> Iterator[Found | Unseen]:
+    name = _quoted(schema)
+    try:
+        rows = session.sql(f"SHOW TABLES IN {name}").collect()
+    except Exception as error:
+        if given and "NOT_FOUND" in str(error):
+            raise UsageError(
+                f"Spark knows no catalog or schema {'.'.join(schema)}", "see SHOW SCHEMAS"
+            ) from None
+        yield Unseen(".".join(map(_readable, schema)), _refused(error))
+        return
+    # Temporary views are shown in every schema.
+    listed = [row["tableName"] for row in rows if not row["isTemporary"]]
+    told = _extended(session, name)
+    for table in listed:
+        if table in told:
+            yield from _found([*schema, table], told[table])
+        else:
+            yield from _described(session, schema, table)
+
+
+def _extended(session: SparkSession, schema: str) -> dict[str, dict[str, str]]:
+    """What one statement tells of all tables; nothing where the catalog does not know it."""
+    try:
+        rows = session.sql(f"SHOW TABLE EXTENDED IN {schema} LIKE '*'").collect()
+    except Exception:
+        return {}
+    return {row["tableName"]: _information(row["information"]) for row in rows}
+
+
+def _information(text: str) -> dict[str, str]:
+    """Type, provider and location out of what Spark writes for people.
+
+    A comment or a property may hold lines of its own: the type and provider stand before them, the
+    location after.
+    """
+    described = text.partition("\nSchema: ")[0]
+    found: dict[str, str] = {}
+    for line in described.splitlines():
+        key, colon, value = line.partition(": ")
+        if colon and (key == "Location" or (key in ("Type", "Provider") and key not in found)):
+            found[key] = value.strip()
+    return found
+
+
+def _described(session: SparkSession, schema: list[str], table: str) -> Iterator[Found | Unseen]:
+    try:
+        rows = session.sql(f"DESCRIBE TABLE EXTENDED {_quoted([*schema, table])}").collect()
+    except Exception as error:
+        yield Unseen(".".join(map(_readable, (*schema, table))), _refused(error))
+        return
+    # After the columns, whose names may be anything, comes a heading.
+    names = [row["col_name"] for row in rows]
+    heading = max((i for i, n in enumerate(names) if n.startswith("# Detailed")), default=0)
+    yield from _found(
+        [*schema, table], {row["col_name"]: row["data_type"] for row in rows[heading:]}
+    )
+
+
+def _found(parts: list[str], told: Mapping[str, str]) -> Iterator[Found | Unseen]:
+    if told.get("Provider", "").lower() != "delta" or "VIEW" in told.get("Type", "").upper():
+        return
+    name = ".".join(map(_readable, parts))
+    location = told.get("Location", "")
+    if location:
+        yield Found(name, location)
+    else:
+        said = f"Spark does not say where {name} lies"
+        hint = f"`deltaproto inspect {name}` reads it through Spark"
+        yield Unseen(name, TableError(ErrorCode.NOT_FOUND, said, hint))
+
+
+def _refused(error: Exception) -> TableError:
+    message = first_line(error)
+    denied = "PERMISSION" in message.upper() or "PRIVILEGE" in message.upper()
+    code = ErrorCode.PERMISSION_DENIED if denied else ErrorCode.STORAGE
+    return TableError(code, message, "ask for USE SCHEMA and BROWSE or SELECT, or leave it out")
+
+
+def _quoted(parts: list[str]) -> str:
+    return ".".join(map(identifier, parts))
+
+
+def _readable(part: str) -> str:
+    return part if _PLAIN.fullmatch(part) else identifier(part)

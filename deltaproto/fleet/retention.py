@@ -1,0 +1,80 @@
+"""Old scans that an inventory forgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from deltaproto.fleet.inventory import InventoryTables
+from deltaproto.fleet.past import PastScan, literal
+from deltaproto.fleet.schemas import Inventory
+from deltaproto.tables.sql import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# What is no longer in `scans` did not happen; so it goes first.
+_ORDER = (
+    Inventory.SCANS,
+    Inventory.TABLES,
+    Inventory.FEATURES,
+    Inventory.FINDINGS,
+    Inventory.ERRORS,
+)
+
+
+def outdated(scans: list[PastScan], stored: Iterable[str], days: int, now: datetime) -> list[str]:
+    """The ids of scans that ended more than so many days ago, oldest first.
+
+    The newest scan of each extent is kept, however old. What is stored of a scan that never ended
+    goes when it began so long ago.
+    """
+    limit = now - timedelta(days=days)
+    newest = {scan.extent: scan.scan_id for scan in scans}
+    kept = {scan.scan_id for scan in scans if scan.ended_at >= limit} | set(newest.values())
+    ended = {scan.scan_id for scan in scans}
+    old = {each for each in stored if each in ended or _began(each, now) < limit}
+    return sorted(old - kept)
+
+
+def _began(scan_id: str, now: datetime) -> datetime:
+    try:
+        return datetime.strptime(scan_id[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return now
+
+
+def forget(inventory: InventoryTables, scans: list[PastScan], days: int) -> list[str]:
+    """Forget old scans through delta-rs; their ids.
+
+    Partitions are dropped, no file is rewritten. Files go with the tables' own retention.
+
+    Raises:
+        UsageError: when the inventory cannot be written.
+    """
+    stored = {each for name in _ORDER for each in inventory.scan_ids(name)}
+    ids = outdated(scans, stored, days, datetime.now(UTC))
+    if ids:
+        for name in _ORDER:
+            inventory.drop(name, f"scan_id IN ({', '.join(map(literal, ids))})")
+    return ids
+
+
+def forget_with_spark(
+    session: SparkSession, where: str, scans: list[PastScan], days: int
+) -> list[str]:
+    """As `forget`, through a Spark session."""
+    folder = where.rstrip("/")
+    names = {name: f"delta.{identifier(f'{folder}/{name}')}" for name in _ORDER}
+    stored: set[str] = set()
+    for name in names.values():
+        rows = session.sql(f"SELECT DISTINCT scan_id FROM {name}").collect()  # noqa: S608  quoted
+        stored |= {row[0] for row in rows}
+    ids = outdated(scans, stored, days, datetime.now(UTC))
+    if ids:
+        old = ", ".join(map(literal, ids))
+        for name in names.values():
+            session.sql(f"DELETE FROM {name} WHERE scan_id IN ({old})").collect()  # noqa: S608
+            session.sql(f"VACUUM {name}").collect()
+    return ids

@@ -1,0 +1,99 @@
+"""Tables that a Spark catalog knows, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from deltalake import DeltaTable
+
+from deltaproto.errors import UsageError
+from deltaproto.fleet.catalogs import _information, tables_of
+from deltaproto.fleet.found import Found
+from tests.conftest import Ran
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+Cli = Callable[..., Ran]
+
+
+@pytest.fixture(scope="module")
+def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A schema of Delta tables, other tables, and views."""
+    folder = tmp_path_factory.mktemp("shop")
+    outside = folder / "out side" / "orders"
+    comment = "two\nLocation: file:/tmp/elsewhere\nProvider: parquet"
+    for statement in (
+        f"create schema shop location '{folder}/warehouse'",
+        f"create table shop.orders (id bigint) using delta location '{outside}'",
+        f"create table shop.again using delta location '{outside}'",
+        f"create table shop.items (id bigint) using delta comment '{comment}'",
+        "create table shop.odd (`Location` string, `Provider` string) using delta",
+        "create table shop.logs (id bigint) using parquet",
+        "create view shop.seen as select * from shop.orders",
+    ):
+        spark.sql(statement)
+    spark.range(1).createOrReplaceTempView("passing")
+    yield folder
+    spark.catalog.dropTempView("passing")
+    spark.sql("drop schema shop cascade")
+
+
+def names(spark: SparkSession, *asked: str) -> list[str]:
+    found = list(tables_of(spark, asked))
+    assert all(isinstance(each, Found) for each in found)
+    return sorted(each.table for each in found if isinstance(each, Found))
+
+
+def test_delta_tables_and_nothing_else(spark: SparkSession, shop: Path) -> None:
+    expected = [f"spark_catalog.shop.{name}" for name in ("again", "items", "odd", "orders")]
+    assert names(spark, "shop") == expected
+    assert names(spark, "spark_catalog.shop") == expected
+    assert set(expected) <= set(names(spark, "spark_catalog"))
+    assert names(spark, "spark_catalog.shop.items") == ["spark_catalog.shop.items"]
+    assert names(spark, "`spark_catalog`.`shop`.`odd`") == ["spark_catalog.shop.odd"]
+    assert names(spark, "spark_catalog.shop.logs", "spark_catalog.shop.seen") == []
+    for unknown in ("nowhere", "spark_catalog.nowhere", "a.b.c.d", "a..b"):
+        with pytest.raises(UsageError):
+            list(tables_of(spark, (unknown,)))
+
+
+def test_each_location_is_the_tables(spark: SparkSession, shop: Path) -> None:
+    for found in tables_of(spark, ("shop",)):
+        assert isinstance(found, Found)
+        detail = spark.sql(f"describe detail {found.table}").collect()[0]
+        assert found.uri == detail["location"].replace("file:/", "file:///", 1).replace(" ", "%20")
+
+
+def test_without_the_extended_list(
+    spark: SparkSession, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = names(spark, "shop")
+    # Not every catalog knows SHOW TABLE EXTENDED.
+    monkeypatch.setattr("deltaproto.fleet.catalogs._extended", lambda *_: {})
+    assert names(spark, "shop") == told
+
+
+def test_a_scan_of_a_catalog(spark: SparkSession, shop: Path, cli: Cli, tmp_path: Path) -> None:
+    root, inventory = str(shop / "out side"), str(tmp_path / "i")
+    words = ("--catalog", "shop", "--to", inventory, "--format", "json")
+    assert cli("scan", root, *words).json["tables"] == 3
+    rows = DeltaTable(f"{inventory}/tables").to_pyarrow_table().to_pylist()
+    kept = {row["table"]: row["location"] for row in rows}
+    # One location under two names and a path is one table, and it keeps a name.
+    assert sum("orders" in location for location in kept.values()) == 1
+    assert all(table.startswith("spark_catalog.shop.") for table in kept)
+    on_spark = cli("scan", *words, "--engine", "spark")
+    assert on_spark.json["tables"] == 3
+    assert on_spark.json["drift"] is None
+    assert cli("scan", "--catalog", "nowhere").code == 2
+
+
+@pytest.mark.parametrize("line", ["Location: a", "Type: VIEW", "Provider: parquet"])
+def test_what_people_write_is_not_taken_for_facts(line: str) -> None:
+    text = f"Type: MANAGED\nProvider: delta\nComment: x\n{line}\nLocation: file:/t\nSchema: root\n"
+    assert _information(text) == {"Type": "MANAGED", "Provider": "delta", "Location": "file:/t"}
