@@ -93,6 +93,8 @@ class SparkSettings(NamedTuple):
     conf: Mapping[str, str] = _NOTHING
     show_log: bool = False
     """True leaves Spark's own output on standard error"""
+    hadoop: Mapping[str, str] = _NOTHING
+    """how its file systems reach object stores; `conf` wins"""
 
 
 class Reader(Interface):

@@ -14,7 +14,7 @@ import socket
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import EngineError
@@ -35,6 +35,7 @@ _LOCAL_CONF = {
 CONNECT_PORT = 15002
 CONNECT_SECONDS = 10
 CONNECT_GONE_SECONDS = 30
+_FILE_SYSTEMS = (("fs.s3a.", "hadoop-aws"), ("fs.azure.", "hadoop-azure"))
 _SUPPLIES_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 
 
@@ -52,6 +53,7 @@ def spark_session(settings: SparkSettings) -> SparkSession:
         return _connect(sql, settings)
     active = sql.SparkSession.getActiveSession()
     if active is not None:
+        _reach(active, settings)
         return active
     import pyspark
 
@@ -112,12 +114,20 @@ def _connect(sql: Any, settings: SparkSettings) -> SparkSession:
         session = builder.getOrCreate()
         _give_up_after(session, CONNECT_GONE_SECONDS)
         _ = session.version
+        _reach(session, settings)
     except Exception as error:
         raise EngineError(
             f"Spark Connect does not work: {first_line(error)}",
             "check the URL (sc://host:15002), the token, and that pyspark[connect] is installed",
         ) from None
     return session
+
+
+def _reach(session: Any, settings: SparkSettings) -> None:
+    """Tell a running session how to reach object stores, where that was asked for."""
+    for key, value in settings.hadoop.items():
+        if session.conf.get(key, None) != value:
+            session.conf.set(key, value)
 
 
 def _give_up_after(session: Any, seconds: int) -> None:
@@ -151,7 +161,8 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
     # Spark's Python workers are to find what this process finds.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = builder.appName("deltaproto")
-    for key, value in {**_LOCAL_CONF, **_warehouse(), **settings.conf}.items():
+    hadoop = {f"spark.hadoop.{key}": value for key, value in settings.hadoop.items()}
+    for key, value in {**_LOCAL_CONF, **_warehouse(), **hadoop, **settings.conf}.items():
         builder = builder.config(key, value)
     if not any(key in settings.conf for key in _SUPPLIES_JARS):
         try:
@@ -161,7 +172,7 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
                 "delta-spark is not installed",
                 "pip install 'deltaproto[spark]', or give its jars with --spark-conf spark.jars=…",
             ) from None
-        builder = configure_spark_with_delta_pip(builder)
+        builder = configure_spark_with_delta_pip(builder, _file_systems(settings.hadoop))
     with tempfile.TemporaryFile() as log:
         try:
             with _output_to(None if settings.show_log else log.fileno()):
@@ -174,6 +185,17 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
                 "run again with --debug to see Spark's own output",
             ) from None
     return session
+
+
+def _file_systems(hadoop: Mapping[str, str]) -> list[str]:
+    """The packages of the file systems that are set up; pyspark holds none of them."""
+    import pyspark
+
+    wanted = [name for prefix, name in _FILE_SYSTEMS if any(k.startswith(prefix) for k in hadoop)]
+    jars = os.path.join(os.path.dirname(pyspark.__file__), "jars")
+    found = [re.fullmatch(r"hadoop-client-api-(.+)\.jar", name) for name in os.listdir(jars)]
+    versions = [match[1] for match in found if match]
+    return [f"org.apache.hadoop:{name}:{versions[0]}" for name in wanted if versions]
 
 
 def _warehouse() -> dict[str, str]:
