@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,12 +16,14 @@ import pytest
 
 from tests.execution import crash_trial
 from tests.execution.crash_trial import SCENARIOS
+from tests.fleet.moves import move, sound_fleet
 from tests.support.connect_server import ConnectServer, connect_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+ROOT = Path(__file__).parents[2]
 (ROW_TRACKING,) = (each for each in SCENARIOS if each.name == "row-tracking")
 
 
@@ -39,12 +42,16 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def outside() -> dict[str, str]:
+    """The environment without what the tests' own Spark put there, which a client would follow."""
+    here = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK")}
+    return {**here, "GRPC_VERBOSITY": "NONE"}
+
+
 def begin(file: Path, server: ConnectServer) -> subprocess.Popen[str]:
-    # Pyspark as a client must not take the settings of the tests' own Spark for its own.
-    outside = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK")}
     return subprocess.Popen(
         [*crash_trial.apply_command(file, conf={}), "--spark-remote", server.remote],
-        env={**outside, "GRPC_VERBOSITY": "NONE"},
+        env=outside(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -70,6 +77,35 @@ def test_the_server_does_what_was_planned(
     assert "FutureWarning" not in err
     again, _ = end(begin(file, server))
     assert (again["code"], again["version"]) == (0, done["version"])
+
+
+def test_a_fleet_is_scanned_and_asked(server: ConnectServer, tmp_path: Path) -> None:
+    tables = sound_fleet(tmp_path / "lake", 71, 30)
+    inventory = str(tmp_path / "i")
+
+    def told(*words: str) -> dict[str, Any]:
+        command = [sys.executable, "-m", "deltaproto", *words, "--format", "json"]
+        ran = subprocess.run(command, env=outside(), capture_output=True, text=True, check=False)
+        document: dict[str, Any] = json.loads(ran.stdout)
+        assert "error" not in document, (document["error"], ran.stderr)
+        return document
+
+    over = ("--engine", "spark", "--spark-remote", server.remote)
+    scan = ("scan", str(tmp_path / "lake"), "--to", inventory)
+    assert told(*scan, *over)["tables"] == 30
+    move(tables, 72)
+    last = told(*scan, *over, "--policy", str(ROOT / "policies" / "spark-oss.yaml"))
+    here = told("drift", inventory)
+    assert len(here["changes"]) > 10
+    assert last["drift"]["counts"] == here["counts"] == told("drift", inventory, *over)["counts"]
+    clients = ("--client", "polars@2.1.0")
+    there = told("check", inventory, *clients, *over)
+    assert sorted(map(repr, there["verdicts"])) == sorted(
+        map(repr, told("check", inventory, *clients)["verdicts"])
+    )
+    assert sum(each["tables"] for each in last["policy"]["verdicts"]) > 30
+    left = list((tmp_path / "i" / "_staging_spark").rglob("*.parquet"))
+    assert left == []
 
 
 def test_a_server_that_goes_away_is_told_and_the_next_run_goes_on(

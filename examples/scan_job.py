@@ -1,0 +1,31 @@
+"""A scan as a Spark job: for spark-submit, and for a Databricks job's Python task.
+
+The words are those of `deltaproto scan`; the session is the job's own. deltaproto must be installed
+where the executors run.
+
+    spark-submit --packages io.delta:delta-spark_4.2_2.13:4.4.0 \\
+        --conf spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension \\
+        --conf spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog \\
+        examples/scan_job.py /data --to /data/_inventory --policy policy.yaml
+"""
+
+from __future__ import annotations
+
+import sys
+
+from pyspark.sql import SparkSession
+
+from deltaproto.cli.main import main
+
+
+def run(words: list[str]) -> int:
+    """Scan with the session of the job; the exit code of the command."""
+    SparkSession.builder.appName("deltaproto scan").getOrCreate()
+    return main(["scan", "--engine", "spark", "--no-progress", *words])
+
+
+if __name__ == "__main__":
+    code = run(sys.argv[1:])
+    # Databricks takes any SystemExit, even of 0, for a failure.
+    if code:
+        sys.exit(code)
