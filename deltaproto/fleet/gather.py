@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import DeltaprotoError
@@ -33,18 +34,20 @@ class Gathered:
         names = [n for n in schema.names if n not in (*self._nested, "error", "scan_id")]
         self._columns: dict[str, list[Any]] = {name: [] for name in names}
         self._errors: list[dict[str, Any] | None] = []
-        self._inner: dict[str, dict[str, list[Any]]] = {
-            name: {field.name: [] for field in kind.value_type}
+        # Few kinds of tables: what is told of each kind is made once, and rows point to it.
+        self._kinds: dict[str, list[Mapping[str, list[Any]]]] = {
+            name: [{field.name: [] for field in kind.value_type}]
             for name, kind in self._nested.items()
         }
-        self._ends: dict[str, list[int]] = {name: [0] for name in self._nested}
-        self._told: dict[int, tuple[Judgement, dict[str, list[Any]]]] = {}
+        self._known: dict[int, tuple[Judgement, int]] = {}
+        self._rows: list[int] = []
+        """of each row its kind; 0 is that of errors, which tells nothing"""
 
     def __len__(self) -> int:
         return len(self._errors)
 
-    def add(self, state: TableState, judgement: Judgement, findings: Iterable[Finding]) -> None:
-        """One table that was read, with the findings on it."""
+    def add(self, state: TableState, judgement: Judgement) -> None:
+        """One table that was read."""
         protocol, metadata, commit = state.protocol, state.metadata, state.last_commit
         lowest, effective = judgement.lowest, judgement.isolation.effective
         columns = self._columns
@@ -76,8 +79,7 @@ class Gathered:
         )
         for column, value in zip(columns.values(), values, strict=True):
             column.append(value)
-        self._extend("features", self._features(judgement))
-        self._extend("findings", _told(findings))
+        self._rows.append(self._kind(judgement))
         self._errors.append(None)
 
     def add_error(self, table: str, location: str, error: DeltaprotoError) -> None:
@@ -86,8 +88,7 @@ class Gathered:
         for column in columns.values():
             column.append(None)
         columns["location"][-1], columns["table"][-1] = location, table
-        for name in self._nested:
-            self._ends[name].append(self._ends[name][-1])
+        self._rows.append(0)
         told: dict[str, Any] = {
             "code": str(error.code),
             "message": error.message,
@@ -118,23 +119,24 @@ class Gathered:
     def _list(self, name: str) -> pa.Array:
         import pyarrow as pa
 
-        kind = self._nested[name]
-        inner = [array(self._inner[name][f.name], f.type) for f in kind.value_type]
+        kind, told = self._nested[name], self._kinds[name]
+        inner = [
+            array([value for each in told for value in each[f.name]], f.type)
+            for f in kind.value_type
+        ]
+        lengths = [len(each[kind.value_type[0].name]) for each in told]
+        ends = pa.array([0, *accumulate(lengths)], pa.int32())
         values = pa.StructArray.from_arrays(inner, fields=list(kind.value_type))
-        return pa.ListArray.from_arrays(pa.array(self._ends[name], pa.int32()), values, type=kind)
+        lists = pa.ListArray.from_arrays(ends, values, type=kind)
+        return lists.take(pa.array(self._rows, pa.int32()))
 
-    def _extend(self, name: str, told: Mapping[str, list[Any]]) -> None:
-        ends, count = self._ends[name], 0
-        for key, column in self._inner[name].items():
-            column.extend(told[key])
-            count = len(told[key])
-        ends.append(ends[-1] + count)
-
-    def _features(self, judgement: Judgement) -> dict[str, list[Any]]:
+    def _kind(self, judgement: Judgement) -> int:
         # Judgements are shared by all tables of a kind; holding one keeps its id from being reused.
-        known = self._told.get(id(judgement))
+        known = self._known.get(id(judgement))
         if known is None:
-            known = self._told[id(judgement)] = (judgement, _feature_columns(judgement.features))
+            self._kinds["features"].append(_feature_columns(judgement.features))
+            self._kinds["findings"].append(_told(judgement.findings))
+            known = self._known[id(judgement)] = (judgement, len(self._kinds["features"]) - 1)
         return known[1]
 
 

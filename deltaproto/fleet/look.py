@@ -11,7 +11,7 @@ from deltaproto.fleet.gather import Gathered
 from deltaproto.fleet.judge import Judge
 from deltaproto.fleet.patience import patiently
 from deltaproto.tables.interface import TableState
-from deltaproto.tables.location import Location, locate
+from deltaproto.tables.location import Location, at
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage import open_log
 from deltaproto.tables.storage.deadline import Deadline, within
@@ -76,11 +76,9 @@ class Looker:
         return pa.concat_batches([self.look([found]) for found in tables])
 
     def _one(self, found: Found, gathered: Gathered) -> None:
-        location = locate(found.location)._replace(text=found.table)
+        location = at(found.location, found.table)
         state = self._local(location) if location.path else self._remote(location, found)
-        judgement = self._judge.judge(state)
-        findings = [each._replace(table=found.table) for each in judgement.findings]
-        gathered.add(state, judgement, findings)
+        gathered.add(state, self._judge.judge(state))
 
     def _local(self, location: Location) -> TableState:
         return self._reader.read_from(location, open_log(location, {}))

@@ -8,7 +8,22 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from deltaproto.protocol.decoding import decoded
 from deltaproto.protocol.feature import Trait
+
+# Without one of these, wherever it stands, no column shows a trait; an escape may hide one.
+_TELLING = (
+    "false",
+    "delta.",
+    "current_default",
+    "__collation",
+    "timestamp_n",
+    "variant",
+    "geo",
+    "collate",
+    "interval",
+    "\\u",
+)
 
 
 class Metadata:
@@ -75,7 +90,7 @@ class Metadata:
         if not self.schema_string:
             return None
         try:
-            schema = json.loads(self.schema_string)
+            schema = decoded(self.schema_string)
         except (ValueError, RecursionError):
             return None
         if not isinstance(schema, dict) or not isinstance(schema.get("fields"), list):
@@ -102,6 +117,9 @@ class Metadata:
         schema = self.schema
         if schema is None:
             return None
+        text = (self.schema_string or "").lower()
+        if not any(word in text for word in _TELLING):
+            return {}
         found: dict[Trait, list[str]] = {}
         for column, trait in _walk_struct(schema, "", in_collection=False):
             found.setdefault(trait, []).append(column)

@@ -64,6 +64,13 @@ def locate(table: str) -> Location:
     return _local(table, table)
 
 
+def at(place: str, table: str) -> Location:
+    """The address of a table that was found at an absolute path or a URI, called `table`."""
+    if place.startswith("/") and not place.endswith(("/", "/_delta_log")):
+        return Location(table, Kind.PATH, place, f"file://{_encoded(place)}")
+    return locate(place)._replace(text=table)
+
+
 def _without_host(rest: str) -> str:
     if not rest.startswith("//"):
         return rest

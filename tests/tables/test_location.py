@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.errors import TableError
-from deltaproto.tables.location import Kind, locate
+from deltaproto.tables.location import Kind, at, locate
 
 PATHS = st.text(
     st.characters(blacklist_characters="\0/", blacklist_categories=("Cs",)), min_size=1, max_size=30
@@ -64,3 +64,9 @@ def test_what_exists_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     Path("orders.delta").mkdir()
     assert locate("orders.delta").path == os.path.join(tmp_path, "orders.delta")
+
+
+@given(st.text(alphabet="ab/._ %ü\n", max_size=12))
+def test_a_found_path_is_what_locate_makes_of_it(tail: str) -> None:
+    path = os.path.normpath("/" + tail.lstrip("/"))
+    assert at(path, "name") == locate(path)._replace(text="name")

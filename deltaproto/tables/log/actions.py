@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import codecs
-import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.protocol.decoding import decoded
 
 # A commit can hold an action for each of a million files. Their lines are only checked for
 # being whole when there are this many bytes of them: the protocol never depends on them.
@@ -61,22 +60,10 @@ def commit_info(actions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return next((info for info in infos if isinstance(info, dict)), {})
 
 
-def _decoded(text: bytes) -> Any:
-    # Four times as fast, but as an import it would double the time of a start: whoever reads
-    # thousands of logs has imported it. What it refuses is left to the standard library to judge.
-    fast = sys.modules.get("orjson")
-    if fast is not None:
-        try:
-            return fast.loads(text)
-        except ValueError:
-            pass
-    return json.loads(text.decode("utf-8"))
-
-
 def parse_object(name: str, line: int | None, text: bytes) -> dict[str, Any]:
     """The JSON object in `text`, without its null members."""
     try:
-        value = _decoded(text)
+        value = decoded(text)
     except UnicodeDecodeError:
         raise corrupt(name, line, "not UTF-8 text") from None
     except RecursionError:

@@ -143,8 +143,11 @@ def _clustering_columns(
     # The domain holds physical paths, each a list of names (PROTOCOL.md, "Clustered Table").
     if domains is None:
         return None
+    stored = domains.get(CLUSTERING_DOMAIN)
+    if not stored:
+        return ()
     try:
-        columns = json.loads(domains.get(CLUSTERING_DOMAIN) or "{}").get("clusteringColumns") or []
+        columns = json.loads(stored).get("clusteringColumns") or []
         return tuple(metadata.logical_path(path) for path in columns)
     except (ValueError, AttributeError, TypeError):
         return None

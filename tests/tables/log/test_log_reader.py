@@ -417,20 +417,19 @@ def test_what_is_no_table(tmp_path: Path) -> None:
 
 
 def test_a_log_that_may_not_be_read(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    import builtins
     import os
 
     log.commit(0, P12, M)
-    real = builtins.open
+    real = os.open
 
-    def refuse(path: object, *args: object, **kwargs: object) -> object:
+    def refuse(path: str, *args: Any, **kwargs: Any) -> int:
         if str(path).endswith(".json"):
             raise PermissionError(13, "Permission denied", str(path))
-        return real(path, *args, **kwargs)  # type: ignore[call-overload]
+        return real(path, *args, **kwargs)
 
     # Root may read everything, and the tests may run as root.
     if os.geteuid() == 0:
-        monkeypatch.setattr(builtins, "open", refuse)
+        monkeypatch.setattr(os, "open", refuse)
     else:
         log.path(0, ".json").chmod(0)
     assert failure(log).code is ErrorCode.PERMISSION_DENIED
