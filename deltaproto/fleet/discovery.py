@@ -55,21 +55,22 @@ def discover(source: Source, options: Mapping[str, str], parallel: int) -> Split
     seen: set[str] = set()
     own = None if source.inventory is None else place(_real(locate(source.inventory))) + "/"
 
-    def local() -> Iterator[Found | Unseen]:
-        yield from (each for each in listed if not _remote(each))
-        for root in roots:
-            if root.path is not None:
-                yield from on_disk_under(_real(root), source.selection)
+    chosen = source.selection
+    on_disk = [_real(root) for root in roots if root.path is not None]
+    apart = {place(root.uri) for root in roots if root.path is None} if chosen.flat else set()
 
-    def remote() -> Iterator[Found | Unseen]:
-        yield from (each for each in listed if _remote(each))
-        for root in roots:
-            if root.path is None:
-                from deltaproto.fleet.object_store import tables_under
+    def stored() -> Iterator[Found | Unseen]:
+        from deltaproto.fleet.object_store import tables_under
 
-                yield from tables_under(root.uri, options, source.selection, parallel)
+        for uri in {place(root.uri): root.uri for root in roots if root.path is None}.values():
+            yield from tables_under(uri, options, chosen, parallel, apart - {place(uri)})
 
-    return Split(_once(local(), seen, own), _once(remote(), seen, own))
+    def all_of(remote: bool, walked: Iterable[Found | Unseen]) -> Iterator[Found | Unseen]:
+        yield from _once((e for e in listed if _remote(e) is remote), seen, own, remember=True)
+        # A walk that does not meet a table twice needs no memory of those that it met.
+        yield from _once(walked, seen, own, remember=not chosen.flat)
+
+    return Split(all_of(False, on_disk_under(on_disk, chosen)), all_of(True, stored()))
 
 
 def _root(text: str) -> Location:
@@ -122,10 +123,11 @@ def _real(location: Location) -> str:
 
 
 def _once(
-    tables: Iterable[Found | Unseen], seen: set[str], own: str | None
+    tables: Iterable[Found | Unseen], seen: set[str], own: str | None, *, remember: bool
 ) -> Iterator[Found | Unseen]:
     for each in tables:
         key = place(each.location if isinstance(each, Found) else each.place)
         if key not in seen and not (own is not None and key.startswith(own)):
-            seen.add(key)
+            if remember:
+                seen.add(key)
             yield each

@@ -52,6 +52,11 @@ class Selection(NamedTuple):
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
+    @property
+    def flat(self) -> bool:
+        """Whether a folder's name alone decides, from whichever root it is seen."""
+        return not self.include and not any("/" in pattern for pattern in self.exclude)
+
     def enters(self, below: str) -> bool:
         """Whether the folder at the path `below` the root is looked into."""
         name = below.rpartition("/")[2]

@@ -4,55 +4,96 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet.found import Found, Selection, Unseen
 from deltaproto.tables.storage.local import LOG_FOLDER
 
 
-def tables_under(root: str, selection: Selection) -> Iterator[Found | Unseen]:
-    """Every table at or below the absolute path `root`, in the order of their names.
+def tables_under(roots: Sequence[str], selection: Selection) -> Iterator[Found | Unseen]:
+    """Every table at or below the absolute paths, none of which leads through a link.
 
     A folder that holds a `_delta_log` is a table; nothing in it is listed, whatever it holds.
-    Links to folders are followed, each target once; what lies there goes by its real path, so that
-    a table may come twice under one path.
+    Links to folders are followed, each target once; what lies there goes by its real path. Where
+    the selection is `flat`, no table comes twice; else one may, under one path.
     """
-    if not os.path.isdir(root):
-        missing = not os.path.lexists(root)
-        yield Unseen(
-            root,
-            TableError(
-                ErrorCode.NOT_FOUND,
-                f"{root} does not exist" if missing else f"{root} is a file, not a folder",
-                "give a folder that holds tables",
-            ),
-        )
-        return
-    entered = {root}
-    pending = [(root, "")]
-    while pending:
-        path, below = pending.pop()
-        if os.path.isdir(f"{path}/{LOG_FOLDER}"):
-            if selection.takes(below):
-                yield Found(path, path)
-            continue
-        try:
-            folders = sorted(_folders(path), reverse=True)
-        except OSError as error:
-            yield Unseen(path, _unreadable(path, error))
-            continue
+    walk = _Walk(roots, selection)
+    for root in dict.fromkeys(roots):
+        yield from walk.under(root)
+
+
+class _Walk:
+    """Walks trees, which may hold each other and lead into each other by links."""
+
+    def __init__(self, roots: Sequence[str], selection: Selection) -> None:
+        self._selection = selection
+        self._starts = dict.fromkeys(roots, "")
+        """folders that are walked on their own, with the path below a root that led there"""
+
+    def under(self, root: str) -> Iterator[Found | Unseen]:
+        """The tables at and below one of the roots, without those of the others."""
+        if not os.path.isdir(root):
+            missing = not os.path.lexists(root)
+            yield Unseen(
+                root,
+                TableError(
+                    ErrorCode.NOT_FOUND,
+                    f"{root} does not exist" if missing else f"{root} is a file, not a folder",
+                    "give a folder that holds tables",
+                ),
+            )
+            return
+        pending = [(root, "")]
+        while pending:
+            path, below = pending.pop()
+            if os.path.isdir(f"{path}/{LOG_FOLDER}"):
+                if self._selection.takes(below):
+                    yield Found(path, path)
+                continue
+            try:
+                folders = sorted(_folders(path), reverse=True)
+            except OSError as error:
+                yield Unseen(path, _unreadable(path, error))
+                continue
+            pending += self._entered(path, below, folders)
+
+    def _entered(
+        self, path: str, below: str, folders: list[tuple[str, bool]]
+    ) -> Iterator[tuple[str, str]]:
         inside = f"{below}/" if below else ""
         for name, link in folders:
-            if not selection.enters(inside + name):
+            if not self._selection.enters(inside + name):
                 continue
             folder = f"{path.rstrip('/')}/{name}"
             if link:
                 folder = os.path.realpath(folder)
-                if folder in entered:
+                if folder in self._starts or (self._selection.flat and self._reached(folder)):
                     continue
-                entered.add(folder)
-            pending.append((folder, inside + name))
+                self._starts[folder] = inside + name
+            elif self._selection.flat and folder in self._starts:
+                continue
+            yield folder, inside + name
+
+    def _reached(self, folder: str) -> bool:
+        """Whether a walk from one of the starts comes to the folder without a link."""
+        return any(self._leads(start, below, folder) for start, below in self._starts.items())
+
+    def _leads(self, start: str, below: str, folder: str) -> bool:
+        if not folder.startswith(start.rstrip("/") + "/"):
+            return False
+        path = start
+        for name in folder[len(start) :].strip("/").split("/"):
+            if os.path.isdir(f"{path}/{LOG_FOLDER}"):
+                return False
+            below = f"{below}/{name}" if below else name
+            path = f"{path.rstrip('/')}/{name}"
+            if path in self._starts:
+                # From there on it is that start's walk.
+                return False
+            if not self._selection.enters(below):
+                return False
+        return True
 
 
 def _folders(path: str) -> list[tuple[str, bool]]:

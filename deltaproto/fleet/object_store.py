@@ -6,12 +6,13 @@ listing is all that the reader needs, and the table's data files are never liste
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet.found import Found, Selection, Unseen
 from deltaproto.fleet.patience import patiently
+from deltaproto.policy.document import place
 from deltaproto.tables.storage.deadline import Deadline
 from deltaproto.tables.storage.objects import ObjectLogStore, failures, opened
 
@@ -20,9 +21,16 @@ _SECONDS = 60.0
 
 
 def tables_under(
-    root: str, options: Mapping[str, str], selection: Selection, parallel: int
+    root: str,
+    options: Mapping[str, str],
+    selection: Selection,
+    parallel: int,
+    apart: Collection[str] = (),
 ) -> Iterator[Found | Unseen]:
-    """Every table at or below the URI `root`, as they are found, `parallel` requests at a time."""
+    """Every table at or below the URI `root`, as they are found, `parallel` requests at a time.
+
+    What lies at the places `apart`, as `place` makes them of URIs, is left out.
+    """
     found_something = False
     with ThreadPoolExecutor(parallel) as pool:
         waiting: dict[Future[Found | Unseen | list[str]], str] = {}
@@ -38,7 +46,11 @@ def tables_under(
                 if isinstance(seen, list):
                     inside = f"{below}/" if below else ""
                     names = (inside + name for name in sorted(seen, reverse=True))
-                    pending += [name for name in names if selection.enters(name)]
+                    pending += [
+                        name
+                        for name in names
+                        if selection.enters(name) and place(_uri(root, name)) not in apart
+                    ]
                     found_something |= bool(seen) or bool(below)
                     continue
                 found_something = True
@@ -55,11 +67,15 @@ def tables_under(
         )
 
 
+def _uri(root: str, below: str) -> str:
+    return f"{root.rstrip('/')}/{below}" if below else root.rstrip("/")
+
+
 def _look_into(root: str, below: str, options: Mapping[str, str]) -> Found | Unseen | list[str]:
     """The table that a folder is, or the names of its folders."""
     import obstore
 
-    uri = f"{root.rstrip('/')}/{below}" if below else root.rstrip("/")
+    uri = _uri(root, below)
 
     def look(_: int) -> Found | list[str]:
         try:

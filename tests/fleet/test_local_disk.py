@@ -52,7 +52,7 @@ def expected(path: Path, tree: object) -> list[str]:
 
 
 def found(root: Path, selection: Selection = NOTHING) -> list[str]:
-    seen = list(tables_under(str(root), selection))
+    seen = list(tables_under([str(root)], selection))
     assert all(isinstance(each, Found) for each in seen)
     return [each.location for each in seen if isinstance(each, Found)]
 
@@ -111,6 +111,35 @@ def test_links_are_followed_once(tmp_path: Path) -> None:
     assert len(list(split.local)) == 2
 
 
+@given(
+    tree=TREES,
+    links=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=4),
+    roots=st.lists(st.integers(0, 50), min_size=1, max_size=3),
+)
+def test_roots_in_each_other_and_links_find_each_table_once(
+    tree: object,
+    links: list[tuple[int, int]],
+    roots: list[int],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    top = tmp_path_factory.mktemp("tree")
+    grow(top / "r", {"top": tree, "b": {"a": "table"}})
+    folders = sorted(p for p in (top / "r").rglob("*") if p.is_dir() and "_delta_log" not in str(p))
+    for number, (source, target) in enumerate(links):
+        place, aim = folders[source % len(folders)], folders[target % len(folders)]
+        (place / f"link{number}").symlink_to(aim)
+    chosen = [str(folders[root % len(folders)]) for root in roots]
+    once = [found.location for found in tables_under(chosen, NOTHING) if isinstance(found, Found)]
+    # A pattern with a slash is one that needs memory; this one fits nothing.
+    told = {
+        found.location
+        for found in tables_under(chosen, Selection((), ("no/such",)))
+        if isinstance(found, Found)
+    }
+    assert len(once) == len(set(once))
+    assert set(once) == told
+
+
 def test_a_link_to_itself_costs_nothing(tmp_path: Path) -> None:
     (tmp_path / "t" / "_delta_log").mkdir(parents=True)
     (tmp_path / "round").symlink_to(tmp_path / "round")
@@ -121,7 +150,7 @@ def test_a_link_to_itself_costs_nothing(tmp_path: Path) -> None:
 def test_roots_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for name in ("file", "nothing"):
-        (unseen,) = tables_under(str(tmp_path / name), NOTHING)
+        (unseen,) = tables_under([str(tmp_path / name)], NOTHING)
         assert isinstance(unseen, Unseen)
         assert unseen.error.code is ErrorCode.NOT_FOUND
         assert str(tmp_path / name) in unseen.error.message
@@ -138,5 +167,5 @@ def test_a_folder_that_may_not_be_listed(tmp_path: Path, monkeypatch: pytest.Mon
         return scandir(path)
 
     monkeypatch.setattr("os.scandir", refuse)
-    seen = list(tables_under(str(tmp_path), NOTHING))
+    seen = list(tables_under([str(tmp_path)], NOTHING))
     assert [type(each) for each in seen] == [Unseen, Found]
