@@ -46,6 +46,7 @@ bench: $(READY) ## Time deltaproto against a bare deltalake script, in pairs
 .PHONY: bench-fleet
 bench-fleet: $(READY) java ## Time scan against deltalake, Spark and the floor
 	@$(BIN)/python benchmarks/scan_fleet.py
+	@$(BIN)/python benchmarks/fleet_questions.py
 
 .PHONY: build
 build: $(READY) ## Wheel and sdist in dist/

@@ -159,6 +159,42 @@ def growth(folder: Path) -> bool:
     return good
 
 
+SPARK_SCAN = """
+import sys, time
+from deltaproto.fleet.discovery import Source
+from deltaproto.fleet.inventory import inventory_at
+from deltaproto.fleet.scan import Request
+from deltaproto.fleet.spark_scan import scan_with_spark
+from deltaproto.tables.interface import SparkSettings
+from deltaproto.tables.session import spark_session
+root, to, cores = sys.argv[1:]
+settings = SparkSettings(conf={"spark.master": f"local[{cores}]"})
+spark_session(settings)
+for name in ("warm", "timed"):
+    began = time.perf_counter()
+    done = scan_with_spark(
+        Request(Source((root,)), {}, inventory_at(f"{to}/{name}", {}), 8), settings, lambda _: None)
+    took = time.perf_counter() - began
+print(done.tally.tables, took)
+"""
+
+
+def cores(folder: Path) -> bool:
+    """Print what a table costs Spark with one core and with two; whether it falls."""
+    root, each = folder / "spark", {}
+    count = len(make_tables(root, 6_000))
+    for number in (1, 2):
+        words = [str(root), str(folder / f"kept-{number}"), str(number)]
+        ran = subprocess.run(
+            [sys.executable, "-c", SPARK_SCAN, *words], capture_output=True, text=True, check=True
+        )
+        tables, seconds = ran.stdout.split()[-2:]
+        assert int(tables) == count
+        each[number] = float(seconds) / count * 1e6
+        print(f"--engine spark, local[{number}]: {each[number]:7.1f} us a table")
+    return each[2] < each[1]
+
+
 def _small_last_commit(root: Path) -> None:
     """A commit that adds one file, with its checksum: a large table is rarely written at once."""
     for log in root.glob("*/_delta_log"):
@@ -180,6 +216,8 @@ def main() -> int:
         tables = make_tables(folder / "fleet", arguments.tables)
         good = compared(folder / "fleet", tables, arguments.rounds, spark=not arguments.no_spark)
         good &= growth(folder)
+        if not arguments.no_spark:
+            good &= cores(folder)
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"(this process: {most:.0f} MiB)")
     return 0 if good else 1
