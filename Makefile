@@ -15,12 +15,17 @@ demo: $(READY) java ## Make real Delta tables with Spark and look at them with d
 
 ##@ Develop
 
+# Two Sparks, one for each processor: what changes tables, after what needs no Spark; and the rest.
+APART := tests/execution tests/fleet
+PYTEST := -m pytest -p no:cacheprovider
+
 .PHONY: test
-test: check java ## Lint, types and the whole test suite: what needs Spark beside what does not
-	@rest=$$(mktemp); trap 'rm -f "$$rest"' EXIT; \
-	  $(BIN)/python -m pytest -m "not spark" -p no:cacheprovider > "$$rest" 2>&1 & other=$$!; \
-	  $(BIN)/python -m pytest -m spark; spark=$$?; \
-	  wait $$other; status=$$?; cat "$$rest"; exit $$((spark | status))
+test: check java ## Lint, types and the whole test suite, in two processes
+	@other=$$(mktemp); trap 'rm -f "$$other"' EXIT; \
+	  { $(BIN)/python $(PYTEST) -m "not spark"; first=$$?; \
+	    $(BIN)/python $(PYTEST) -m spark $(APART); exit $$((first | $$?)); } > "$$other" 2>&1 & beside=$$!; \
+	  $(BIN)/python $(PYTEST) -m spark $(addprefix --ignore=,$(APART)); here=$$?; \
+	  wait $$beside; status=$$?; cat "$$other"; exit $$((here | status))
 
 .PHONY: check
 check: $(READY) ## Lint, format and types
