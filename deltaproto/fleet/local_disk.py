@@ -67,7 +67,7 @@ class _Walk:
                 continue
             folder = f"{path.rstrip('/')}/{name}"
             if link:
-                folder = os.path.realpath(folder)
+                folder = _target(folder)
                 if folder in self._starts or (self._selection.flat and self._reached(folder)):
                     continue
                 self._starts[folder] = inside + name
@@ -94,6 +94,14 @@ class _Walk:
             if not self._selection.enters(below):
                 return False
         return True
+
+
+def _target(link: str) -> str:
+    """Where a link leads; itself where nobody may know, which listing it will tell."""
+    try:
+        return os.path.realpath(link)
+    except OSError:
+        return link
 
 
 def _folders(path: str) -> list[tuple[str, bool]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import sys
@@ -52,6 +53,9 @@ def on_disk(
         return
     source = chain(first, source)
     import pyarrow as pa
+
+    # Forked children need it too.
+    import pyarrow.compute
 
     left: list[Found] = [*first]
     while left:
@@ -132,9 +136,23 @@ def _context() -> Any:
     return multiprocessing.get_context("spawn")
 
 
+class _NoPandas:
+    """Arrow would import pandas in each process, for half a second, to see that no value is its."""
+
+    @staticmethod
+    def find_spec(name: str, *_: Any) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
 def _begin(settings: Settings) -> None:
     global _looker
     _fast_json()
+    if "pandas" not in sys.modules:
+        sys.meta_path.insert(0, _NoPandas())
+    # Once for a chunk is enough, and what the parent had made is nobody's garbage.
+    gc.freeze()
+    gc.disable()
     _looker = Looker(settings)
 
 
@@ -145,7 +163,9 @@ def _fast_json() -> None:
 
 def _serialized(tables: list[Found]) -> bytes:
     assert _looker is not None
-    return bytes(_looker.look(tables).serialize())
+    data = bytes(_looker.look(tables).serialize())
+    gc.collect()
+    return data
 
 
 def _processors() -> int:

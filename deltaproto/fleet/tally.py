@@ -51,17 +51,15 @@ class Tally:
             self.first_errors.append((each["table"], told["message"], told["hint"]))
         findings = pc.list_flatten(batch.column("findings"))
         _count(self.findings, pc.struct_field(findings, "severity"))
-        _count_pairs(
-            self.rules, pc.struct_field(findings, "rule"), pc.struct_field(findings, "severity")
-        )
-        _count_pairs(
-            self.protocols, read.column("min_reader_version"), read.column("min_writer_version")
-        )
+        # Arrow's grouping, and scalars in its calls, would import pandas for half a second.
+        rules = (pc.struct_field(findings, name).to_pylist() for name in ("rule", "severity"))
+        self.rules.update(zip(*rules, strict=True))
+        versions = (read.column(f"min_{name}_version").to_pylist() for name in ("reader", "writer"))
+        self.protocols.update(zip(*versions, strict=True))
         features = pc.list_flatten(batch.column("features"))
         names = pc.struct_field(features, "feature")
         _count(self.features, names)
-        on = pc.fill_null(pc.struct_field(features, "enabled"), False)
-        _count(self.enabled, names.filter(on))
+        _count(self.enabled, names.filter(pc.struct_field(features, "enabled")))
         _count(self.isolation, read.column("isolation_level"))
 
     def dumped(self) -> str:
@@ -91,13 +89,3 @@ class Tally:
 def _count(counter: Counter[str] | Counter[str | None], values: pa.Array) -> None:
     for each in values.value_counts().to_pylist():
         counter[each["values"]] += each["counts"]
-
-
-def _count_pairs(
-    counter: Counter[tuple[str, str]] | Counter[tuple[int, int]], first: pa.Array, second: pa.Array
-) -> None:
-    import pyarrow as pa
-
-    pairs = pa.table({"first": first, "second": second}).group_by(["first", "second"])
-    for each in pairs.aggregate([([], "count_all")]).to_pylist():
-        counter[each["first"], each["second"]] += each["count_all"]
