@@ -131,13 +131,23 @@ class Runner:
                 raise
         try:
             yield
-        finally:
-            # The session may be gone; its answer is told already.
-            with suppress(Exception):
-                if before is None:
-                    self._session.conf.unset(key)
-                else:
-                    self._session.conf.set(key, str(before))
+        except Exception as error:
+            # Asking a session that is gone takes half a minute, and there is nothing to restore.
+            if not _GONE.search(_text_of(error, getattr(error, "java_exception", None))):
+                self._restore(key, before)
+            raise
+        except BaseException:
+            self._restore(key, before)
+            raise
+        self._restore(key, before)
+
+    def _restore(self, key: str, before: str | None) -> None:
+        # The session may be gone; its answer is told already.
+        with suppress(Exception):
+            if before is None:
+                self._session.conf.unset(key)
+            else:
+                self._session.conf.set(key, str(before))
 
 
 def _text_of(error: BaseException, java: Any) -> str:

@@ -102,7 +102,7 @@ def tables(
 ) -> Iterator[Found]:
     """The tables among what was found; what could not be looked into is put into `unseen`."""
     for each in found:
-        if place(each.location if isinstance(each, Found) else each.place) in done:
+        if done and place(each.location if isinstance(each, Found) else each.place) in done:
             continue
         if isinstance(each, Found):
             yield each

@@ -8,6 +8,7 @@ is held against it in the tests: *normalised* is the weakest form of a feature s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from deltaproto.protocol import catalogue
@@ -16,6 +17,7 @@ from deltaproto.protocol.violations import InvalidProtocol, Violation, violation
 
 READER_FEATURES_VERSION = 3
 WRITER_FEATURES_VERSION = 7
+_REMEMBERED = 4096
 
 
 class _Fields(NamedTuple):
@@ -129,7 +131,7 @@ class Protocol(_Fields):
     @property
     def supported(self) -> frozenset[str]:
         """What a client must understand: listed and implied."""
-        return self.listed | self.implied
+        return _supported(self)
 
     @property
     def uses_table_features(self) -> bool:
@@ -211,6 +213,11 @@ class Protocol(_Fields):
 
     def __str__(self) -> str:
         return f"({self.min_reader_version},{self.min_writer_version})"
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _supported(protocol: Protocol) -> frozenset[str]:
+    return protocol.listed | protocol.implied
 
 
 def _lowest(features: frozenset[str], by_list: frozenset[str]) -> Protocol:

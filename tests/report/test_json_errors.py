@@ -129,15 +129,15 @@ class TestErrors:
 
     def test_permission_denied(self, cli: Cli, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
         log.commit(0, protocol(1, 2), metadata())
-        scandir = os.scandir
+        listdir = os.listdir
 
         def refused(path: Any = ".") -> Any:
             if str(path) == str(log.folder):
                 raise PermissionError(13, "Permission denied", str(path))
-            return scandir(path)
+            return listdir(path)
 
         # Root may read everything, so a folder without permissions would not do.
-        monkeypatch.setattr(os, "scandir", refused)
+        monkeypatch.setattr(os, "listdir", refused)
         ran = cli("inspect", log.table, "--format", "json")
         documents(ran, "inspect")
         assert ran.table["error"]["code"] == "permission-denied"

@@ -22,6 +22,8 @@ from deltaproto.tables.log.snapshot import (
 )
 from deltaproto.tables.storage.interface import LogStore
 
+_STATE = frozenset({"protocol", "metaData", "domainMetadata"})
+
 
 def from_checksum(
     store: LogStore, listing: Listing, version: int
@@ -84,6 +86,8 @@ def _contradiction(
     stamp = checksum.get("inCommitTimestampOpt")
     if stamp is not None and stamp != info.get("inCommitTimestamp"):
         return f"its in-commit timestamp differs from that of {commit_name}"
+    if not any(_STATE.intersection(action) for action in actions):
+        return ""
     committed = Snapshot()
     committed.add_older(commit_name, actions)
     if committed.protocol is not None and committed.protocol != snapshot.protocol:

@@ -32,13 +32,17 @@ class LocalLogStore:
         except (FileNotFoundError, NotADirectoryError):
             raise self._no_log() from None
         # Hadoop keeps a hidden checksum of its own beside every file.
-        return [self._entry(name) for name in names if name[0] != "."]
+        return [
+            Entry(name, None)
+            if name.endswith(_FILES) and ".checkpoint." not in name
+            else self._entry(name)
+            for name in names
+            if name[0] != "."
+        ]
 
     def _entry(self, name: str) -> Entry:
         if ".checkpoint." in name:
             return Entry(name, self._size(name))
-        if name.endswith(_FILES):
-            return Entry(name, None)
         return Entry(name + ("/" if os.path.isdir(f"{self._folder}/{name}") else ""), None)
 
     def _size(self, name: str) -> int | None:
