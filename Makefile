@@ -52,6 +52,7 @@ bench: $(READY) ## Time deltaproto against a bare deltalake script, in pairs
 bench-fleet: $(READY) java ## Time scan against deltalake, Spark and the floor
 	@$(BIN)/python benchmarks/scan_fleet.py
 	@$(BIN)/python benchmarks/fleet_questions.py
+	@$(BIN)/python benchmarks/object_clients.py
 
 .PHONY: build
 build: $(READY) ## Wheel and sdist in dist/
