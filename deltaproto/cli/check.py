@@ -19,7 +19,7 @@ from deltaproto.cli.progress import counting, waiting
 from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import parse_reference
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.fleet.checks import is_inventory
+from deltaproto.fleet.schemas import is_inventory
 from deltaproto.policy.document import Policy, Position, load_policy
 from deltaproto.policy.document.model import Declared
 from deltaproto.policy.facts import Facts

@@ -9,14 +9,13 @@ from typing import Protocol as Interface
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Option
-from deltaproto.fleet.inventory import InventoryTables, inventory_at
-from deltaproto.fleet.past import LocalQuestions, PastScan, newest, pick
 
 if TYPE_CHECKING:
     from deltaproto.checking.check import Checked, Checker
     from deltaproto.fleet.drift.change import Change
     from deltaproto.fleet.drift.culprit import Detective
-    from deltaproto.fleet.past import Pair
+    from deltaproto.fleet.inventory import InventoryTables
+    from deltaproto.fleet.past import Pair, PastScan
     from deltaproto.fleet.policy_tally import PolicyTally
     from deltaproto.fleet.spark_checks import SparkChecks
 
@@ -34,7 +33,6 @@ ENGINE = Option(
     EngineChoice,
     EngineChoice.LOCAL,
 )
-
 
 SCAN = Option(
     ("--scan",),
@@ -74,6 +72,8 @@ class Asked(Lists, Interface):
 
 class _Here:
     def __init__(self, inventory: InventoryTables) -> None:
+        from deltaproto.fleet.past import LocalQuestions
+
         self._inventory, self._questions = inventory, LocalQuestions(inventory)
         self.scans = self._questions.scans
 
@@ -139,6 +139,8 @@ def opened_inventory(name: str, values: Mapping[str, Any]) -> Asked:
         UsageError: when it is none.
         EngineError: when Spark does not start.
     """
+    from deltaproto.fleet.inventory import inventory_at
+
     storage = options.pairs(values["storage_option"], "--storage-option")
     inventory = inventory_at(name, storage)
     if values["engine"] is EngineChoice.SPARK:
@@ -152,6 +154,8 @@ def chosen(asked: Lists, wanted: str | None) -> PastScan:
     Raises:
         UsageError: when there is none.
     """
+    from deltaproto.fleet.past import newest, pick
+
     scans = asked.scans()
     return pick(scans, wanted) if wanted else newest(scans)
 

@@ -14,7 +14,6 @@ from deltaproto.errors import UsageError
 from deltaproto.policy.finding import FailOn
 from deltaproto.report.interface import Format
 from deltaproto.tables.interface import SparkSettings
-from deltaproto.tables.storage.hadoop import hadoop_conf
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -64,10 +63,13 @@ def pairs(values: Sequence[str], flag: str) -> dict[str, str]:
 def spark_settings(values: Mapping[str, Any]) -> SparkSettings:
     """What the Spark options of a command come to."""
     conf = pairs(values["spark_conf"], "--spark-conf")
+    settings = SparkSettings(values["spark_remote"], conf, show_log=values["debug"])
     storage = pairs(values["storage_option"], "--storage-option")
-    return SparkSettings(
-        values["spark_remote"], conf, show_log=values["debug"], hadoop=hadoop_conf(storage)
-    )
+    if not storage:
+        return settings
+    from deltaproto.tables.storage.hadoop import hadoop_conf
+
+    return settings._replace(hadoop=hadoop_conf(storage))
 
 
 def milliseconds(text: str, flag: str, wanted: str, example: str) -> int:

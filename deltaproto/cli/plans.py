@@ -19,10 +19,7 @@ from deltaproto.drafting.live import look
 from deltaproto.drafting.saved import given_entry
 from deltaproto.drafting.users import Users
 from deltaproto.errors import ExitCode, TableError, UsageError
-from deltaproto.fleet.checks import is_inventory
-from deltaproto.fleet.inventory import inventory_at
-from deltaproto.fleet.past import LocalQuestions
-from deltaproto.fleet.plannable import kept_tables
+from deltaproto.fleet.schemas import is_inventory
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
@@ -183,6 +180,10 @@ def _tables(
 def _kept(
     name: str, values: Mapping[str, Any], show: bool
 ) -> Iterator[tuple[str, Given | TableError]]:
+    from deltaproto.fleet.inventory import inventory_at
+    from deltaproto.fleet.past import LocalQuestions
+    from deltaproto.fleet.plannable import kept_tables
+
     storage = options.pairs(values["storage_option"], "--storage-option")
     questions = LocalQuestions(inventory_at(name, storage))
     scan = chosen(questions, values["scan"])

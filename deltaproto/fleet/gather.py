@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import DeltaprotoError
+from deltaproto.fleet.found import Unseen
 from deltaproto.fleet.judge import Judgement
 from deltaproto.fleet.schemas import staged
 from deltaproto.policy.finding import Finding
@@ -138,6 +139,14 @@ class Gathered:
             self._kinds["findings"].append(_told(judgement.findings))
             known = self._known[id(judgement)] = (judgement, len(self._kinds["features"]) - 1)
         return known[1]
+
+
+def unseen_rows(scan_id: str, unseen: Iterable[Unseen]) -> pa.RecordBatch:
+    """The staged rows of places that could not be looked into."""
+    gathered = Gathered(scan_id)
+    for each in unseen:
+        gathered.add_error(each.place, each.uri, each.error)
+    return gathered.batch()
 
 
 def _feature_columns(states: Iterable[FeatureState]) -> dict[str, list[Any]]:

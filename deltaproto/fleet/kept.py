@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from deltaproto.clients.needs import needs, used
 from deltaproto.errors import ErrorCode, TableError, UsageError
-from deltaproto.fleet.past import literal
+from deltaproto.fleet.past import LocalQuestions, PastScan, literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.policy.doubts import doubts, literal_percent
 from deltaproto.policy.facts import Facts
@@ -98,6 +98,27 @@ def errors_query(scan_id: str, quote: str, errors: str) -> str:
         f"SELECT location, {quote}table{quote}, code, message, hint "  # noqa: S608
         f"FROM {errors} WHERE scan_id = {scan}"
     )
+
+
+def tables(
+    questions: LocalQuestions, scan: PastScan, where: str | None = None
+) -> Iterator[Mapping[str, Any]]:
+    """The rows of `query` by location, asked on this machine.
+
+    Raises:
+        UsageError: when the inventory cannot be read, or `where` cannot be understood.
+    """
+    names = {name: str(name) for name in NEEDED}
+    asked = f"{query(scan.scan_id, questions.quote, names, where)} ORDER BY t.location"
+    for batch in questions.ask(asked, NEEDED):
+        yield from batch.to_pylist()
+
+
+def errors(questions: LocalQuestions, scan: PastScan) -> Iterator[Mapping[str, Any]]:
+    """The rows of `errors_query`, asked on this machine; else as `tables`."""
+    asked = errors_query(scan.scan_id, questions.quote, Inventory.ERRORS)
+    for batch in questions.ask(asked, (Inventory.ERRORS,)):
+        yield from batch.to_pylist()
 
 
 def facts_of(row: Mapping[str, Any]) -> Facts:

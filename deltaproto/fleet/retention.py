@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.past import PastScan, literal
 from deltaproto.fleet.schemas import Inventory
-from deltaproto.tables.sql import identifier
+from deltaproto.fleet.spark_types import named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,8 +65,7 @@ def forget_with_spark(
     session: SparkSession, where: str, scans: list[PastScan], days: int
 ) -> list[str]:
     """As `forget`, through a Spark session."""
-    folder = where.rstrip("/")
-    names = {name: f"delta.{identifier(f'{folder}/{name}')}" for name in _ORDER}
+    names = {name: named(where.rstrip("/"), name) for name in _ORDER}
     stored: set[str] = set()
     for name in names.values():
         rows = session.sql(f"SELECT DISTINCT scan_id FROM {name}").collect()  # noqa: S608  quoted

@@ -15,7 +15,7 @@ from deltaproto.errors import UsageError
 from deltaproto.fleet import local_engine
 from deltaproto.fleet.discovery import Source, discover
 from deltaproto.fleet.found import Found, Unseen
-from deltaproto.fleet.gather import Gathered
+from deltaproto.fleet.gather import unseen_rows
 from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.look import Settings
 from deltaproto.fleet.schemas import Inventory
@@ -91,10 +91,7 @@ def _looked(request: Request, scan_id: str, done: set[str]) -> Iterator[pa.Recor
     yield from local_engine.on_disk(tables(local, unseen, done), settings, request.parallel)
     yield from local_engine.on_objects(tables(remote, unseen, done), settings, request.parallel)
     if unseen:
-        gathered = Gathered(scan_id)
-        for each in unseen:
-            gathered.add_error(each.place, each.uri, each.error)
-        yield gathered.batch()
+        yield unseen_rows(scan_id, unseen)
 
 
 def tables(

@@ -6,6 +6,7 @@ any Delta table reads the inventory: no timestamps without time zone, no column 
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
@@ -22,6 +23,13 @@ class Inventory(StrEnum):
     FEATURES = "features"
     FINDINGS = "findings"
     ERRORS = "errors"
+
+
+def is_inventory(folder: str) -> bool:
+    """Whether a local folder is an inventory, and not a table."""
+    return os.path.isdir(os.path.join(folder, Inventory.SCANS, "_delta_log")) and not (
+        os.path.isdir(os.path.join(folder, "_delta_log"))
+    )
 
 
 KEYS = ("scan_id", "location", "table")

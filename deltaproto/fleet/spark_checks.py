@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.checking.check import Checked, Checker, unreadable
 from deltaproto.fleet.gather import array
-from deltaproto.fleet.kept import NEEDED, error_of, errors_query, facts_of, query
+from deltaproto.fleet.kept import error_of, facts_of, query
 from deltaproto.fleet.past import PastScan
 from deltaproto.fleet.policy_tally import PolicyTally
-from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.spark_questions import SparkQuestions
 from deltaproto.fleet.spark_types import types
 
@@ -75,14 +74,11 @@ class SparkChecks:
         for row in self._over(_packed(self._checker), packed).toLocalIterator():
             # What was made of our own objects, by our own code.
             yield from pickle.loads(row["packed"])  # noqa: S301
-        names = self._questions.names()
-        errors = errors_query(self._scan.scan_id, "`", names[Inventory.ERRORS])
-        for row in self._questions.ask(errors).toLocalIterator():
+        for row in self._questions.errors(self._scan).toLocalIterator():
             yield unreadable(row["table"], error_of(row.asDict()))
 
     def _over(self, work: Callable[[Batches], Batches], columns: pa.Schema) -> DataFrame:
-        names = {name: self._questions.names()[name] for name in NEEDED}
-        asked = self._questions.ask(query(self._scan.scan_id, "`", names))
+        asked = self._questions.ask(query(self._scan.scan_id, "`", self._questions.names()))
         return asked.mapInArrow(work, types(columns))
 
 

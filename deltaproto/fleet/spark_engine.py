@@ -20,7 +20,7 @@ from deltaproto.errors import UsageError
 from deltaproto.fleet.found import Found
 from deltaproto.fleet.look import Looker, Settings
 from deltaproto.fleet.schemas import Inventory, schema, staged
-from deltaproto.fleet.spark_types import types
+from deltaproto.fleet.spark_types import named, types
 from deltaproto.fleet.tally import Tally
 from deltaproto.fleet.unfold import unfolded
 from deltaproto.tables.session import first_line, remove_folder
@@ -136,7 +136,7 @@ class SparkEngine:
         columns = types(schema(name))
         self._do(
             lambda: self._session.sql(
-                f"CREATE TABLE IF NOT EXISTS delta.{identifier(self._uri(name))} ({columns}) "
+                f"CREATE TABLE IF NOT EXISTS {named(self._inventory, name)} ({columns}) "
                 f"USING delta PARTITIONED BY (scan_id) TBLPROPERTIES ({_LOWEST})"
             ).collect()
         )

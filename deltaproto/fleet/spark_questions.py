@@ -5,18 +5,18 @@ Only the list of scans and the errors of a scan come to the driver.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from deltaproto.fleet.drift import rows
-from deltaproto.fleet.drift.between import Places, places_query, query, told
+from deltaproto.fleet.drift.between import Places, places_of, query, told
 from deltaproto.fleet.drift.change import Change
 from deltaproto.fleet.drift.culprit import Detective
 from deltaproto.fleet.inventory import no_inventory
+from deltaproto.fleet.kept import errors_query
 from deltaproto.fleet.past import Pair, PastScan, in_order, scans_query
 from deltaproto.fleet.schemas import Inventory
-from deltaproto.fleet.spark_types import types
-from deltaproto.tables.sql import identifier
+from deltaproto.fleet.spark_types import named, types
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,9 +54,11 @@ class SparkQuestions:
             detective: finds the commits, on the executors; None: nobody looks.
             ordered: by location.
         """
-        places = Places(
-            self._places(pair.before.scan_id), self._places(pair.now.scan_id), pair.alike
+        before, now = (
+            places_of(row.asDict() for row in self.errors(scan).collect())
+            for scan in (pair.before, pair.now)
         )
+        places = Places(before, now, pair.alike)
         asked = query(pair, "`", self._name(Inventory.TABLES), self._name(Inventory.ERRORS))
         # Sorted before the logs are read: Spark's sort runs what comes before it twice.
         frame = self._session.sql(f"{asked} ORDER BY location" if ordered else asked)
@@ -70,12 +72,12 @@ class SparkQuestions:
         """The answer to a query."""
         return self._session.sql(sql)
 
-    def _places(self, scan_id: str) -> Mapping[str, str]:
-        found = self._session.sql(places_query(scan_id, self._name(Inventory.ERRORS))).collect()
-        return {row["location"]: f"{row['code']}: {row['message']}" for row in found}
+    def errors(self, scan: PastScan) -> DataFrame:
+        """What the scan could not read, and why."""
+        return self.ask(errors_query(scan.scan_id, "`", self._name(Inventory.ERRORS)))
 
     def _name(self, name: Inventory) -> str:
-        return f"delta.{identifier(f'{self._inventory}/{name}')}"
+        return named(self._inventory, name)
 
 
 def changes(frame: DataFrame) -> Iterator[Change]:

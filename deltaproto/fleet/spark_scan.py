@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from deltaproto.errors import UsageError
 from deltaproto.fleet.discovery import discover
 from deltaproto.fleet.found import Unseen
-from deltaproto.fleet.gather import Gathered
+from deltaproto.fleet.gather import unseen_rows
 from deltaproto.fleet.look import Settings
 from deltaproto.fleet.scan import Progress, Request, Scan, new_id, none_to_resume, row, tables
 from deltaproto.fleet.spark_engine import SparkEngine, unfinished
@@ -46,10 +46,7 @@ def scan_with_spark(request: Request, spark: SparkSettings, progress: Progress) 
             looked += count
             progress(looked)
     if unseen:
-        gathered = Gathered(scan_id)
-        for each in unseen:
-            gathered.add_error(each.place, each.uri, each.error)
-        engine.stage(gathered.batch())
+        engine.stage(unseen_rows(scan_id, unseen))
     tally = engine.tally()
     seconds = time.monotonic() - clock
     engine.publish(row(request, scan_id, tally, began, seconds, engine="spark"))

@@ -1,13 +1,19 @@
-"""Arrow schemas in Spark's words."""
+"""Arrow schemas and the inventory's tables in Spark's words."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from deltaproto.fleet.schemas import Inventory
 from deltaproto.tables.sql import identifier
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def named(inventory: str, name: Inventory) -> str:
+    """One of the inventory's tables, as Spark's statements name it."""
+    return f"delta.{identifier(f'{inventory}/{name}')}"
 
 
 def types(columns: pa.Schema) -> str:

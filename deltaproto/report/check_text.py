@@ -10,9 +10,9 @@ from typing import IO
 
 from deltaproto.checking.check import Checked
 from deltaproto.clients.matching import Verdict
-from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.finding import Finding
 from deltaproto.report.check_words import Counts, suppressed_lines, verdict_rows
-from deltaproto.report.paint import BOLD, CYAN, DIM, GREEN, LOUD, RED, YELLOW, Painter, flat
+from deltaproto.report.paint import BOLD, DIM, GREEN, LOUD, RED, SEVERITIES, YELLOW, Painter, flat
 
 _VERDICTS = {
     Verdict.OK: GREEN,
@@ -20,7 +20,6 @@ _VERDICTS = {
     Verdict.UNKNOWN: YELLOW,
     Verdict.WRONG: LOUD,
 }
-_SEVERITIES = {Severity.ERROR: LOUD, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
 
 
 class CheckText:
@@ -67,7 +66,7 @@ class CheckText:
             self._file.write(self._paint(self._counts.line(), BOLD) + "\n")
 
     def _finding(self, finding: Finding) -> list[str]:
-        severity = self._paint(str(finding.severity).ljust(7), _SEVERITIES[finding.severity])
+        severity = self._paint(str(finding.severity).ljust(7), SEVERITIES[finding.severity])
         evidence = f" [{finding.evidence}]" if finding.evidence else ""
         lines = [f"  {severity} {finding.rule}  {flat(finding.message + evidence)}"]
         return [*lines, f"                 {flat(finding.hint)}"] if finding.hint else lines

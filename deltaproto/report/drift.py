@@ -13,11 +13,10 @@ from deltaproto.policy.finding import Severity
 from deltaproto.report.history import moment
 from deltaproto.report.interface import Format, dumps, envelope
 from deltaproto.report.markdown import escape, table
-from deltaproto.report.paint import BOLD, CYAN, DIM, GREEN, LOUD, YELLOW, Painter
+from deltaproto.report.paint import BOLD, DIM, GREEN, SEVERITIES, YELLOW, Painter
 from deltaproto.report.spool import Spool, opened
 
 _SHOWN = 5
-_PAINTS = {Severity.ERROR: LOUD, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
 _NOT_ALIKE = (
     "the two scans looked at different roots: which tables are new or gone is not told",
     "scan the same roots, with the same --include and --exclude, to be told",
@@ -215,7 +214,7 @@ def _text(pair: Pair, counts: DriftCounts, out: Painter) -> None:
         feature = f"  {out.paint(group.feature, BOLD)}" if group.feature else ""
         out.line()
         out.line(
-            out.paint(f"{severity:<7}", _PAINTS[severity])
+            out.paint(f"{severity:<7}", SEVERITIES[severity])
             + f"  {group.kind}{feature}  "
             + out.paint(f"{count:,} table{'' if count == 1 else 's'}", GREEN)
         )

@@ -7,9 +7,11 @@ import textwrap
 from collections.abc import Iterable
 from typing import IO
 
+from deltaproto.policy.finding import Severity
 from deltaproto.report.interface import visible
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN, LOUD = "1", "2", "31", "32", "33", "36", "1;31"
+SEVERITIES = {Severity.ERROR: LOUD, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
 _WIDTH = 100
 
 

@@ -16,12 +16,11 @@ from deltaproto.fleet.scan import Scan
 from deltaproto.policy.finding import Severity
 from deltaproto.report.drift import DriftCounts, counts_fields
 from deltaproto.report.interface import dumps, envelope
-from deltaproto.report.paint import BOLD, CYAN, DIM, GREEN, LOUD, YELLOW, Painter
+from deltaproto.report.paint import BOLD, DIM, GREEN, LOUD, SEVERITIES, YELLOW, Painter
 
 _BAR = 30
 _MOST_FEATURES = 25
 _LONG = 160
-_PAINTS = {Severity.ERROR: LOUD, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
 
 
 class ScanFormat(StrEnum):
@@ -206,7 +205,7 @@ def _findings(title: str, rules: Counter[tuple[str, str]], out: Painter) -> None
     for (rule, severity), count in sorted(
         rules.items(), key=lambda each: (ranks[each[0][1]], -each[1], each[0])
     ):
-        painted = out.paint(f"{severity:<7}", _PAINTS[Severity(severity)])
+        painted = out.paint(f"{severity:<7}", SEVERITIES[Severity(severity)])
         out.line(f"  {painted}  {out.paint(rule)}  {count:>9,}")
 
 
@@ -241,6 +240,6 @@ def _drift(pair: Pair, counts: DriftCounts, out: Painter) -> None:
         out.line("  nothing changed")
     for group, count in counts.ordered():
         severity = SEVERITY[group.kind]
-        painted = out.paint(f"{severity:<7}", _PAINTS[severity])
+        painted = out.paint(f"{severity:<7}", SEVERITIES[severity])
         feature = f"  {out.paint(group.feature)}" if group.feature else ""
         out.line(f"  {painted}  {count:>9,}  {group.kind}{feature}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.fleet.drift.change import COMPARED, Change, Seen, changes, seen, unseen
@@ -66,16 +66,15 @@ def _side(scan_id: str, name: str, tables: str, errors: str) -> str:
 class Places(NamedTuple):
     """What could not be looked into, by location: what lay below was not seen."""
 
-    before: Mapping[str, str]
-    now: Mapping[str, str]
+    before: Mapping[str, Seen]
+    now: Mapping[str, Seen]
     alike: bool
     """whether both scans looked at the same roots; else none tells what is new or gone"""
 
 
-def places_query(scan_id: str, errors: str = "errors") -> str:
-    """The errors of one scan."""
-    scan = literal(scan_id)
-    return f"SELECT location, code, message FROM {errors} WHERE scan_id = {scan}"  # noqa: S608
+def places_of(errors: Iterable[Mapping[str, Any]]) -> dict[str, Seen]:
+    """What one scan told of its errors, by location."""
+    return {row["location"]: unseen(row["code"], row["message"]) for row in errors}
 
 
 class Told(NamedTuple):
@@ -96,12 +95,11 @@ def told(row: Mapping[str, Any], places: Places) -> Told:
     return Told(tuple(changes(location, row["table"], before, now)), before)
 
 
-def _above(location: str, places: Mapping[str, str]) -> Seen | None:
+def _above(location: str, places: Mapping[str, Seen]) -> Seen | None:
     """The error of the nearest folder above, if there was one."""
     above = location
     while places and "/" in above:
         above = above.rpartition("/")[0]
         if above in places:
-            code, _, message = places[above].partition(": ")
-            return unseen(code, message)
+            return places[above]
     return None

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from deltaproto.fleet.drift.between import Places, places_query, query, told
+from deltaproto.fleet.drift.between import Places, places_of, query, told
 from deltaproto.fleet.drift.change import Change
 from deltaproto.fleet.drift.culprit import Detective
+from deltaproto.fleet.kept import errors
 from deltaproto.fleet.past import LocalQuestions, Pair
 from deltaproto.fleet.schemas import Inventory
 
@@ -25,9 +26,8 @@ def drift(questions: LocalQuestions, pair: Pair, detective: Detective | None) ->
     Raises:
         UsageError: when the inventory cannot be read.
     """
-    places = Places(
-        _places(questions, pair.before.scan_id), _places(questions, pair.now.scan_id), pair.alike
-    )
+    before, now = (places_of(errors(questions, scan)) for scan in (pair.before, pair.now))
+    places = Places(before, now, pair.alike)
 
     def solved(row: Mapping[str, Any]) -> Sequence[Change]:
         found = told(row, places)
@@ -37,11 +37,3 @@ def drift(questions: LocalQuestions, pair: Pair, detective: Detective | None) ->
         for batch in questions.ask(f"{query(pair, questions.quote)} ORDER BY location", _BOTH):
             for found in pool.map(solved, batch.to_pylist()):
                 yield from found
-
-
-def _places(questions: LocalQuestions, scan_id: str) -> Mapping[str, str]:
-    return {
-        row["location"]: f"{row['code']}: {row['message']}"
-        for batch in questions.ask(places_query(scan_id), (Inventory.ERRORS,))
-        for row in batch.to_pylist()
-    }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
-from typing import IO, TypeVar
+from typing import IO
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.storage.interface import Entry, gone
@@ -15,7 +15,6 @@ LOG_FOLDER = "_delta_log"
 _FILES = (".json", ".crc")
 _SMALL_BYTES = 64 * 1024
 _BINARY = getattr(os, "O_BINARY", 0)
-T = TypeVar("T")
 
 
 class LocalLogStore:
@@ -26,11 +25,8 @@ class LocalLogStore:
         self._folder = os.path.join(root, LOG_FOLDER)
 
     def list(self) -> list[Entry]:
-        try:
-            with _access(self._folder):
-                names = os.listdir(self._folder)
-        except (FileNotFoundError, NotADirectoryError):
-            raise self._no_log() from None
+        with self._listing():
+            names = os.listdir(self._folder)
         # Hadoop keeps a hidden checksum of its own beside every file.
         return [
             Entry(name, None)
@@ -54,12 +50,15 @@ class LocalLogStore:
             return None
 
     def list_dated(self) -> tuple[Entry, ...]:
-        return tuple(entry for entry in self._each(_dated) if entry is not None)
+        with self._listing(), os.scandir(self._folder) as entries:
+            found = [_dated(entry) for entry in entries]
+        return tuple(entry for entry in found if entry is not None)
 
-    def _each(self, made: Callable[[os.DirEntry[str]], T]) -> tuple[T, ...]:
+    @contextmanager
+    def _listing(self) -> Iterator[None]:
         try:
-            with _access(self._folder), os.scandir(self._folder) as entries:
-                return tuple([made(entry) for entry in entries])
+            with _access(self._folder):
+                yield
         except (FileNotFoundError, NotADirectoryError):
             raise self._no_log() from None
 
