@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -29,66 +29,42 @@ class Gathered:
 
     def __init__(self, scan_id: str) -> None:
         self._scan_id = scan_id
-        schema = staged()
-        self._nested = {name: schema.field(name).type for name in ("features", "findings")}
-        self._error = schema.field("error").type
-        names = [n for n in schema.names if n not in (*self._nested, "error", "scan_id")]
-        self._columns: dict[str, list[Any]] = {name: [] for name in names}
+        self._own: dict[str, list[Any]] = {name: [] for name in _OWN}
         self._errors: list[dict[str, Any] | None] = []
         # Few kinds of tables: what is told of each kind is made once, and rows point to it.
-        self._kinds: dict[str, list[Mapping[str, list[Any]]]] = {
-            name: [{field.name: [] for field in kind.value_type}]
-            for name, kind in self._nested.items()
-        }
+        self._kinds: list[Mapping[str, Any]] = [_NOTHING]
         self._known: dict[int, tuple[Judgement, int]] = {}
         self._rows: list[int] = []
-        """of each row its kind; 0 is that of errors, which tells nothing"""
+        """of each row its kind; 0 is that of errors, of which nothing is told"""
 
     def __len__(self) -> int:
         return len(self._errors)
 
     def add(self, state: TableState, judgement: Judgement) -> None:
         """One table that was read."""
-        protocol, metadata, commit = state.protocol, state.metadata, state.last_commit
-        lowest, effective = judgement.lowest, judgement.isolation.effective
-        columns = self._columns
+        metadata, commit = state.metadata, state.last_commit
         values = (
             state.location,
             state.table,
             state.version,
             metadata.id,
             metadata.name,
-            str(state.reader),
-            protocol.min_reader_version,
-            protocol.min_writer_version,
-            _sorted(protocol.reader_features),
-            _sorted(protocol.writer_features),
-            None if lowest is None else lowest.min_reader_version,
-            None if lowest is None else lowest.min_writer_version,
-            judgement.isolation.declared,
-            effective[Engine.DELTA_SPARK],
-            effective[Engine.DATABRICKS],
-            effective[Engine.DELTA_RS],
-            str(judgement.row_level.databricks),
-            metadata.partition_columns,
             state.clustering_columns,
             sorted(metadata.configuration.items()),
             _microseconds(commit),
             _text(commit.get("operation")),
             _text(commit.get("engineInfo")),
-            judgement.complete,
         )
-        for column, value in zip(columns.values(), values, strict=True):
+        for column, value in zip(self._own.values(), values, strict=True):
             column.append(value)
         self._rows.append(self._kind(judgement))
         self._errors.append(None)
 
     def add_error(self, table: str, location: str, error: DeltaprotoError) -> None:
         """One table, or a place where tables may be, that could not be read."""
-        columns = self._columns
-        for column in columns.values():
+        for column in self._own.values():
             column.append(None)
-        columns["location"][-1], columns["table"][-1] = location, table
+        self._own["location"][-1], self._own["table"][-1] = location, table
         self._rows.append(0)
         told: dict[str, Any] = {
             "code": str(error.code),
@@ -104,41 +80,54 @@ class Gathered:
         import pyarrow as pa
 
         schema = staged()
-        count = len(self)
+        rows = pa.array(self._rows, pa.int32())
         arrays: list[pa.Array] = []
         for field in schema:
             if field.name == "scan_id":
-                arrays.append(pa.repeat(pa.scalar(self._scan_id), count))
+                arrays.append(pa.repeat(pa.scalar(self._scan_id), len(self)))
             elif field.name == "error":
-                arrays.append(array(self._errors, self._error))
-            elif field.name in self._nested:
-                arrays.append(self._list(field.name))
+                arrays.append(array(self._errors, field.type))
+            elif field.name in self._own:
+                arrays.append(array(self._own[field.name], field.type))
+            elif field.name in ("features", "findings"):
+                arrays.append(self._list(field).take(rows))
             else:
-                arrays.append(array(self._columns[field.name], field.type))
+                told = [kind.get(field.name) for kind in self._kinds]
+                arrays.append(array(told, field.type).take(rows))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _list(self, name: str) -> pa.Array:
+    def _list(self, field: pa.Field) -> pa.Array:
         import pyarrow as pa
 
-        kind, told = self._nested[name], self._kinds[name]
-        inner = [
-            array([value for each in told for value in each[f.name]], f.type)
-            for f in kind.value_type
-        ]
-        lengths = [len(each[kind.value_type[0].name]) for each in told]
+        columns, told = list(field.type.value_type), [kind[field.name] for kind in self._kinds]
+        inner = [array([v for each in told for v in each[c.name]], c.type) for c in columns]
+        lengths = [len(each[columns[0].name]) for each in told]
         ends = pa.array([0, *accumulate(lengths)], pa.int32())
-        values = pa.StructArray.from_arrays(inner, fields=list(kind.value_type))
-        lists = pa.ListArray.from_arrays(ends, values, type=kind)
-        return lists.take(pa.array(self._rows, pa.int32()))
+        values = pa.StructArray.from_arrays(inner, fields=columns)
+        return pa.ListArray.from_arrays(ends, values, type=field.type)
 
     def _kind(self, judgement: Judgement) -> int:
         # Judgements are shared by all tables of a kind; holding one keeps its id from being reused.
         known = self._known.get(id(judgement))
         if known is None:
-            self._kinds["features"].append(_feature_columns(judgement.features))
-            self._kinds["findings"].append(_told(judgement.findings))
-            known = self._known[id(judgement)] = (judgement, len(self._kinds["features"]) - 1)
+            known = self._known[id(judgement)] = (judgement, len(self._kinds))
+            self._kinds.append(_told(judgement))
         return known[1]
+
+
+_OWN = (
+    "location",
+    "table",
+    "version",
+    "id",
+    "name",
+    "clustering_columns",
+    "configuration",
+    "last_commit_at",
+    "last_operation",
+    "last_engine",
+)
+"""columns that each table has a value of its own for"""
 
 
 def unseen_rows(scan_id: str, unseen: Iterable[Unseen]) -> pa.RecordBatch:
@@ -149,8 +138,26 @@ def unseen_rows(scan_id: str, unseen: Iterable[Unseen]) -> pa.RecordBatch:
     return gathered.batch()
 
 
-def _feature_columns(states: Iterable[FeatureState]) -> dict[str, list[Any]]:
-    states = tuple(states)
+def _told(judgement: Judgement) -> dict[str, Any]:
+    lowest, effective = judgement.lowest, judgement.isolation.effective
+    return {
+        "reader": str(judgement.reader),
+        **_protocol(judgement.protocol),
+        "lowest_reader_version": None if lowest is None else lowest.min_reader_version,
+        "lowest_writer_version": None if lowest is None else lowest.min_writer_version,
+        "isolation_level": judgement.isolation.declared,
+        "isolation_delta_spark": effective[Engine.DELTA_SPARK],
+        "isolation_databricks": effective[Engine.DATABRICKS],
+        "isolation_delta_rs": effective[Engine.DELTA_RS],
+        "row_level_concurrency": str(judgement.row_level.databricks),
+        "partition_columns": judgement.partition_columns,
+        "complete": judgement.complete,
+        "features": _feature_columns(judgement.features),
+        "findings": _finding_columns(judgement.findings),
+    }
+
+
+def _feature_columns(states: Sequence[FeatureState]) -> dict[str, list[Any]]:
     return {
         "feature": [state.name for state in states],
         "kind": [str(state.kind) for state in states],
@@ -167,12 +174,14 @@ def _feature_columns(states: Iterable[FeatureState]) -> dict[str, list[Any]]:
 _FINDING = ("rule", "severity", "message", "hint", "feature", "client", "evidence")
 
 
-def _told(findings: Iterable[Finding]) -> dict[str, list[Any]]:
-    findings = tuple(findings)
+def _finding_columns(findings: Sequence[Finding]) -> dict[str, list[Any]]:
     return {
         **{name: [_text(getattr(finding, name)) for finding in findings] for name in _FINDING},
         "number": list(range(len(findings))),
     }
+
+
+_NOTHING = {"features": _feature_columns(()), "findings": _finding_columns(())}
 
 
 def array(values: list[Any], kind: pa.DataType) -> pa.Array:

@@ -16,7 +16,7 @@ from deltaproto.protocol.concurrency import RowLevelConcurrency
 from deltaproto.protocol.isolation import Isolation
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.interface import TableState
+from deltaproto.tables.interface import ReaderName, TableState
 
 _REMEMBERED = 10_000
 # Each table has its own values of these, and nothing is told from them.
@@ -36,6 +36,9 @@ _COUNTING_DOMAIN = "delta.rowTracking"
 class Judgement(NamedTuple):
     """What holds for every table of a kind."""
 
+    reader: ReaderName
+    protocol: Protocol
+    partition_columns: tuple[str, ...]
     features: tuple[FeatureState, ...]
     isolation: Isolation
     row_level: RowLevelConcurrency
@@ -97,6 +100,9 @@ def _of_domains(domains: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 def _judgement(state: TableState) -> Judgement:
     inspection = judged(state._replace(changes=None))
     return Judgement(
+        state.reader,
+        state.protocol,
+        state.metadata.partition_columns,
         inspection.subject.features,
         inspection.isolation,
         inspection.row_level,

@@ -32,6 +32,8 @@ THREADS = 32
 _ON_DISK, _REMOTE = 200, 8
 """tables that a worker takes at a time"""
 _AHEAD = 3
+_GARBAGE = 100_000
+"""new objects, about those of ten chunks, after which a worker looks for garbage"""
 # Whoever has these has threads that a forked child would find dead.
 _THREADED = ("deltalake", "obstore", "pyspark")
 _looker: Looker | None = None
@@ -150,9 +152,9 @@ def _begin(settings: Settings) -> None:
     _fast_json()
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _NoPandas())
-    # Once for a chunk is enough, and what the parent had made is nobody's garbage.
+    # What the parent had made is nobody's garbage, and tables leave next to none.
     gc.freeze()
-    gc.disable()
+    gc.set_threshold(_GARBAGE)
     _looker = Looker(settings)
 
 
@@ -163,9 +165,7 @@ def _fast_json() -> None:
 
 def _serialized(tables: list[Found]) -> bytes:
     assert _looker is not None
-    data = bytes(_looker.look(tables).serialize())
-    gc.collect()
-    return data
+    return bytes(_looker.look(tables).serialize())
 
 
 def _processors() -> int:

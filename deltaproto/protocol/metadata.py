@@ -118,7 +118,10 @@ class Metadata:
         if schema is None:
             return None
         text = (self.schema_string or "").lower()
-        if not any(word in text for word in _TELLING):
+        for word in _TELLING:
+            if word in text:
+                break
+        else:
             return {}
         found: dict[Trait, list[str]] = {}
         for column, trait in _walk_struct(schema, "", in_collection=False):

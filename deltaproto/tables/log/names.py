@@ -44,12 +44,20 @@ class Listing:
 
     def missing(self, base: int, version: int) -> int | None:
         """The newest commit that is not there, of those after `base` up to `version`."""
-        return next((v for v in range(version, base, -1) if v not in self.commits), None)
+        for each in range(version, base, -1):
+            if each not in self.commits:
+                return each
+        return None
 
     def checkpoints_up_to(self, version: int) -> list[Checkpoint]:
         """Complete checkpoints at or below `version`, newest first."""
         versions = sorted((v for v in self.checkpoints if v <= version), reverse=True)
         return [checkpoint for v in versions for checkpoint in self.checkpoints[v]]
+
+    def last_checkpoints(self, version: int) -> list[Checkpoint]:
+        """Those of `checkpoints_up_to` that have the newest version; there may be several."""
+        versions = [v for v in self.checkpoints if v <= version]
+        return self.checkpoints[max(versions)] if versions else []
 
 
 def sort_names(entries: Iterable[Entry]) -> Listing:
@@ -57,14 +65,11 @@ def sort_names(entries: Iterable[Entry]) -> Listing:
     listing = Listing()
     parts: dict[tuple[int, int], dict[int, str]] = {}
     for name, size, _ in entries:
-        if not name[:1].isdecimal():
-            listing.staged_commits |= name == STAGED_COMMITS
-            continue
         digits, rest = name[:_VERSION_DIGITS], name[_VERSION_DIGITS:]
         # As `_number`, without a call for each of all names.
-        if not (len(digits) == _VERSION_DIGITS and digits.isdigit() and digits.isascii()):
-            continue
-        if rest == ".json":
+        if not (rest and digits.isdigit() and digits.isascii()):
+            listing.staged_commits |= name == STAGED_COMMITS
+        elif rest == ".json":
             listing.commits[int(digits)] = name
         elif rest == ".crc":
             listing.checksums[int(digits)] = name

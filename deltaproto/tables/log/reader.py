@@ -164,8 +164,7 @@ def _cheap_traces(listing: Listing, version: int, snapshot: Snapshot) -> dict[Tr
         traces[Trace.COMMIT_TIMESTAMP] = "inCommitTimestamp" in snapshot.commit_info
     if snapshot.complete:
         traces[Trace.DOMAINS] = bool(snapshot.live_domains)
-    checkpoints = listing.checkpoints_up_to(version)
-    newest = [c for c in checkpoints if c.version == checkpoints[0].version]
+    newest = listing.last_checkpoints(version)
     if _ROW_TRACKING_DOMAIN in snapshot.live_domains:
         traces[Trace.ROW_IDS] = True
     if any(checkpoint.v2_name for checkpoint in newest):

@@ -31,7 +31,7 @@ def check_reach(listing: Listing, version: int) -> None:
         raise TableError(
             ErrorCode.NOT_FOUND, f"version {version} does not exist", f"the newest is {newest}"
         )
-    base = next(iter(listing.checkpoints_up_to(version)), None)
+    base = next(iter(listing.last_checkpoints(version)), None)
     missing = listing.missing(_floor(base), version)
     if missing is None:
         return

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from io import BytesIO
 from typing import IO
 
@@ -25,8 +23,10 @@ class LocalLogStore:
         self._folder = os.path.join(root, LOG_FOLDER)
 
     def list(self) -> list[Entry]:
-        with self._listing():
+        try:
             names = os.listdir(self._folder)
+        except (OSError, ValueError) as error:
+            raise self._unlisted(error) from None
         # Hadoop keeps a hidden checksum of its own beside every file.
         return [
             Entry(name, None)
@@ -42,35 +42,38 @@ class LocalLogStore:
         return Entry(name + ("/" if os.path.isdir(f"{self._folder}/{name}") else ""), None)
 
     def _size(self, name: str) -> int | None:
+        path = f"{self._folder}/{name}"
         try:
-            with _access(f"{self._folder}/{name}"):
-                return os.stat(f"{self._folder}/{name}").st_size
+            return os.stat(path).st_size
         except (FileNotFoundError, NotADirectoryError):
             # Cleaned up since; the reader will find it gone.
             return None
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from None
 
     def list_dated(self) -> tuple[Entry, ...]:
-        with self._listing(), os.scandir(self._folder) as entries:
-            found = [_dated(entry) for entry in entries]
-        return tuple(entry for entry in found if entry is not None)
-
-    @contextmanager
-    def _listing(self) -> Iterator[None]:
         try:
-            with _access(self._folder):
-                yield
-        except (FileNotFoundError, NotADirectoryError):
-            raise self._no_log() from None
+            with os.scandir(self._folder) as entries:
+                found = [_dated(entry) for entry in entries]
+        except (OSError, ValueError) as error:
+            raise self._unlisted(error) from None
+        return tuple(entry for entry in found if entry is not None)
 
     def open(self, name: str) -> IO[bytes]:
         path = f"{self._folder}/{name}"
         try:
-            with _access(path):
-                return _opened(path)
+            return _opened(path)
         except FileNotFoundError:
             raise gone(name) from None
         except IsADirectoryError:
             raise TableError(ErrorCode.CORRUPT_LOG, f"{name} is a folder, not a file") from None
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from None
+
+    def _unlisted(self, error: Exception) -> TableError:
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            return self._no_log()
+        return _unreadable(self._folder, error)
 
     def _no_log(self) -> TableError:
         if not os.path.lexists(self._root):
@@ -137,17 +140,11 @@ def _dated(entry: os.DirEntry[str]) -> Entry | None:
     return Entry(entry.name, found.st_size, found.st_mtime_ns // 1_000_000)
 
 
-@contextmanager
-def _access(path: str) -> Iterator[None]:
-    try:
-        yield
-    except PermissionError:
-        raise TableError(
+def _unreadable(path: str, error: Exception) -> TableError:
+    if isinstance(error, PermissionError):
+        return TableError(
             ErrorCode.PERMISSION_DENIED,
             f"no permission to read {path}",
             "run as a user who may list and read the table's log",
-        ) from None
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        raise
-    except (OSError, ValueError) as error:
-        raise TableError(ErrorCode.STORAGE, f"{path} cannot be read: {error}") from None
+        )
+    return TableError(ErrorCode.STORAGE, f"{path} cannot be read: {error}")
