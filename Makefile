@@ -20,7 +20,7 @@ APART := tests/execution tests/fleet
 PYTEST := -m pytest -p no:cacheprovider
 
 .PHONY: test
-test: check java ## Lint, types and the whole test suite, in two processes
+test: check java browser ## Lint, types and the whole test suite, in two processes
 	@other=$$(mktemp); trap 'rm -f "$$other"' EXIT; \
 	  { $(BIN)/python $(PYTEST) -m "not spark"; first=$$?; \
 	    $(BIN)/python $(PYTEST) -m spark $(APART); exit $$((first | $$?)); } > "$$other" 2>&1 & beside=$$!; \
@@ -87,6 +87,18 @@ $(READY): pyproject.toml constraints.txt
 .PHONY: java
 java: $(READY)
 	@$(BIN)/python -m deltaproto.tables.java
+
+# Chromium for the tests of HTML outputs; without it they are left out, and say so.
+.PHONY: browser
+browser: $(READY)
+	@if ! $(BIN)/python -m tests.browser.chromium > /dev/null; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	    echo "installing chromium for the tests of HTML outputs"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium > /dev/null; \
+	  else \
+	    echo "no Chromium: the tests of HTML outputs are left out (install chromium, or set CHROMIUM)"; \
+	  fi; \
+	fi
 
 .PHONY: help
 help: ## This list

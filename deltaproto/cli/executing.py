@@ -66,22 +66,33 @@ def shown(
 
 
 def read_all(paths: Sequence[str]) -> tuple[list[Planned], set[ExitCode]]:
-    """The plans, each once; tables that could not be planned count as unreadable."""
+    """The plans, each once; tables that could not be planned are told, and count as unreadable."""
+    plans, unplanned = load_all(paths)
+    for each in unplanned:
+        said = Redactor()(f"{each.path}: {each.table}: {each.message}")
+        print(f"error: {visible(said)}", file=sys.stderr)
+    return plans, {ExitCode.UNREADABLE if unplanned else ExitCode.OK}
+
+
+def load_all(paths: Sequence[str]) -> tuple[list[Planned], list[Unplanned]]:
+    """The plans, each once, and the tables that could not be planned.
+
+    Raises:
+        UsageError: for what is no plan, and for one plan in two files.
+    """
     found: dict[str, Planned] = {}
-    codes = {ExitCode.OK}
+    unplanned: list[Unplanned] = []
     for path in plan_files(paths):
         for each in read_plans(path):
             if isinstance(each, Unplanned):
-                said = Redactor()(f"{each.path}: {each.table}: {each.message}")
-                print(f"error: {visible(said)}", file=sys.stderr)
-                codes.add(ExitCode.UNREADABLE)
+                unplanned.append(each)
                 continue
             twin = found.setdefault(each.id, each)
             if twin is not each and twin.path != each.path:
                 raise UsageError(
                     f"{twin.path} and {each.path} hold the same plan", "give one of them"
                 )
-    return list(found.values()), codes
+    return list(found.values()), unplanned
 
 
 def beside(path: str) -> str:

@@ -23,6 +23,7 @@ COMMANDS = (
     "plan-upgrade",
     "plan-downgrade",
     "rehearse",
+    "runbook",
     "apply",
     "conflicts",
     "features",

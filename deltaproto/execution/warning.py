@@ -53,6 +53,8 @@ class Warning(NamedTuple):
     """None: the log's commits could not be read"""
     window: Opening | None
     """None: the policy has none"""
+    sources: tuple[str, ...]
+    """what would bring back the features that leave"""
     notes: tuple[str, ...]
 
 
@@ -80,6 +82,7 @@ def warning(
         window=None
         if windows is None
         else Opening(is_open(windows, moment), next_opening(windows, moment)),
+        sources=tuple(dict.fromkeys(_sources(plan, engine))) if statements else (),
         notes=tuple(dict.fromkeys(_notes(plan, statements, engine))),
     )
 
@@ -107,12 +110,15 @@ def _notes(plan: Plan, steps: Sequence[Step], engine: EngineFacts | None) -> Ite
         "Other engines need not notice such a commit: nothing promises that a writer that is "
         "neither Delta Spark nor Databricks fails cleanly. Stop those first."
     )
-    lost = plan.protocol_before.supported - plan.protocol_after.supported
-    for name in sorted(lost):
-        yield from comes_back(name, {} if engine is None else engine.conf)
     yield from _log_store(plan.location, engine)
     if any(not step.reversible for step in steps):
         yield "RESTORE brings no protocol back: what is dropped stays dropped, history stays gone."
+
+
+def _sources(plan: Plan, engine: EngineFacts | None) -> Iterator[str]:
+    lost = plan.protocol_before.supported - plan.protocol_after.supported
+    for name in sorted(lost):
+        yield from comes_back(name, {} if engine is None else engine.conf)
 
 
 def _log_store(location: str, engine: EngineFacts | None) -> Iterator[str]:

@@ -72,19 +72,27 @@ def sentences(activity: Activity | TableError) -> list[str]:
         lines.append(f"stream {stream.app_id} wrote batch {stream.last_batch} last, {when}")
     if len(activity.streams) > _MOST_STREAMS:
         lines.append(f"and {len(activity.streams) - _MOST_STREAMS} more streams")
-    quiet = activity.quiet_hour
+    quiet = quietest(activity)
     if quiet is not None:
-        lines.append(
-            f"quietest hour {quiet.hour:02}:00 UTC ({quiet.commits_per_day:.1f} commits a day), "
-            f"busiest {quiet.busiest_hour:02}:00 ({quiet.busiest_per_day:.1f}), "
-            f"over {quiet.days:.1f} days"
-        )
+        lines.append(quiet)
     for found in _forecasts(activity):
         lines.append(
             f"a change of {found.minutes:g} min would meet {found.expected:.1f} commits "
             f"(at most {found.most}); {found.free:.0%} of such windows had none"
         )
     return lines
+
+
+def quietest(activity: Activity) -> str | None:
+    """The quietest hour in words; None where the log is too short to tell."""
+    quiet = activity.quiet_hour
+    if quiet is None:
+        return None
+    return (
+        f"quietest hour {quiet.hour:02}:00 UTC ({quiet.commits_per_day:.1f} commits a day), "
+        f"busiest {quiet.busiest_hour:02}:00 ({quiet.busiest_per_day:.1f}), "
+        f"over {quiet.days:.1f} days"
+    )
 
 
 def writer_rows(activity: Activity) -> list[tuple[str, ...]]:

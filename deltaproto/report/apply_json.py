@@ -88,5 +88,5 @@ def _warning(warning: Warning) -> dict[str, Any]:
             "open": window.open,
             "next": None if window.next is None else stamp(window.next.timestamp()),
         },
-        "notes": list(warning.notes),
+        "notes": [*warning.sources, *warning.notes],
     }

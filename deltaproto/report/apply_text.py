@@ -196,7 +196,7 @@ class ApplyText:
             coming = warning.window.next
             until = f"; the next opens {coming:%Y-%m-%d %H:%M} UTC" if coming else ""
             out.line(f"    maintenance window: {state}{until}")
-        for note in warning.notes:
+        for note in (*warning.sources, *warning.notes):
             out.folded(note, YELLOW, first="    ! ")
 
     def _step(self, step: Step) -> None:

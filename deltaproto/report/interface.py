@@ -15,6 +15,18 @@ SCHEMA_VERSION = "1.0"
 _CONTROL = {
     code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != ord("\n")
 }
+# They turn the order of what follows, or end a line, without being seen (Unicode UAX #9).
+_UNSEEN = (
+    0x061C,
+    0x200B,
+    0x200E,
+    0x200F,
+    *range(0x2028, 0x202F),
+    0x2060,
+    *range(0x2066, 0x206A),
+    0xFEFF,
+)
+_CONTROL |= {code: f"\\u{code:04x}" for code in _UNSEEN}
 
 
 class Format(StrEnum):
@@ -39,7 +51,10 @@ def envelope(command: str, payload: Mapping[str, Any], *, complete: bool = True)
 
 
 def visible(text: str) -> str:
-    """`text` with every control character but the line feed as a backslash escape."""
+    """`text` with every control character but the line feed as a backslash escape.
+
+    So are marks that change the direction of writing: what is shown is what is there.
+    """
     return text.translate(_CONTROL)
 
 

@@ -73,7 +73,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def escape(text: str) -> str:
     """`text` on one line, with nothing in it that Markdown would read as markup."""
     flat = visible(" ".join(text.split()))
-    for character in "\\`*_[]<>|#":
+    for character in "\\`*_[]<>|#~&":
         flat = flat.replace(character, f"\\{character}")
     return flat
 

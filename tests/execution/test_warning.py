@@ -72,15 +72,15 @@ class TestWarning:
 
     def test_what_brings_a_dropped_feature_back(self) -> None:
         key = "spark.databricks.delta.properties.defaults.enableDeletionVectors"
-        assert any(f"{key} is true" in note for note in told(**{key: "true"}).notes)
-        assert not any(f"{key} is true" in note for note in told(**{key: "false"}).notes)
+        assert any(f"{key} is true" in note for note in told(**{key: "true"}).sources)
+        assert not any(f"{key} is true" in note for note in told(**{key: "false"}).sources)
 
     def test_restore_is_no_way_back(self) -> None:
         assert any("RESTORE" in note for note in told(TRUNCATING).notes)
 
     def test_without_steps_there_is_nothing_to_warn_of(self) -> None:
         found = warning(PLAN, (), None, None, None, NOW)
-        assert (found.hits, found.streams, found.notes) == ((), (), ())
+        assert (found.hits, found.streams, found.sources, found.notes) == ((), (), (), ())
 
     def test_windows(self) -> None:
         sunday = Window((6,), 11 * 60, 13 * 60, "UTC", Position(1, 1))

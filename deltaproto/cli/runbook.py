@@ -1,0 +1,137 @@
+"""`deltaproto runbook`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from deltaproto.activity import Activity, read_activity
+from deltaproto.cli import options
+from deltaproto.cli.check import load_one_policy, spare
+from deltaproto.cli.declare import Command, Option
+from deltaproto.cli.executing import PLANS, load_all
+from deltaproto.cli.progress import counting
+from deltaproto.errors import DeltaprotoError, ExitCode
+from deltaproto.execution.plan_file import Planned
+from deltaproto.execution.sight import named
+from deltaproto.policy.document import Policy, settings_for
+from deltaproto.report.runbook.book import Book, Entry
+from deltaproto.report.runbook.phrases import phrases
+from deltaproto.report.runbook.write import RunbookFormat, rendered
+
+_AT_ONCE = 8
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Write one runbook for all plans."""
+    plans, unplanned = load_all(values["plans"])
+    now = time.time()
+    say = phrases(values["language"])
+    policy = load_one_policy(values["policy"]) if values["policy"] else None
+    start = now
+    if values["start"] is not None:
+        wanted = options.milliseconds(
+            values["start"], "--start", "date or time", "2026-12-01T22:00Z"
+        )
+        start = wanted / 1000
+    book = Book(
+        _entries(plans, policy, values),
+        tuple(unplanned),
+        tuple(values["plans"]),
+        start,
+        now,
+        values["policy"],
+    )
+    spare(values["output"], (*values["plans"], values["policy"], values["template"]))
+    format = values["format"]
+    if values["template"]:
+        from deltaproto.report.runbook.template import filled
+
+        made = filled(values["template"], book, say, format)
+    else:
+        made = rendered(book, say, format)
+    with options.opened(values["output"]) as file:
+        file.write(made)
+    codes = {ExitCode.OK}
+    if any(planned.plan.blocked for planned in plans):
+        codes.add(ExitCode.FINDINGS)
+    if unplanned:
+        codes.add(ExitCode.UNREADABLE)
+    return int(ExitCode.worst(codes))
+
+
+def _entries(
+    plans: list[Planned], policy: Policy | None, values: Mapping[str, Any]
+) -> tuple[Entry, ...]:
+    storage = options.pairs(values["storage_option"], "--storage-option")
+    spark = options.spark_settings(values)
+
+    def look(planned: Planned) -> Activity | DeltaprotoError | None:
+        if values["no_activity"] or not planned.plan.changes:
+            return None
+        try:
+            return read_activity(named(planned.plan), storage, spark)
+        except DeltaprotoError as error:
+            return error
+
+    show = not (values["no_progress"] or values["quiet"]) and sys.stderr.isatty()
+    with ThreadPoolExecutor(_AT_ONCE) as pool, counting("tables looked at", show=show) as seen:
+        found = []
+        for number, each in enumerate(pool.map(look, plans), 1):
+            found.append(each)
+            seen(number)
+    return tuple(
+        Entry(planned, activity, _windows(planned, policy))
+        for planned, activity in zip(plans, found, strict=True)
+    )
+
+
+def _windows(planned: Planned, policy: Policy | None) -> Any:
+    if policy is None:
+        return None
+    plan = planned.plan
+    return settings_for(policy, plan.table, plan.location).maintenance_windows
+
+
+COMMAND = Command(
+    "runbook",
+    "Write the release runbook of plans: whom to tell, what to stop, commands, checks, sign-off.",
+    run,
+    PLANS,
+    (
+        Option(("--format",), "Output format.", RunbookFormat, RunbookFormat.MARKDOWN),
+        Option(
+            ("--start",),
+            "When the first step is meant to be carried out (UTC unless it says); else now.",
+            str,
+            metavar="TIME",
+        ),
+        Option(
+            ("--policy",),
+            "YAML file, for its maintenance windows and the commands that take it.",
+            str,
+            metavar="FILE",
+        ),
+        Option(
+            ("--no-activity",), "Do not look into the tables' logs for who writes.", bool, False
+        ),
+        Option(
+            ("--template",),
+            "Template of your own (jinja2), in which the chapters are put.",
+            str,
+            metavar="FILE",
+        ),
+        Option(
+            ("--language",),
+            "Language, or a YAML file with phrases of your own.",
+            str,
+            "en",
+            metavar="LANGUAGE",
+        ),
+        options.OUTPUT,
+        *options.READING,
+    ),
+)

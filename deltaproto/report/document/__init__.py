@@ -1,0 +1,41 @@
+"""Documents for people, as blocks: written once, rendered as Markdown and as one HTML file."""
+
+from deltaproto.report.document.blocks import (
+    Block,
+    Bullets,
+    Callout,
+    Checks,
+    Code,
+    Details,
+    Document,
+    Facts,
+    Inline,
+    Line,
+    Listing,
+    Paragraph,
+    Section,
+    Strong,
+    Table,
+    Tone,
+    line,
+)
+
+__all__ = [
+    "Block",
+    "Bullets",
+    "Callout",
+    "Checks",
+    "Code",
+    "Details",
+    "Document",
+    "Facts",
+    "Inline",
+    "Line",
+    "Listing",
+    "Paragraph",
+    "Section",
+    "Strong",
+    "Table",
+    "Tone",
+    "line",
+]

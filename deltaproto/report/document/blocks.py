@@ -1,0 +1,113 @@
+"""What a document is made of. Every text in it is data: a renderer escapes all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Code(NamedTuple):
+    """A name, value or command within a line."""
+
+    text: str
+
+
+class Strong(NamedTuple):
+    """What a reader must not miss, within a line."""
+
+    text: str
+
+
+Inline = str | Code | Strong
+Line = tuple[Inline, ...]
+
+
+def line(*parts: Inline) -> Line:
+    """A line of its parts."""
+    return parts
+
+
+class Tone(StrEnum):
+    """How a callout or a table's cell is meant."""
+
+    GOOD = "good"
+    NOTE = "note"
+    WARNING = "warning"
+    DANGER = "danger"
+
+
+class Paragraph(NamedTuple):
+    """One paragraph."""
+
+    line: Line
+
+
+class Bullets(NamedTuple):
+    """A list."""
+
+    lines: Sequence[Line]
+
+
+class Checks(NamedTuple):
+    """A list of boxes to tick."""
+
+    lines: Sequence[Line]
+
+
+class Facts(NamedTuple):
+    """Names and what they stand for."""
+
+    rows: Sequence[tuple[str, Line]]
+
+
+class Table(NamedTuple):
+    """Rows under headings."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[Line]]
+    tones: Sequence[Tone | None] = ()
+    """one for each row; empty: none"""
+
+
+class Listing(NamedTuple):
+    """Something to copy, or what it answers; shown as it stands."""
+
+    text: str
+    language: str = ""
+    """sql, python, shell or text"""
+    title: str = ""
+
+
+class Callout(NamedTuple):
+    """Set apart from what is around it."""
+
+    tone: Tone
+    line: Line
+
+
+class Details(NamedTuple):
+    """Folded away until it is wanted; Markdown shows it."""
+
+    summary: str
+    blocks: Sequence[Block]
+
+
+class Section(NamedTuple):
+    """A heading with what belongs to it; sections nest."""
+
+    anchor: str
+    title: str
+    blocks: Sequence[Block]
+
+
+Block = Paragraph | Bullets | Checks | Facts | Table | Listing | Callout | Details | Section
+
+
+class Document(NamedTuple):
+    """A whole document."""
+
+    title: str
+    subtitle: Line
+    blocks: Sequence[Block]
+    language: str = "en"

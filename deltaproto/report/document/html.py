@@ -1,0 +1,149 @@
+"""Documents as one HTML file that needs nothing else: no network, no build, opens from a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape as escaped
+from typing import assert_never
+
+from deltaproto.report.document.blocks import (
+    Block,
+    Bullets,
+    Callout,
+    Checks,
+    Code,
+    Details,
+    Document,
+    Facts,
+    Inline,
+    Line,
+    Listing,
+    Paragraph,
+    Section,
+    Strong,
+    Table,
+)
+from deltaproto.report.document.page import Words, page
+from deltaproto.report.interface import visible
+from deltaproto.report.paint import flat
+
+_DEEPEST = 6
+
+
+def document_html(document: Document, words: Words) -> str:
+    """The document as a page with its contents at the side."""
+    body = [
+        f"<header><h1>{text(document.title)}</h1>",
+        f"<p class='subtitle'>{_inline(document.subtitle)}</p></header>",
+        blocks_html(document.blocks, words),
+    ]
+    return page(
+        title=document.title,
+        language=document.language,
+        words=words,
+        aside=_contents(document.blocks, words),
+        main="\n".join(body),
+        scripts=("document.js",),
+    )
+
+
+def text(data: str) -> str:
+    """Data as the text of an element or the value of a quoted attribute."""
+    return escaped(flat(data), quote=True)
+
+
+def blocks_html(blocks: Sequence[Block], words: Words, level: int = 2) -> str:
+    """Blocks, of which sections get headings from `level` on."""
+    return "\n".join(part for block in blocks for part in _block(block, words, level))
+
+
+def _block(block: Block, words: Words, level: int) -> Iterator[str]:
+    match block:
+        case Paragraph(line):
+            yield f"<p>{_inline(line)}</p>"
+        case Bullets(lines):
+            yield f"<ul>{''.join(f'<li>{_inline(line)}</li>' for line in lines)}</ul>"
+        case Checks(lines):
+            boxes = (
+                f"<li><label><input type='checkbox'> <span>{_inline(line)}</span></label></li>"
+                for line in lines
+            )
+            yield f"<ul class='checks'>{''.join(boxes)}</ul>"
+        case Facts(rows):
+            told = (f"<dt>{text(name)}</dt><dd>{_inline(line)}</dd>" for name, line in rows)
+            yield f"<dl>{''.join(told)}</dl>"
+        case Table():
+            yield _table(block, words)
+        case Listing():
+            yield _listing(block, words)
+        case Callout(tone, line):
+            yield (
+                f"<div class='callout {tone}' role='note'>"
+                f"<strong>{text(words.tones[tone])}</strong> <span>{_inline(line)}</span></div>"
+            )
+        case Details(summary, blocks):
+            yield f"<details><summary>{text(summary)}</summary>"
+            yield blocks_html(blocks, words, level)
+            yield "</details>"
+        case Section(anchor, title, blocks):
+            rank = min(level, _DEEPEST)
+            yield f"<section id='{text(anchor)}'><h{rank}>{text(title)}</h{rank}>"
+            yield blocks_html(blocks, words, level + 1)
+            yield "</section>"
+        case _:
+            assert_never(block)
+
+
+def _table(table: Table, words: Words) -> str:
+    heads = "".join(f"<th scope='col'>{text(each)}</th>" for each in table.headings)
+    rows = []
+    for number, cells in enumerate(table.rows):
+        tone = table.tones[number] if table.tones else None
+        mark = f" class='{tone}'" if tone else ""
+        rows.append(f"<tr{mark}>{''.join(f'<td>{_inline(cell)}</td>' for cell in cells)}</tr>")
+    label = text(words.table.format(", ".join(table.headings)))
+    return (
+        f"<div class='scroll' tabindex='0' role='group' aria-label='{label}'><table>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _listing(listing: Listing, words: Words) -> str:
+    # Line feeds are kept here, and only here.
+    code = escaped(visible(listing.text), quote=True)
+    caption = f"<figcaption>{text(listing.title)}</figcaption>" if listing.title else ""
+    label = text(listing.title or listing.language or "text")
+    copy = (
+        f"<button type='button' class='copy'>{text(words.copy)}</button>"
+        if listing.language not in ("", "text")
+        else ""
+    )
+    return (
+        f"<figure class='listing {text(listing.language)}'>{caption}{copy}"
+        f"<pre tabindex='0' role='group' aria-label='{label}'><code>{code}</code></pre></figure>"
+    )
+
+
+def _contents(blocks: Sequence[Block], words: Words) -> str:
+    entries = "".join(
+        f"<li><a href='#{text(each.anchor)}'>{text(each.title)}</a></li>"
+        for each in blocks
+        if isinstance(each, Section)
+    )
+    if not entries:
+        return ""
+    return f"<nav aria-label='{text(words.contents)}'><ol>{entries}</ol></nav>"
+
+
+def _inline(line: Line) -> str:
+    return "".join(_part(part) for part in line)
+
+
+def _part(part: Inline) -> str:
+    match part:
+        case Code(data):
+            return f"<code>{text(data)}</code>"
+        case Strong(data):
+            return f"<strong>{text(data)}</strong>"
+        case _:
+            return escaped(visible(part.replace("\n", " ")), quote=True)

@@ -1,0 +1,1 @@
+"""The release runbook of one or many plans."""

@@ -1,0 +1,151 @@
+"""The chapters on what comes after the statements."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from deltaproto.activity import Activity
+from deltaproto.planning.plan import Effect
+from deltaproto.report.activity import span
+from deltaproto.report.document import (
+    Block,
+    Bullets,
+    Callout,
+    Checks,
+    Code,
+    Line,
+    Listing,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
+from deltaproto.report.runbook.book import Book, Entry, codes, some
+from deltaproto.report.runbook.phrases import Phrases
+
+_ROLES = ("prepared", "reviewed", "approved", "executed", "verified")
+_MOST_TABLES = 50
+
+
+def undo(book: Book, say: Phrases) -> Section:
+    """What undo can do, and what it cannot."""
+    return Section("undo", say.text("undo"), list(_undo(book, say)))
+
+
+def _undo(book: Book, say: Phrases) -> Iterator[Block]:
+    yield Callout(Tone.WARNING, say.line("undo.restore"))
+    if not book.changing:
+        return
+    yield Paragraph(say.line("undo.command"))
+    yield Listing(book.command("apply", "--undo"), "shell")
+    lines: list[Line] = []
+    for entry in book.changing:
+        point = entry.plan.point_of_no_return
+        if point is None:
+            lines.append(say.line("undo.full", table=entry.name))
+            continue
+        lines.append(say.line("undo.none", table=entry.name, step=point))
+        for step in entry.plan.steps:
+            for loss in step.losses:
+                lines.append(say.line("undo.lost", table=entry.name, step=step.id, loss=loss))
+            if step.truncates:
+                lines.append(say.line("undo.history", table=entry.name, step=step.id))
+    yield Bullets(lines)
+    if book.irreversible:
+        yield Paragraph(say.line("undo.copy"))
+
+
+def burn_in(book: Book, say: Phrases) -> Section:
+    """What has to have happened before the change counts as done."""
+    boxes = [say.line("burn_in.jobs")]
+    rarest = max(
+        (
+            (writer.typical_gap, writer.engine, writer.operation)
+            for entry in book.changing
+            if isinstance(entry.activity, Activity)
+            for writer in entry.activity.writers
+            if writer.typical_gap is not None
+        ),
+        default=None,
+    )
+    if rarest is not None:
+        gap, engine, operation = rarest
+        boxes[0] = (
+            *boxes[0],
+            ": ",
+            *say.line("burn_in.rarest", engine=engine, operation=operation, every=span(gap)),
+        )
+    boxes += [say.line(f"burn_in.{name}") for name in ("clients", "maintenance", "checkpoint")]
+    blocks: list[Block] = [
+        Paragraph(say.line("burn_in.intro")),
+        Checks([*boxes, say.line("burn_in.drift")]),
+        Listing(_inspect(book), "shell"),
+    ]
+    return Section("burn-in", say.text("burn_in"), blocks)
+
+
+def restart(book: Book, say: Phrases) -> Section:
+    """Who is started again, in order."""
+    boxes = [say.line("restart.writers")]
+    effects = {
+        (stream.reads, stream.effect)
+        for entry in book.changing
+        for step in entry.plan.steps
+        for stream in step.streams
+        if stream.effect is not Effect.CONTINUES
+    }
+    for reads, effect in sorted(effects):
+        told = say.text(f"effect.{effect}")
+        boxes.append(say.line("restart.stream", reads=reads, effect=told))
+    for entry in book.changing:
+        if isinstance(entry.activity, Activity):
+            boxes += [
+                say.line("restart.known", stream=Code(stream.app_id), batch=str(stream.last_batch))
+                for stream in entry.activity.streams
+            ]
+    boxes.append(say.line("restart.readers"))
+    blocks: list[Block] = [Paragraph(say.line("restart.intro")), Checks(boxes)]
+    if any(effect is Effect.ENDS for _, effect in effects):
+        blocks.append(Callout(Tone.WARNING, say.line("restart.new_checkpoint")))
+    return Section("restart", say.text("restart"), blocks)
+
+
+def verification(book: Book, say: Phrases) -> Section:
+    """How to see that everything is as it was meant to be."""
+    blocks: list[Block] = [
+        Paragraph(say.line("verification.intro")),
+        Listing(_inspect(book, "--reader", "all"), "shell"),
+        Bullets([_ending(entry, say) for entry in book.changing]),
+    ]
+    if book.policy:
+        names = [entry.plan.table for entry in book.entries[:_MOST_TABLES]]
+        blocks += [
+            Paragraph(say.line("verification.policy")),
+            Listing(shlex.join(["deltaproto", "check", *names, "--policy", book.policy]), "shell"),
+        ]
+    return Section("verification", say.text("verification"), blocks)
+
+
+def _ending(entry: Entry, say: Phrases) -> Line:
+    after = entry.plan.protocol_after
+    names = sorted(after.supported) if after.uses_table_features else []
+    features = (
+        some(codes(names), say, len(names)) if names else (say.text("verification.no_features"),)
+    )
+    told = say.line("verification.expected", protocol=str(after), features=features)
+    return (entry.name, ": ", *told)
+
+
+def sign_off(say: Phrases) -> Section:
+    """Who answers for it."""
+    heads = [say.text(f"head.{head}") for head in ("role", "name", "date")]
+    rows: list[list[Line]] = [[(say.text(f"role.{role}"),), (), ()] for role in _ROLES]
+    return Section("sign-off", say.text("sign_off"), [Table(heads, rows)])
+
+
+def _inspect(book: Book, *words: str) -> str:
+    names = dict.fromkeys(entry.plan.table for entry in book.changing)
+    if len(names) > _MOST_TABLES:
+        return shlex.join(["deltaproto", "inspect", "-", *words]) + " < tables.txt"
+    return shlex.join(["deltaproto", "inspect", *names, *words])

@@ -1,0 +1,245 @@
+"""The chapter on what has to be done before the first statement."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from deltaproto.errors import DeltaprotoError
+from deltaproto.execution.warning import Warning, warning
+from deltaproto.planning.engine import EngineName
+from deltaproto.planning.outcome import Rewrite
+from deltaproto.planning.plan import Stream
+from deltaproto.policy.document.openings import is_open, next_opening
+from deltaproto.report.activity import quietest, sentences, writer_rows
+from deltaproto.report.document import (
+    Block,
+    Bullets,
+    Callout,
+    Checks,
+    Code,
+    Inline,
+    Line,
+    Listing,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
+from deltaproto.report.runbook.book import Book, Entry, codes, gone, some
+from deltaproto.report.runbook.phrases import Phrases
+from deltaproto.tables.location import locate
+
+_SOURCES = ("workspace", "catalog", "session", "code", "services")
+_COPIES = {
+    "s3": "aws s3 cp --recursive {} {}",
+    "s3a": "aws s3 cp --recursive {} {}",
+    "gs": "gcloud storage cp --recursive {} {}",
+    "abfss": "azcopy copy --recursive {} {}",
+}
+_MOST_BACKUPS = 20
+
+
+def before(book: Book, say: Phrases) -> Section:
+    """What has to be done before the first statement."""
+    warned = [
+        (entry, warning(entry.plan, entry.plan.steps, None, None, None, book.start))
+        for entry in book.changing
+    ]
+    sections = [
+        Section("source", say.text("source"), list(_source(book, warned, say))),
+        Section("backup", say.text("backup"), list(_backup(book, say))),
+        Section("stop", say.text("stop"), list(_stop(warned, say))),
+        Section("streams", say.text("streams"), list(_streams(warned, say))),
+        Section("activity", say.text("activity"), list(_activity(book, say))),
+        Section("window", say.text("window"), list(_window(book, say))),
+        Section("ready", say.text("ready"), list(_ready(book, say))),
+    ]
+    return Section("before", say.text("before"), sections)
+
+
+Warned = Sequence[tuple[Entry, Warning]]
+
+
+def _source(book: Book, warned: Warned, say: Phrases) -> Iterator[Block]:
+    lost = {
+        name
+        for entry in book.changing
+        for name in gone(entry.plan.protocol_before, entry.plan.protocol_after)
+    }
+    if not lost:
+        yield Paragraph(say.line("source.upgrade"))
+        return
+    yield Paragraph(say.line("source.intro"))
+    known = dict.fromkeys(note for _, each in warned for note in each.sources)
+    yield Checks(
+        [
+            *(say.line("source.known", text=note) for note in known),
+            *(say.line(f"source.{source}") for source in _SOURCES),
+        ]
+    )
+
+
+def _backup(book: Book, say: Phrases) -> Iterator[Block]:
+    needed = [
+        entry
+        for entry in book.changing
+        if entry.plan.point_of_no_return
+        or any(step.rewrites.which is not Rewrite.NONE for step in entry.plan.steps)
+    ]
+    if not needed:
+        yield Paragraph(say.line("backup.unneeded"))
+    else:
+        yield Callout(Tone.WARNING, say.line("backup.why"))
+        for entry in needed[:_MOST_BACKUPS]:
+            yield from _copy(entry, say)
+    yield Paragraph(say.line("backup.note"))
+    yield Checks(
+        [
+            say.line(
+                "backup.version", table=entry.name, version=str(entry.plan.fingerprint.version)
+            )
+            for entry in book.changing
+        ]
+    )
+
+
+def _copy(entry: Entry, say: Phrases) -> Iterator[Block]:
+    plan = entry.plan
+    title = say.text("backup.copy", table=plan.table)
+    if plan.engine.name is EngineName.DATABRICKS and not plan.sql_name.startswith("delta.`"):
+        backup = (
+            f"{plan.sql_name[:-1]}_backup`"
+            if plan.sql_name.endswith("`")
+            else (f"{plan.sql_name}_backup")
+        )
+        yield Listing(f"CREATE TABLE {backup} DEEP CLONE {plan.sql_name};", "sql", title)
+        return
+    source = plan.location.rstrip("/")
+    scheme = source.partition(":")[0].lower()
+    if scheme == "file":
+        path = locate(source).path or source
+        copy = shlex.join(["cp", "-a", "--", path, f"{path}.backup"])
+    elif scheme in _COPIES:
+        copy = _COPIES[scheme].format(shlex.quote(source), shlex.quote(f"{source}.backup"))
+    else:
+        yield Paragraph(say.line("backup.other", location=Code(source)))
+        return
+    yield Listing(copy, "shell", title)
+
+
+def _stop(warned: Warned, say: Phrases) -> Iterator[Block]:
+    clashes = False
+    for loser, title in (("writer", "stop.writers"), ("step", "stop.steps")):
+        found: dict[tuple[str, str, tuple[str, ...]], list[Inline]] = {}
+        for entry, each in warned:
+            for hit in each.hits:
+                if hit.loser == loser:
+                    key = (hit.engine, hit.who, hit.exceptions)
+                    found.setdefault(key, []).append(_where(entry.plan.table, hit.steps))
+        if not found:
+            continue
+        if not clashes:
+            yield Callout(Tone.DANGER, say.line("stop.intro"))
+        clashes = True
+        heads = ("engine", "who", "exception", "where")
+        yield Section(
+            f"stop-{loser}",
+            say.text(title),
+            [
+                Table(
+                    [say.text(f"head.{head}") for head in heads],
+                    [
+                        [(engine,), (who,), some(codes(exceptions), say), some(where, say)]
+                        for (engine, who, exceptions), where in found.items()
+                    ],
+                )
+            ],
+        )
+    if not clashes:
+        yield Paragraph(say.line("stop.none"))
+    notes = dict.fromkeys(note for _, each in warned for note in each.notes)
+    if notes:
+        yield Bullets([(note,) for note in notes])
+
+
+def _streams(warned: Warned, say: Phrases) -> Iterator[Block]:
+    found: dict[Stream, dict[str, list[str]]] = {}
+    for entry, each in warned:
+        for step, stream in each.streams:
+            found.setdefault(stream, {}).setdefault(entry.plan.table, []).append(step)
+    if not found:
+        yield Paragraph(say.line("streams.none"))
+        return
+    yield Table(
+        [say.text(f"head.{head}") for head in ("stream", "effect", "why", "where")],
+        [
+            [
+                (stream.reads,),
+                say.line(f"effect.{stream.effect}"),
+                (stream.why,),
+                some([_where(*each) for each in where.items()], say),
+            ]
+            for stream, where in found.items()
+        ],
+    )
+
+
+def _where(table: str, steps: Sequence[str]) -> Inline:
+    return f"{table} ({', '.join(steps)})"
+
+
+def _activity(book: Book, say: Phrases) -> Iterator[Block]:
+    looked = [entry for entry in book.changing if entry.activity is not None]
+    if not looked:
+        yield Paragraph(say.line("activity.not_looked"))
+    for entry in looked:
+        found = entry.activity
+        if isinstance(found, DeltaprotoError):
+            told = say.line("activity.none", table=entry.name, message=found.message)
+            yield Callout(Tone.WARNING, told)
+            continue
+        assert found is not None
+        heads = ("engine", "operation", "commits", "every", "last")
+        rows: list[list[Line]] = [[(cell,) for cell in row] for row in writer_rows(found)]
+        yield Paragraph((entry.name,))
+        if not rows:
+            yield Paragraph(say.line("activity.quiet"))
+            continue
+        yield Table([say.text(f"head.{head}") for head in heads], rows)
+        yield Bullets([(text,) for text in sentences(found)])
+
+
+def _window(book: Book, say: Phrases) -> Iterator[Block]:
+    moment = datetime.fromtimestamp(book.start, UTC)
+    lines: list[Line] = []
+    for entry in book.changing:
+        if entry.windows:
+            coming = next_opening(entry.windows, moment)
+            state = say.text("window.open" if is_open(entry.windows, moment) else "window.closed")
+            then = say.text("nothing") if coming is None else f"{coming:%Y-%m-%d %H:%M} UTC"
+            lines.append(say.line("window.next", table=entry.name, state=state, next=then))
+    hours = [(entry.name, _hour(entry)) for entry in book.changing]
+    known: list[Line] = [(name, f": {hour}") for name, hour in hours if hour is not None]
+    if lines or known:
+        yield Bullets([*lines, *known])
+    if not known:
+        yield Paragraph(say.line("window.unknown"))
+
+
+def _hour(entry: Entry) -> str | None:
+    found = entry.activity
+    return None if found is None or isinstance(found, DeltaprotoError) else quietest(found)
+
+
+def _ready(book: Book, say: Phrases) -> Iterator[Block]:
+    yield Paragraph(say.line("ready.rehearse"))
+    yield Listing(book.command("rehearse"), "shell")
+    yield Paragraph(say.line("ready.dry"))
+    flags = ("--allow-irreversible",) if book.irreversible else ()
+    policy = ("--policy", os.fspath(book.policy)) if book.policy else ()
+    yield Listing(book.command("apply", "--dry-run", *policy, *flags), "shell")
+    boxes = ("people", "stopped", "source", "backup", "window")
+    yield Checks([say.line(f"ready.{box}") for box in boxes])

@@ -1,0 +1,151 @@
+"""The first chapters: what changes, and who gains or loses access."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from deltaproto.clients.judgement import Verdict
+from deltaproto.planning.impact import better, worse
+from deltaproto.report.document import (
+    Block,
+    Bullets,
+    Callout,
+    Checks,
+    Code,
+    Line,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
+from deltaproto.report.runbook.book import Book, Entry, codes, gone, some
+from deltaproto.report.runbook.phrases import Phrases
+
+
+class _Change(NamedTuple):
+    client: str
+    label: str | None
+    before: Verdict
+    after: Verdict
+    worse: bool
+    access: dict[str, None]
+    because: dict[str, None]
+    tables: dict[str, None]
+
+
+_TONES = {True: Tone.DANGER, False: Tone.GOOD}
+
+
+def summary(book: Book, say: Phrases) -> Section:
+    """What changes, and why."""
+    return Section("summary", say.text("summary"), list(_summary(book, say)))
+
+
+def _summary(book: Book, say: Phrases) -> Iterator[Block]:
+    yield Paragraph(say.line("summary.intro"))
+    blocked = [entry for entry in book.entries if entry.plan.blocked]
+    if blocked:
+        count = say.count("tables", len(blocked))
+        yield Callout(Tone.DANGER, say.line("summary.blocked", count=count))
+    for each in book.unplanned:
+        told = say.line("summary.unplanned", table=Code(each.table), message=each.message)
+        yield Callout(Tone.DANGER, told)
+    if book.irreversible:
+        yield Callout(Tone.WARNING, say.line("summary.irreversible"))
+    elif book.changing:
+        yield Callout(Tone.GOOD, say.line("summary.reversible"))
+    heads = ("table", "goal", "before", "after", "gone", "new", "steps", "return")
+    yield Table([say.text(f"head.{head}") for head in heads], [_row(e, say) for e in book.entries])
+
+
+def _row(entry: Entry, say: Phrases) -> list[Line]:
+    plan = entry.plan
+    before, after = plan.protocol_before, plan.protocol_after
+    waits = sum(step.sql is None for step in plan.steps)
+    steps = say.text("nothing_to_do") if not plan.blocked else say.text("nothing")
+    if plan.steps:
+        steps = say.count("statements", len(plan.steps) - waits)
+        if waits:
+            steps = say.text("steps.waits", statements=steps, waits=say.count("waits", waits))
+    point = plan.point_of_no_return
+    return [
+        (entry.name,),
+        (plan.goal_text,),
+        (str(before),),
+        (str(after),),
+        some(codes(gone(before, after)), say),
+        some(codes(gone(after, before)), say),
+        (steps,),
+        (point or say.text("nothing"),),
+    ]
+
+
+def clients(book: Book, say: Phrases) -> Section:
+    """Who gains access, who loses it, and who must be told."""
+    return Section("clients", say.text("clients"), list(_clients(book, say)))
+
+
+def _clients(book: Book, say: Phrases) -> Iterator[Block]:
+    checked = sum(len(entry.plan.clients) for entry in book.entries)
+    changes = _changes(book)
+    if not checked:
+        yield Callout(Tone.WARNING, say.line("clients.none"))
+    elif not changes:
+        yield Paragraph(say.line("clients.same", count=checked))
+    losing = [change for change in changes if change.worse]
+    if losing:
+        yield Paragraph(say.line("clients.tell"))
+        yield Checks([_told(change, say) for change in losing])
+    if changes:
+        heads = ("client", "access", "now", "then", "because", "tables")
+        yield Table(
+            [say.text(f"head.{head}") for head in heads],
+            [_row_of(change, say) for change in changes],
+            [_TONES[change.worse] for change in changes],
+        )
+    yield Bullets([say.line("clients.others")])
+
+
+def _changes(book: Book) -> list[_Change]:
+    """Those who lose first; equal changes of several accesses and tables are one."""
+    found: dict[tuple[str, str | None, Verdict, Verdict, bool], _Change] = {}
+    for entry in book.entries:
+        for each in entry.plan.clients:
+            if not worse(each) and not better(each):
+                continue
+            key = (each.client, each.label, each.before, each.after, worse(each))
+            change = found.setdefault(key, _Change(*key, {}, {}, {}))
+            change.access[str(each.access)] = None
+            change.because.update(dict.fromkeys(each.because))
+            change.tables[entry.plan.table] = None
+    return sorted(found.values(), key=lambda change: (not change.worse, change.client))
+
+
+def _told(change: _Change, say: Phrases) -> Line:
+    return say.line(
+        "clients.told",
+        client=_client(change, say),
+        access=", ".join(change.access),
+        tables=some(codes(change.tables), say),
+        before=str(change.before),
+        after=str(change.after),
+    )
+
+
+def _row_of(change: _Change, say: Phrases) -> list[Line]:
+    return [
+        _client(change, say),
+        (", ".join(change.access),),
+        (str(change.before),),
+        (str(change.after),),
+        some(codes(change.because), say),
+        some(codes(change.tables), say),
+    ]
+
+
+def _client(change: _Change, say: Phrases) -> Line:
+    name = Code(change.client)
+    if change.label is None:
+        return (name,)
+    return say.line("clients.labelled", client=name, label=change.label)

@@ -1,0 +1,114 @@
+"""A site's own template for runbooks: jinja2, in its sandbox.
+
+A template sees `title`, `subtitle`, `chapters` (by anchor and in order, already rendered in the
+format), `plans` (as the planning commands' JSON has them), `written`, `start`, `version` and
+`language`. What it inserts is escaped for the format; the filter `code` makes code of a name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from deltaproto import __version__
+from deltaproto.errors import UsageError
+from deltaproto.report.document import Code, Document, Line, Paragraph, Section
+from deltaproto.report.document.html import blocks_html, text
+from deltaproto.report.document.markdown import blocks_markdown
+from deltaproto.report.document.page import page
+from deltaproto.report.markdown import escape
+from deltaproto.report.plan_json import plan_fields, stamp
+from deltaproto.report.runbook.book import Book
+from deltaproto.report.runbook.phrases import Phrases
+from deltaproto.report.runbook.write import RunbookFormat, runbook
+
+_WHOLE = ("<!doctype", "<html")
+
+
+def filled(path: str, book: Book, say: Phrases, format: RunbookFormat) -> str:
+    """The template at `path` with a runbook in it. HTML that is no whole page gets ours around it.
+
+    Raises:
+        UsageError: naming file and line, when the template cannot be read or fails.
+    """
+    html = format is RunbookFormat.HTML
+    document = runbook(book, say)
+    made = _rendered(path, _context(document, book, say, html=html), html=html)
+    if not html or made.lstrip().lower().startswith(_WHOLE):
+        return made
+    return page(
+        title=document.title,
+        language=document.language,
+        words=say.words,
+        aside="",
+        main=made,
+        scripts=("document.js",),
+    )
+
+
+def _rendered(path: str, context: Mapping[str, Any], *, html: bool) -> str:
+    from jinja2 import FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from markupsafe import Markup
+
+    def plain(value: Any) -> Any:
+        return value if isinstance(value, Markup) else Markup(escape(str(value)))  # noqa: S704
+
+    def code(value: Any) -> Markup:
+        line = Paragraph((Code(str(value)),))
+        if html:
+            return Markup(f"<code>{text(str(value))}</code>")  # noqa: S704
+        return Markup(blocks_markdown([line]).strip())  # noqa: S704
+
+    environment = ImmutableSandboxedEnvironment(
+        loader=FileSystemLoader(os.path.dirname(os.path.abspath(path))),
+        autoescape=html,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        **({} if html else {"finalize": plain}),
+    )
+    environment.filters["code"] = code
+    try:
+        return environment.get_template(os.path.basename(path)).render(context)
+    except TemplateNotFound as error:
+        raise UsageError(
+            f"cannot read the template {error.name or path}", "check the path"
+        ) from None
+    except TemplateError as error:
+        line = getattr(error, "lineno", None)
+        where = f"{path} line {line}" if line else path
+        raise UsageError(f"{where}: {error.message or type(error).__name__}", _HINT) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}", "check the path") from None
+    except Exception as error:
+        raise UsageError(f"{path}: {type(error).__name__}: {error}", _HINT) from None
+
+
+_HINT = "the documentation of runbooks names everything that a template sees"
+
+
+def _context(document: Document, book: Book, say: Phrases, *, html: bool) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    def made(section: Section) -> Markup:
+        if html:
+            return Markup(blocks_html([section], say.words))  # noqa: S704
+        return Markup(blocks_markdown([section]))  # noqa: S704
+
+    return {
+        "title": document.title,
+        "subtitle": _flat(document.subtitle),
+        "chapters": {
+            block.anchor: made(block) for block in document.blocks if isinstance(block, Section)
+        },
+        "plans": [plan_fields(entry.plan, book.start) for entry in book.entries],
+        "written": stamp(book.written),
+        "start": stamp(book.start),
+        "version": __version__,
+        "language": document.language,
+    }
+
+
+def _flat(line: Line) -> str:
+    return "".join(part if isinstance(part, str) else part.text for part in line)

@@ -1,0 +1,71 @@
+"""A runbook as a whole, in each format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from deltaproto import __version__
+from deltaproto.report.document import Document, Section
+from deltaproto.report.document.html import document_html
+from deltaproto.report.document.markdown import document_markdown
+from deltaproto.report.runbook.after import burn_in, restart, sign_off, undo, verification
+from deltaproto.report.runbook.before import before
+from deltaproto.report.runbook.book import Book
+from deltaproto.report.runbook.commands import commands, when
+from deltaproto.report.runbook.overview import clients, summary
+from deltaproto.report.runbook.phrases import Phrases
+
+
+class RunbookFormat(StrEnum):
+    """What `--format` of `runbook` takes."""
+
+    MARKDOWN = "markdown"
+    HTML = "html"
+
+
+def runbook(book: Book, say: Phrases) -> Document:
+    """Every chapter, in the order in which people need them."""
+    names = list(dict.fromkeys(entry.plan.table for entry in book.entries))
+    engines = dict.fromkeys(str(entry.plan.engine) for entry in book.entries)
+    title = (
+        say.text("title.one", table=names[0])
+        if len(names) == 1
+        else say.text("title.many", count=len(names))
+    )
+    return Document(
+        title,
+        say.line(
+            "subtitle",
+            plans=say.count("plans", len(book.entries)),
+            engine=", ".join(engines),
+            written=when(book.written),
+            version=__version__,
+            start=when(book.start),
+        ),
+        list(_chapters(book, say)),
+        say.language,
+    )
+
+
+def _chapters(book: Book, say: Phrases) -> Iterator[Section]:
+    yield summary(book, say)
+    yield clients(book, say)
+    if not book.changing:
+        yield commands(book, say)
+        return
+    yield before(book, say)
+    yield commands(book, say)
+    yield undo(book, say)
+    yield burn_in(book, say)
+    yield restart(book, say)
+    yield verification(book, say)
+    yield sign_off(say)
+
+
+def rendered(book: Book, say: Phrases, format: RunbookFormat) -> str:
+    """The runbook as text."""
+    document = runbook(book, say)
+    if format is RunbookFormat.HTML:
+        return document_html(document, say.words)
+    return document_markdown(document)

@@ -1,0 +1,93 @@
+"""Runbooks of ten plans, as they are to be read. `--snapshot-update` writes them anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+import deltaproto.report.runbook as package
+from deltaproto import __version__
+from deltaproto.activity import read_activity
+from deltaproto.cli.executing import load_all
+from deltaproto.execution.sight import named
+from deltaproto.policy.document.errors import Position
+from deltaproto.policy.document.model import Window
+from deltaproto.report.runbook.book import Book, Entry
+from deltaproto.report.runbook.phrases import english, phrases
+from deltaproto.report.runbook.write import RunbookFormat, rendered
+from deltaproto.tables.interface import SparkSettings
+from tests.conftest import Ran
+from tests.report.runbook.ten import CASES, Case, planned
+
+_START = 1_796_335_200.0
+_SATURDAYS = Window((5,), 20 * 60, 23 * 60, "UTC", Position(1, 1))
+
+
+class Markdown(SingleFileSnapshotExtension):
+    """One Markdown file for each runbook."""
+
+    _write_mode = WriteMode.TEXT
+    file_extension = "md"
+
+
+@pytest.fixture
+def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    return snapshot.use_extension(Markdown)
+
+
+def book(*files: Path, policy: str | None = None) -> Book:
+    """What the command makes of the files, at a time that is always the same."""
+    plans, unplanned = load_all([str(file) for file in files])
+    entries = tuple(
+        Entry(
+            planned_,
+            read_activity(named(planned_.plan), {}, SparkSettings()),
+            (_SATURDAYS,) if policy else None,
+        )
+        for planned_ in plans
+    )
+    return Book(
+        entries, tuple(unplanned), tuple(map(str, files)), _START, _START - 3 * 86_400, policy
+    )
+
+
+def settled(text: str, folder: Path) -> str:
+    """Without what differs from run to run."""
+    text = text.replace(str(folder), "/data").replace(__version__, "VERSION")
+    return re.sub(r"`[0-9a-f]{16}`", "`PLAN-ID`", text)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names are relative, and so the same in each run."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_one_plan(
+    case: Case, tmp_path: Path, cli: Callable[..., Ran], golden: SnapshotAssertion
+) -> None:
+    made = rendered(book(planned(case, cli)), phrases("en"), RunbookFormat.MARKDOWN)
+    assert settled(made, tmp_path) == golden
+
+
+def test_all_of_them(tmp_path: Path, cli: Callable[..., Ran], golden: SnapshotAssertion) -> None:
+    files = [planned(case, cli) for case in CASES]
+    made = rendered(book(*files, policy="policy.yaml"), phrases("en"), RunbookFormat.MARKDOWN)
+    assert settled(made, tmp_path) == golden
+
+
+def test_each_phrase_is_used() -> None:
+    code = "\n".join(path.read_text() for path in Path(package.__file__).parent.glob("*.py"))
+    unused = []
+    for key in english():
+        stem, _, last = key.rpartition(".")
+        counted = last in ("one", "many") and f'"{stem}"' in code
+        if not (f'"{key}"' in code or f'f"{stem}.{{' in code or counted):
+            unused.append(key)
+    assert unused == []
