@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import struct
 import uuid
+import zlib
 from pathlib import Path
 from typing import Any
 
 _BOUNDS = [0, *(8192 * 2**n for n in range(8)), *(2097152 * n for n in range(1, 87))]
+_CHUNK = 512
 _KINDS: tuple[tuple[dict[str, Any], dict[str, str]], ...] = (
     ({"minReaderVersion": 1, "minWriterVersion": 2}, {}),
     ({"minReaderVersion": 1, "minWriterVersion": 4}, {"delta.enableChangeDataFeed": "true"}),
@@ -79,8 +82,12 @@ def make_table(
 
 
 def _write(log: Path, name: str, text: str) -> None:
-    (log / name).write_text(text)
-    (log / f".{name}.crc").write_bytes(b"crc\0" + bytes(12))
+    data = text.encode()
+    (log / name).write_bytes(data)
+    # As Hadoop's ChecksumFileSystem writes it: a CRC32 of every 512 bytes.
+    sums = (zlib.crc32(data[start : start + _CHUNK]) for start in range(0, len(data), _CHUNK))
+    head = b"crc\0" + struct.pack(">i", _CHUNK)
+    (log / f".{name}.crc").write_bytes(head + b"".join(struct.pack(">I", each) for each in sums))
 
 
 def _schema(number: int, *, mapped: bool) -> str:

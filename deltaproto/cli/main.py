@@ -18,6 +18,7 @@ COMMANDS = (
     "inspect",
     "scan",
     "drift",
+    "report",
     "history",
     "check",
     "plan-upgrade",

@@ -39,7 +39,11 @@ _KEPT = (*_FINDING, "number")
 
 
 def query(
-    scan_id: str, quote: str, names: Mapping[Inventory, str], where: str | None = None
+    scan_id: str,
+    quote: str,
+    names: Mapping[Inventory, str],
+    where: str | None = None,
+    more: Iterable[str] = (),
 ) -> str:
     """Every table that the scan read, with its features and findings inside.
 
@@ -47,9 +51,10 @@ def query(
         quote: what the engine puts around names.
         names: what the engine calls the tables of the inventory.
         where: a condition on the columns of `tables`, in the user's SQL.
+        more: columns of `tables` besides those that a check needs.
     """
     scan, table = literal(scan_id), f"{quote}table{quote}"
-    columns = ", ".join(f"t.{column}" for column in _COLUMNS)
+    columns = ", ".join(f"t.{column}" for column in (*_COLUMNS, *more))
     chosen = f" AND ({_whole(where)}\n)" if where else ""
 
     def inside(name: Inventory, fields: Iterable[str]) -> str:
@@ -101,7 +106,10 @@ def errors_query(scan_id: str, quote: str, errors: str) -> str:
 
 
 def tables(
-    questions: LocalQuestions, scan: PastScan, where: str | None = None
+    questions: LocalQuestions,
+    scan: PastScan,
+    where: str | None = None,
+    more: Iterable[str] = (),
 ) -> Iterator[Mapping[str, Any]]:
     """The rows of `query` by location, asked on this machine.
 
@@ -109,7 +117,7 @@ def tables(
         UsageError: when the inventory cannot be read, or `where` cannot be understood.
     """
     names = {name: str(name) for name in NEEDED}
-    asked = f"{query(scan.scan_id, questions.quote, names, where)} ORDER BY t.location"
+    asked = f"{query(scan.scan_id, questions.quote, names, where, more)} ORDER BY t.location"
     for batch in questions.ask(asked, NEEDED):
         yield from batch.to_pylist()
 

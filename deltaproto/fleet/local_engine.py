@@ -17,7 +17,7 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.fleet.found import Found
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 THREADS = 32
 """for object stores, where a table is waiting for answers most of the time"""
-_ON_DISK, _REMOTE = 200, 8
+_FEW = 200
+"""tables that are not worth a process; and what a worker takes at first"""
+_ON_DISK, _REMOTE = 500, 8
 """tables that a worker takes at a time"""
 _AHEAD = 3
 _GARBAGE = 100_000
@@ -46,12 +48,12 @@ def on_disk(
     _fast_json()
     count = parallel or _processors()
     source = iter(tables)
-    first = list(islice(source, _ON_DISK))
-    if count == 1 or len(first) < _ON_DISK:
+    first = list(islice(source, _FEW))
+    if count == 1 or len(first) < _FEW:
         looker = Looker(settings)
         while first:
             yield looker.look(first)
-            first = list(islice(source, _ON_DISK))
+            first = list(islice(source, _FEW))
         return
     source = chain(first, source)
     import pyarrow as pa
@@ -63,7 +65,9 @@ def on_disk(
     while left:
         left = []
         with _processes(count, settings) as pool:
-            for chunk, future in _spread(pool, _serialized, source, count, _ON_DISK):
+            # The first answers come soon, and a small fleet has enough for all processes.
+            sizes = chain(repeat(_FEW, 2 * count), repeat(_ON_DISK))
+            for chunk, future in _spread(pool, _serialized, source, count, sizes):
                 try:
                     yield pa.ipc.read_record_batch(pa.py_buffer(future.result()), staged())
                 except BrokenProcessPool:
@@ -80,7 +84,7 @@ def on_objects(
     _fast_json()
     count, looker = parallel or THREADS, Looker(settings)
     with ThreadPoolExecutor(count) as pool:
-        for _, future in _spread(pool, looker.look, iter(tables), count, _REMOTE):
+        for _, future in _spread(pool, looker.look, iter(tables), count, repeat(_REMOTE)):
             yield future.result()
 
 
@@ -89,13 +93,13 @@ def _spread(
     work: Callable[[list[Found]], Any],
     source: Iterator[Found],
     count: int,
-    size: int,
+    sizes: Iterator[int],
 ) -> Iterator[tuple[list[Found], Future[Any]]]:
     """Keep every worker busy, and take in no more tables than that needs."""
     waiting: dict[Future[Any], list[Found]] = {}
     while True:
         try:
-            while len(waiting) < count * _AHEAD and (chunk := list(islice(source, size))):
+            while len(waiting) < count * _AHEAD and (chunk := list(islice(source, next(sizes)))):
                 waiting[pool.submit(work, chunk)] = chunk
         except BrokenProcessPool:
             broken: Future[Any] = Future()
@@ -160,7 +164,7 @@ def _begin(settings: Settings) -> None:
 
 def _fast_json() -> None:
     # Once it is imported, the log reader uses it.
-    import orjson  # noqa: F401
+    import msgspec  # noqa: F401
 
 
 def _serialized(tables: list[Found]) -> bytes:

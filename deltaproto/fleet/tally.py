@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 
 _FIRST = 10
+_READ = ("min_reader_version", "min_writer_version", "isolation_level", "complete")
 
 
 class Tally:
@@ -40,15 +41,12 @@ class Tally:
         """Count the rows of one batch."""
         import pyarrow.compute as pc
 
-        error = batch.column("error")
-        read = batch.filter(pc.is_null(error))
+        error, read = batch.column("error"), batch.select(_READ)
+        if error.null_count < batch.num_rows:
+            self._add_errors(batch.filter(pc.is_valid(error)))
+            read = read.filter(pc.is_null(error))
         self.tables += read.num_rows
         self.incomplete += read.num_rows - (pc.sum(read.column("complete")).as_py() or 0)
-        _count(self.errors, pc.struct_field(error, "code").drop_null())
-        room = _FIRST - len(self.first_errors)
-        for each in batch.filter(pc.is_valid(error)).slice(0, room).to_pylist():
-            told = each["error"]
-            self.first_errors.append((each["table"], told["message"], told["hint"]))
         findings = pc.list_flatten(batch.column("findings"))
         _count(self.findings, pc.struct_field(findings, "severity"))
         # Arrow's grouping, and scalars in its calls, would import pandas for half a second.
@@ -61,6 +59,15 @@ class Tally:
         _count(self.features, names)
         _count(self.enabled, names.filter(pc.struct_field(features, "enabled")))
         _count(self.isolation, read.column("isolation_level"))
+
+    def _add_errors(self, failed: pa.RecordBatch) -> None:
+        import pyarrow.compute as pc
+
+        _count(self.errors, pc.struct_field(failed.column("error"), "code"))
+        room = _FIRST - len(self.first_errors)
+        for each in failed.slice(0, room).to_pylist():
+            told = each["error"]
+            self.first_errors.append((each["table"], told["message"], told["hint"]))
 
     def dumped(self) -> str:
         """The counts as text, for `merge` elsewhere."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from deltaproto.protocol.decoding import decoded
+from deltaproto.protocol.decoding import decoded, holds_list
 from deltaproto.protocol.feature import Trait
 
 # Without one of these, wherever it stands, no column shows a trait; an escape may hide one.
@@ -114,19 +114,18 @@ class Metadata:
     @cached_property
     def traits(self) -> Mapping[Trait, tuple[str, ...]] | None:
         """For each trait of the schema, the columns that show it; None without a usable schema."""
-        schema = self.schema
-        if schema is None:
-            return None
         text = (self.schema_string or "").lower()
         for word in _TELLING:
             if word in text:
                 break
         else:
-            return {}
-        found: dict[Trait, list[str]] = {}
-        for column, trait in _walk_struct(schema, "", in_collection=False):
-            found.setdefault(trait, []).append(column)
-        return {trait: tuple(dict.fromkeys(columns)) for trait, columns in found.items()}
+            return {} if holds_list(self.schema_string or "", "fields") else None
+        schema = self.schema
+        if schema is None:
+            return None
+        found: dict[Trait, dict[str, None]] = {}
+        _walk_struct(schema, "", found, in_collection=False)
+        return {trait: tuple(columns) for trait, columns in found.items()}
 
 
 def _physical_name(field: Any) -> Any:
@@ -145,9 +144,13 @@ def _text(value: Any) -> str | None:
     return json.dumps(value)
 
 
+_Found = dict[Trait, dict[str, None]]
+"""columns by the trait that they show, in order and each once"""
+
+
 def _walk_struct(
-    struct: Mapping[str, Any], parent: str, *, in_collection: bool
-) -> Iterator[tuple[str, Trait]]:
+    struct: Mapping[str, Any], parent: str, found: _Found, *, in_collection: bool
+) -> None:
     # Delta looks for NOT NULL in nested structs, but not inside arrays and maps
     # (Invariants.getFromSchema with checkComplexTypes = false).
     for column in struct.get("fields") or ():
@@ -158,10 +161,11 @@ def _walk_struct(
         metadata = metadata if isinstance(metadata, dict) else {}
         bound = column.get("nullable") is False or "delta.invariants" in metadata
         if bound and not in_collection:
-            yield path, Trait.NON_NULLABLE
-        for trait in _of_metadata(metadata):
-            yield path, trait
-        yield from _walk_type(column.get("type"), path, in_collection=in_collection)
+            found.setdefault(Trait.NON_NULLABLE, {})[path] = None
+        if metadata:
+            for trait in _of_metadata(metadata):
+                found.setdefault(trait, {})[path] = None
+        _walk_type(column.get("type"), path, found, in_collection=in_collection)
 
 
 def _of_metadata(metadata: Mapping[str, Any]) -> Iterator[Trait]:
@@ -179,26 +183,26 @@ def _of_metadata(metadata: Mapping[str, Any]) -> Iterator[Trait]:
         yield Trait.COLLATION
 
 
-def _walk_type(kind: Any, path: str, *, in_collection: bool) -> Iterator[tuple[str, Trait]]:
+def _walk_type(kind: Any, path: str, found: _Found, *, in_collection: bool) -> None:
     if isinstance(kind, str):
         trait = _of_type(kind.lower())
         if trait is not None:
-            yield path, trait
+            found.setdefault(trait, {})[path] = None
     elif isinstance(kind, dict):
         match kind.get("type"):
             case "struct":
-                yield from _walk_struct(kind, f"{path}.", in_collection=in_collection)
+                _walk_struct(kind, f"{path}.", found, in_collection=in_collection)
             case "array":
-                yield from _walk_type(
-                    kind.get("elementType"), f"{path}.element", in_collection=True
-                )
+                inner = kind.get("elementType")
+                _walk_type(inner, f"{path}.element", found, in_collection=True)
             case "map":
-                yield from _walk_type(kind.get("keyType"), f"{path}.key", in_collection=True)
-                yield from _walk_type(kind.get("valueType"), f"{path}.value", in_collection=True)
+                _walk_type(kind.get("keyType"), f"{path}.key", found, in_collection=True)
+                _walk_type(kind.get("valueType"), f"{path}.value", found, in_collection=True)
             case other:
-                yield from _walk_type(other, path, in_collection=in_collection)
+                _walk_type(other, path, found, in_collection=in_collection)
 
 
+@lru_cache(maxsize=1024)
 def _of_type(name: str) -> Trait | None:
     if name == "timestamp_ntz":
         return Trait.TIMESTAMP_NTZ

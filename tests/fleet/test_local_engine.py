@@ -27,6 +27,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> list[Found]:
 def test_a_process_that_is_killed_costs_one_table(
     fleet: list[Found], monkeypatch: pytest.MonkeyPatch, killers: int
 ) -> None:
+    monkeypatch.setattr(local_engine, "_FEW", 10)
     monkeypatch.setattr(local_engine, "_ON_DISK", 10)
     monkeypatch.setattr(local_engine, "_THREADED", ())
     monkeypatch.setattr("threading.active_count", lambda: 1)
@@ -64,6 +65,7 @@ def test_few_tables_need_no_processes(fleet: list[Found], monkeypatch: pytest.Mo
 def test_memory_holds_the_chunks_under_way(
     fleet: list[Found], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(local_engine, "_FEW", 5)
     monkeypatch.setattr(local_engine, "_ON_DISK", 5)
     taken = 0
 

@@ -19,7 +19,15 @@ class Strong(NamedTuple):
     text: str
 
 
-Inline = str | Code | Strong
+class Link(NamedTuple):
+    """A way to another place of the same page; elsewhere its text alone."""
+
+    text: str
+    target: str
+    """what comes after the `#`"""
+
+
+Inline = str | Code | Strong | Link
 Line = tuple[Inline, ...]
 
 
@@ -68,6 +76,8 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[Line]]
     tones: Sequence[Tone | None] = ()
     """one for each row; empty: none"""
+    cells: Sequence[Sequence[Tone | None]] = ()
+    """one for each cell of each row; empty: none"""
 
 
 class Listing(NamedTuple):
@@ -77,6 +87,15 @@ class Listing(NamedTuple):
     language: str = ""
     """sql, python, shell or text"""
     title: str = ""
+
+
+class Figure(NamedTuple):
+    """A picture, and the table that tells the same."""
+
+    picture: str
+    """SVG, in which what is data is escaped already"""
+    caption: str
+    table: Table
 
 
 class Callout(NamedTuple):
@@ -101,7 +120,9 @@ class Section(NamedTuple):
     blocks: Sequence[Block]
 
 
-Block = Paragraph | Bullets | Checks | Facts | Table | Listing | Callout | Details | Section
+Block = (
+    Paragraph | Bullets | Checks | Facts | Table | Listing | Figure | Callout | Details | Section
+)
 
 
 class Document(NamedTuple):

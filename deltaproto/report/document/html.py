@@ -15,13 +15,16 @@ from deltaproto.report.document.blocks import (
     Details,
     Document,
     Facts,
+    Figure,
     Inline,
     Line,
+    Link,
     Listing,
     Paragraph,
     Section,
     Strong,
     Table,
+    Tone,
 )
 from deltaproto.report.document.page import Words, page
 from deltaproto.report.interface import visible
@@ -30,12 +33,26 @@ from deltaproto.report.paint import flat
 _DEEPEST = 6
 
 
-def document_html(document: Document, words: Words) -> str:
-    """The document as a page with its contents at the side."""
+def document_html(
+    document: Document,
+    words: Words,
+    *,
+    more: str = "",
+    data: str = "",
+    scripts: Sequence[str] = (),
+    styles: Sequence[str] = (),
+) -> str:
+    """The document as a page with its contents at the side.
+
+    Args:
+        more: markup that comes after the blocks.
+        data, scripts, styles: as `page` takes them.
+    """
     body = [
         f"<header><h1>{text(document.title)}</h1>",
         f"<p class='subtitle'>{_inline(document.subtitle)}</p></header>",
         blocks_html(document.blocks, words),
+        more,
     ]
     return page(
         title=document.title,
@@ -43,7 +60,9 @@ def document_html(document: Document, words: Words) -> str:
         words=words,
         aside=_contents(document.blocks, words),
         main="\n".join(body),
-        scripts=("document.js",),
+        scripts=("document.js", *scripts),
+        styles=styles,
+        data=data,
     )
 
 
@@ -76,6 +95,12 @@ def _block(block: Block, words: Words, level: int) -> Iterator[str]:
             yield _table(block, words)
         case Listing():
             yield _listing(block, words)
+        case Figure(picture, caption, table):
+            yield (
+                f"<figure class='chart'><figcaption>{text(caption)}</figcaption>{picture}"
+                f"<details><summary>{text(words.figures)}</summary>{_table(table, words)}"
+                "</details></figure>"
+            )
         case Callout(tone, line):
             yield (
                 f"<div class='callout {tone}' role='note'>"
@@ -98,14 +123,22 @@ def _table(table: Table, words: Words) -> str:
     heads = "".join(f"<th scope='col'>{text(each)}</th>" for each in table.headings)
     rows = []
     for number, cells in enumerate(table.rows):
-        tone = table.tones[number] if table.tones else None
-        mark = f" class='{tone}'" if tone else ""
-        rows.append(f"<tr{mark}>{''.join(f'<td>{_inline(cell)}</td>' for cell in cells)}</tr>")
+        tones = table.cells[number] if table.cells else [None] * len(cells)
+        mark = _class(table.tones[number] if table.tones else None)
+        inner = (
+            f"<td{_class(tone)}>{_inline(cell)}</td>"
+            for cell, tone in zip(cells, tones, strict=True)
+        )
+        rows.append(f"<tr{mark}>{''.join(inner)}</tr>")
     label = text(words.table.format(", ".join(table.headings)))
     return (
         f"<div class='scroll' tabindex='0' role='group' aria-label='{label}'><table>"
         f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
+
+
+def _class(tone: Tone | None) -> str:
+    return f" class='{tone}'" if tone else ""
 
 
 def _listing(listing: Listing, words: Words) -> str:
@@ -145,5 +178,7 @@ def _part(part: Inline) -> str:
             return f"<code>{text(data)}</code>"
         case Strong(data):
             return f"<strong>{text(data)}</strong>"
+        case Link(data, target):
+            return f"<a href='#{text(target)}'>{text(data)}</a>"
         case _:
             return escaped(visible(part.replace("\n", " ")), quote=True)

@@ -15,7 +15,10 @@ from deltaproto.report.document.blocks import (
     Details,
     Document,
     Facts,
+    Figure,
+    Inline,
     Line,
+    Link,
     Listing,
     Paragraph,
     Section,
@@ -63,6 +66,9 @@ def _block(block: Block, level: int) -> Iterator[str]:
             if block.title:
                 yield f"{_begun((block.title,))}:"
             yield _listing(block)
+        case Figure(_, caption, table):
+            yield f"**{escape(caption)}**"
+            yield _table(table)
         case Callout(tone, line):
             yield f"> [!{_ALERTS[tone]}]\n> {_begun(line)}"
         case Details(summary, blocks):
@@ -111,8 +117,10 @@ def _inline(line: Line) -> str:
     return text
 
 
-def _part(part: str | Code | Strong) -> str:
+def _part(part: Inline) -> str:
     match part:
+        case Link(text, _):
+            return _part(text)
         case Code(text):
             return _code(flat(text))
         case Strong(text):

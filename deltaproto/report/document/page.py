@@ -26,6 +26,7 @@ class Words(NamedTuple):
     contents: str = "Contents"
     skip: str = "Skip to the content"
     table: str = "Table: {}"
+    figures: str = "The figures"
     tones: Mapping[Tone, str] = {
         Tone.GOOD: "Good",
         Tone.NOTE: "Note",

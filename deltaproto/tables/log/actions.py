@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.protocol.decoding import decoded
+from deltaproto.protocol.decoding import decoded, members
 
 # A commit can hold an action for each of a million files. Their lines are only checked for
 # being whole when there are this many bytes of them: the protocol never depends on them.
@@ -60,10 +60,12 @@ def commit_info(actions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return next((info for info in infos if isinstance(info, dict)), {})
 
 
-def parse_object(name: str, line: int | None, text: bytes) -> dict[str, Any]:
-    """The JSON object in `text`, without its null members."""
+def parse_object(
+    name: str, line: int | None, text: bytes, only: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The JSON object in `text`, without its null members; of the others all, or `only` these."""
     try:
-        value = decoded(text)
+        value = members(text, only) if only else decoded(text)
     except UnicodeDecodeError:
         raise corrupt(name, line, "not UTF-8 text") from None
     except RecursionError:
@@ -75,4 +77,6 @@ def parse_object(name: str, line: int | None, text: bytes) -> dict[str, Any]:
         raise corrupt(name, line, f"{why} at column {column}" if column else why) from None
     if not isinstance(value, dict):
         raise corrupt(name, line, f"a JSON {type(value).__name__} where an action belongs")
+    if None not in value.values():
+        return value
     return {key: member for key, member in value.items() if member is not None}

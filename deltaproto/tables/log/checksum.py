@@ -22,6 +22,19 @@ from deltaproto.tables.log.snapshot import (
 )
 from deltaproto.tables.storage.interface import LogStore
 
+# A histogram of file sizes is most of a checksum.
+_MEMBERS = (
+    "txnId",
+    "protocol",
+    "metadata",
+    "numProtocol",
+    "numMetadata",
+    "domainMetadata",
+    "inCommitTimestampOpt",
+    "numDeletionVectorsOpt",
+    "numFiles",
+    "allFiles",
+)
 _STATE = frozenset({"protocol", "metaData", "domainMetadata"})
 
 
@@ -42,7 +55,7 @@ def from_checksum(
     info = commit_info(actions)
     try:
         with store.open(name) as file:
-            checksum = parse_object(name, None, file.read())
+            checksum = parse_object(name, None, file.read(), _MEMBERS)
         snapshot = _snapshot(name, checksum)
     except TableError as error:
         # Damage is passed over, as the log says the same; what may be there at the next try is not.

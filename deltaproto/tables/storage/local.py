@@ -12,6 +12,8 @@ from deltaproto.tables.storage.interface import Entry, gone
 LOG_FOLDER = "_delta_log"
 _FILES = (".json", ".crc")
 _SMALL_BYTES = 64 * 1024
+_UNASKED = tuple.__new__
+"""makes an entry in half the time, where there are many"""
 _BINARY = getattr(os, "O_BINARY", 0)
 
 
@@ -29,7 +31,7 @@ class LocalLogStore:
             raise self._unlisted(error) from None
         # Hadoop keeps a hidden checksum of its own beside every file.
         return [
-            Entry(name, None)
+            _UNASKED(Entry, (name, None, None))
             if name.endswith(_FILES) and ".checkpoint." not in name
             else self._entry(name)
             for name in names

@@ -1,0 +1,88 @@
+"""`deltaproto report`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from deltaproto.checking.check import Checker
+from deltaproto.checking.site import site_catalogue
+from deltaproto.cli import options
+from deltaproto.cli.check import load_one_policy, spare
+from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.inventories import SCAN, chosen
+from deltaproto.cli.progress import waiting
+from deltaproto.clients.catalogue import parse_reference
+from deltaproto.drafting.users import newest
+from deltaproto.errors import ExitCode, UsageError
+from deltaproto.fleet.inventory import inventory_at
+from deltaproto.fleet.overview import overview
+from deltaproto.fleet.past import LocalQuestions
+from deltaproto.policy.document import Policy, Position
+from deltaproto.policy.document.model import Declared
+from deltaproto.report.overview.write import ReportFormat, rendered
+
+_MOST = 50_000
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Gather what an inventory tells, and render it."""
+    if values["most"] < 0:
+        raise UsageError(f"--most {values['most']} is less than 0", "give a number of tables")
+    storage = options.pairs(values["storage_option"], "--storage-option")
+    policy = values["policy"]
+    spare(values["output"], (policy, *values["catalogue"]))
+    checker = _checker(policy, values["catalogue"])
+    show = not (values["no_progress"] or values["quiet"])
+    with waiting("reading the inventory", show=show):
+        questions = LocalQuestions(inventory_at(values["inventory"], storage))
+        scan = chosen(questions, values["scan"])
+        found = overview(questions, scan, checker)
+        told = None if policy is None else os.fspath(policy)
+        made = rendered(found, told, values["format"], values["most"])
+    with options.opened(values["output"]) as file:
+        file.write(made)
+    # An incomplete answer is never a compliant one.
+    return int(ExitCode.UNREADABLE if found.unread else ExitCode.OK)
+
+
+def _checker(path: str | None, files: tuple[str, ...]) -> Checker:
+    if path is not None:
+        policy = load_one_policy(path)
+        return Checker(policy, site_catalogue(files, policy))
+    catalogue = site_catalogue(files)
+    everybody = []
+    for client in newest(catalogue):
+        text = str(client.candidate.reference)
+        reference = parse_reference(text)
+        everybody.append(Declared(text, *reference, client.access, None, None, Position(0, 0)))
+    return Checker(Policy(source=""), catalogue, asked=everybody)
+
+
+COMMAND = Command(
+    "report",
+    "Report on a fleet: protocols, features, clients, drift, and what to fix first; one HTML file.",
+    run,
+    Argument("inventory", "INVENTORY", "Folder or URI that `scan --to` fills."),
+    (
+        Option(("--format",), "Output format.", ReportFormat, ReportFormat.HTML),
+        Option(
+            ("--policy",),
+            "YAML file with declared clients and rules; else every client of the catalogue.",
+            str,
+            metavar="FILE",
+        ),
+        options.CATALOGUE,
+        SCAN,
+        Option(
+            ("--most",),
+            "List so many tables in the page; figures are of all.",
+            int,
+            _MOST,
+            metavar="N",
+        ),
+        options.OUTPUT,
+        *options.READING,
+    ),
+)

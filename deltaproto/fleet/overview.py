@@ -1,0 +1,166 @@
+"""A whole fleet as one scan saw it, for a report: tables, verdicts, and the scans before it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from deltaproto.checking.check import Checker
+from deltaproto.clients.capability import Access
+from deltaproto.clients.judgement import Verdict
+from deltaproto.fleet.drift.change import Change
+from deltaproto.fleet.drift.local import drift
+from deltaproto.fleet.kept import errors, facts_of, tables
+from deltaproto.fleet.past import LocalQuestions, Pair, PastScan, literal
+from deltaproto.fleet.schemas import Inventory
+from deltaproto.policy.finding import Finding
+
+_MORE = ("isolation_level", "last_commit_at", "last_operation", "last_engine")
+_SCANS = 30
+"""of the past that are looked at"""
+
+
+class Said(NamedTuple):
+    """What one client can do with one table."""
+
+    client: str
+    """as people write it, with version and path"""
+    access: Access
+    verdict: Verdict
+    because: tuple[str, ...]
+
+
+class TableRow(NamedTuple):
+    """One table."""
+
+    table: str
+    location: str
+    version: int
+    protocol: tuple[int, int]
+    """reader and writer version"""
+    features: tuple[tuple[str, bool | None, bool | None], ...]
+    """name, whether enabled, whether present"""
+    isolation: str | None
+    """as declared"""
+    last_commit: datetime | None
+    last_operation: str | None
+    last_engine: str | None
+    findings: tuple[Finding, ...]
+    verdicts: tuple[Said, ...]
+    complete: bool
+
+
+class Unread(NamedTuple):
+    """A table that could not be read."""
+
+    table: str
+    location: str
+    code: str
+    message: str
+
+
+class Past(NamedTuple):
+    """One scan in figures."""
+
+    scan: PastScan
+    protocols: Mapping[tuple[int, int], int]
+    """tables by reader and writer version"""
+    features: Mapping[str, int]
+    """tables that support the feature"""
+
+
+class Overview(NamedTuple):
+    """Everything that a report tells."""
+
+    scan: PastScan
+    tables: Sequence[TableRow]
+    unread: Sequence[Unread]
+    past: Sequence[Past]
+    """scans of the same extent up to this one, the oldest first"""
+    pair: Pair | None
+    """this scan and the last of the same extent before it"""
+    changes: Sequence[Change]
+    """between the two"""
+
+
+def overview(questions: LocalQuestions, scan: PastScan, checker: Checker) -> Overview:
+    """Look at one scan, and at those before it.
+
+    Raises:
+        UsageError: when the inventory cannot be read.
+    """
+    known = [each for each in questions.scans() if each.extent == scan.extent]
+    until = known[: known.index(scan) + 1][-_SCANS:]
+    pair = Pair(until[-2], scan) if len(until) > 1 else None
+    return Overview(
+        scan,
+        [_row(row, checker) for row in tables(questions, scan, more=_MORE)],
+        [
+            Unread(row["table"], row["location"], row["code"], row["message"] or "")
+            for row in errors(questions, scan)
+        ],
+        _past(questions, until),
+        pair,
+        tuple(drift(questions, pair, None)) if pair else (),
+    )
+
+
+def _row(row: Mapping[str, Any], checker: Checker) -> TableRow:
+    checked = checker.check(facts_of(row))
+    return TableRow(
+        row["table"],
+        row["location"],
+        row["version"],
+        (row["min_reader_version"], row["min_writer_version"]),
+        tuple(
+            sorted((each["feature"], each["enabled"], each["present"]) for each in row["features"])
+            if row["features"]
+            else ()
+        ),
+        row["isolation_level"],
+        row["last_commit_at"],
+        row["last_operation"],
+        row["last_engine"],
+        checked.findings,
+        tuple(
+            Said(
+                judged.verdict.named,
+                judged.verdict.access,
+                judged.verdict.verdict,
+                judged.verdict.because,
+            )
+            for judged in checked.verdicts
+        ),
+        checked.complete,
+    )
+
+
+def _past(questions: LocalQuestions, scans: Sequence[PastScan]) -> list[Past]:
+    wanted = ", ".join(literal(scan.scan_id) for scan in scans)
+    protocols: dict[str, Counter[tuple[int, int]]] = {}
+    asked = (
+        "SELECT scan_id, min_reader_version AS reader, min_writer_version AS writer, "  # noqa: S608
+        f"count(*) AS tables FROM tables WHERE scan_id IN ({wanted}) "
+        "GROUP BY scan_id, min_reader_version, min_writer_version"
+    )
+    for row in _rows(questions, asked, Inventory.TABLES):
+        versions = (row["reader"], row["writer"])
+        protocols.setdefault(row["scan_id"], Counter())[versions] = row["tables"]
+    features: dict[str, Counter[str]] = {}
+    asked = (
+        "SELECT scan_id, feature, count(*) AS tables FROM features "  # noqa: S608
+        f"WHERE scan_id IN ({wanted}) GROUP BY scan_id, feature"
+    )
+    for row in _rows(questions, asked, Inventory.FEATURES):
+        features.setdefault(row["scan_id"], Counter())[row["feature"]] = row["tables"]
+    return [
+        Past(scan, protocols.get(scan.scan_id, {}), features.get(scan.scan_id, {}))
+        for scan in scans
+    ]
+
+
+def _rows(questions: LocalQuestions, asked: str, name: Inventory) -> Iterator[Mapping[str, Any]]:
+    for batch in questions.ask(asked, (name,)):
+        yield from batch.to_pylist()

@@ -1,0 +1,107 @@
+"""The report in each format."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from deltaproto.fleet.overview import Overview
+from deltaproto.report.document.html import document_html
+from deltaproto.report.document.markdown import document_markdown
+from deltaproto.report.document.page import Words
+from deltaproto.report.interface import dumps, envelope
+from deltaproto.report.overview.chapters import document
+from deltaproto.report.overview.data import page_data
+from deltaproto.report.overview.explorer import EXPLORER
+from deltaproto.report.overview.numbers import Numbers, command, numbers
+
+
+class ReportFormat(StrEnum):
+    """What `--format` of `report` takes."""
+
+    HTML = "html"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+def rendered(overview: Overview, policy: str | None, format: ReportFormat, most: int) -> str:
+    """The report as text; the page lists `most` tables."""
+    counted = numbers(overview)
+    if format is ReportFormat.JSON:
+        complete = not overview.unread and all(row.complete for row in overview.tables)
+        return (
+            dumps(envelope("report", _fields(overview, counted, policy), complete=complete)) + "\n"
+        )
+    made = document(overview, counted, policy)
+    if format is ReportFormat.MARKDOWN:
+        return document_markdown(made)
+    return document_html(
+        made,
+        Words(),
+        more=EXPLORER,
+        data=page_data(overview, counted, most),
+        scripts=("tables.js",),
+        styles=("tables.css",),
+    )
+
+
+def _fields(overview: Overview, counted: Numbers, policy: str | None) -> dict[str, Any]:
+    scan = overview.scan
+    return {
+        "scan_id": scan.scan_id,
+        "ended_at": f"{scan.ended_at:%Y-%m-%dT%H:%M:%SZ}",
+        "policy": policy,
+        "tables": len(overview.tables),
+        "errors": len(overview.unread),
+        "compliant": counted.compliant,
+        "protocols": [
+            {"minReaderVersion": reader, "minWriterVersion": writer, "tables": count}
+            for (reader, writer), count in sorted(counted.protocols.items())
+        ],
+        "isolation": dict(counted.isolation),
+        "features": [
+            {
+                "feature": name,
+                "supported": count,
+                "enabled": counted.enabled[name],
+                "present": counted.present[name],
+            }
+            for name, count in counted.features.most_common()
+        ],
+        "clients": [
+            {"client": client, "access": access, **cell._asdict()}
+            for (client, access), cell in sorted(counted.clients.items())
+        ],
+        "blocking": [
+            {"client": client, "feature": feature, "tables": count}
+            for (client, feature), count in counted.blocking.most_common()
+        ],
+        "findings": [
+            {"rule": rule, "severity": severity, "count": count}
+            for (rule, severity), count in counted.rules.most_common()
+        ],
+        "fix_first": [
+            {
+                "table": fix.row.table,
+                "location": fix.row.location,
+                "clients": list(fix.hindered),
+                "because": list(fix.because),
+                "errors": fix.errors,
+                "command": command(fix, policy),
+            }
+            for fix in counted.fixes
+        ],
+        "scans": [
+            {
+                "scan_id": each.scan.scan_id,
+                "ended_at": f"{each.scan.ended_at:%Y-%m-%dT%H:%M:%SZ}",
+                "tables": each.scan.tables,
+                "protocols": [
+                    {"minReaderVersion": reader, "minWriterVersion": writer, "tables": count}
+                    for (reader, writer), count in sorted(each.protocols.items())
+                ],
+            }
+            for each in overview.past
+        ],
+        "changes": len(overview.changes),
+    }
