@@ -53,6 +53,7 @@ bench-fleet: $(READY) java ## Time scan against deltalake, Spark and the floor
 	@$(BIN)/python benchmarks/scan_fleet.py
 	@$(BIN)/python benchmarks/fleet_questions.py
 	@$(BIN)/python benchmarks/object_clients.py
+	@$(BIN)/python benchmarks/report_fleet.py
 
 .PHONY: build
 build: $(READY) ## Wheel and sdist in dist/

@@ -49,12 +49,14 @@ def test_nothing_but_tables_and_code_is_wider_than_the_window(runbook: str, open
 
 
 def test_a_command_is_copied_as_it_stands(runbook: str, opened: Open) -> None:
+    from playwright.sync_api import expect
+
     page = opened(runbook, permissions=["clipboard-read", "clipboard-write"]).page
     listing = page.locator("figure.sql").first
     wanted = listing.locator("code").inner_text()
-    button = listing.get_by_role("button", name="Copy")
+    button = listing.locator("button.copy")
     button.click()
-    page.wait_for_function("document.querySelector('figure.sql .copy').textContent == 'Copied'")
+    expect(button).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == wanted
     assert wanted.startswith("ALTER TABLE ")
 

@@ -38,6 +38,7 @@ def document_html(
     words: Words,
     *,
     more: str = "",
+    contents: Sequence[tuple[str, str]] = (),
     data: str = "",
     scripts: Sequence[str] = (),
     styles: Sequence[str] = (),
@@ -46,6 +47,7 @@ def document_html(
 
     Args:
         more: markup that comes after the blocks.
+        contents: anchors and titles of what it adds.
         data, scripts, styles: as `page` takes them.
     """
     body = [
@@ -58,7 +60,7 @@ def document_html(
         title=document.title,
         language=document.language,
         words=words,
-        aside=_contents(document.blocks, words),
+        aside=_contents(document.blocks, contents, words),
         main="\n".join(body),
         scripts=("document.js", *scripts),
         styles=styles,
@@ -89,7 +91,9 @@ def _block(block: Block, words: Words, level: int) -> Iterator[str]:
             )
             yield f"<ul class='checks'>{''.join(boxes)}</ul>"
         case Facts(rows):
-            told = (f"<dt>{text(name)}</dt><dd>{_inline(line)}</dd>" for name, line in rows)
+            told = (
+                f"<div><dt>{text(name)}</dt><dd>{_inline(line)}</dd></div>" for name, line in rows
+            )
             yield f"<dl>{''.join(told)}</dl>"
         case Table():
             yield _table(block, words)
@@ -157,11 +161,10 @@ def _listing(listing: Listing, words: Words) -> str:
     )
 
 
-def _contents(blocks: Sequence[Block], words: Words) -> str:
+def _contents(blocks: Sequence[Block], more: Sequence[tuple[str, str]], words: Words) -> str:
+    found = [(each.anchor, each.title) for each in blocks if isinstance(each, Section)]
     entries = "".join(
-        f"<li><a href='#{text(each.anchor)}'>{text(each.title)}</a></li>"
-        for each in blocks
-        if isinstance(each, Section)
+        f"<li><a href='#{text(anchor)}'>{text(title)}</a></li>" for anchor, title in (*found, *more)
     )
     if not entries:
         return ""

@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlencode
 
-from deltaproto.clients.judgement import Verdict
 from deltaproto.fleet.drift.change import SEVERITY
 from deltaproto.fleet.overview import Overview, Past
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol import catalogue
 from deltaproto.report.document import (
     Block,
+    Bullets,
     Callout,
     Code,
+    Details,
     Document,
     Facts,
     Figure,
@@ -29,12 +30,6 @@ from deltaproto.report.document import (
 from deltaproto.report.overview.chart import COLOURS, bars, columns
 from deltaproto.report.overview.numbers import Cell, Fix, Numbers, command
 
-_TONES = {
-    Verdict.WRONG: Tone.DANGER,
-    Verdict.REFUSED: Tone.DANGER,
-    Verdict.UNKNOWN: Tone.WARNING,
-    Verdict.OK: Tone.GOOD,
-}
 _SEVERITIES = {
     str(Severity.ERROR): Tone.DANGER,
     str(Severity.WARNING): Tone.WARNING,
@@ -89,7 +84,8 @@ def _glance(overview: Overview, numbers: Numbers, policy: str | None) -> Iterato
             ("Not read", (f"{unread:,}",)),
             ("Not seen whole", (f"{incomplete:,}",)),
             (f"Usable {held}", (f"{numbers.compliant:,} of {read:,}",)),
-            ("Findings", (f"{numbers.rules.total():,}, of which {errors:,} errors",)),
+            ("Findings", (f"{numbers.rules.total():,}",)),
+            ("Errors among them", (f"{errors:,}",)),
         ]
     )
     protocols = sorted(numbers.protocols.items())
@@ -118,12 +114,12 @@ def _first(numbers: Numbers, policy: str | None) -> Iterator[Block]:
         return
     yield Paragraph(
         (
-            "First comes what most clients cannot use; a client that would read it wrongly weighs "
-            "most.",
+            "Tables that the same clients cannot use stand together. What hinders most clients on "
+            "most tables comes first; a client that would read wrongly weighs most.",
         )
     )
     yield Table(
-        ("Table", "Clients hindered", "Because of", "Errors", "Next"),
+        ("Tables", "Clients hindered", "Because of", "Findings", "Plan for the first"),
         [_fix(fix, policy) for fix in numbers.fixes],
     )
 
@@ -131,12 +127,24 @@ def _first(numbers: Numbers, policy: str | None) -> Iterator[Block]:
 def _fix(fix: Fix, policy: str | None) -> list[Line]:
     next_ = command(fix, policy)
     return [
-        (Link(fix.row.table, _query(table=str(fix.place))),),
+        _tables(fix),
         (f"{len(fix.hindered)}: {_some(fix.hindered, 4)}" if fix.hindered else "none",),
         _codes(fix.because, 6),
-        (str(fix.errors),),
+        (_some(fix.rules, 6),),
         ("its name cannot be shown",) if next_ is None else (Code(next_),),
     ]
+
+
+def _tone(cell: Cell) -> Tone:
+    if cell.wrong or cell.refused:
+        return Tone.DANGER
+    return Tone.WARNING if cell.unknown else Tone.GOOD
+
+
+def _tables(fix: Fix) -> Line:
+    if fix.tables == 1:
+        return (Link(fix.row.table, _query(table=str(fix.place))),)
+    return (Link(f"{fix.tables:,} like {fix.row.table}", _query(alike=str(fix.place))),)
 
 
 def _clients(numbers: Numbers) -> Iterator[Block]:
@@ -150,18 +158,29 @@ def _clients(numbers: Numbers) -> Iterator[Block]:
         )
     )
     ranked = sorted(numbers.clients.items(), key=lambda each: (-each[1].bad, each[0]))
-    yield Table(
-        ("Client", "Access", "Wrong", "Refused", "Unknown", "Ok"),
-        [
+    hindered = [each for each in ranked if each[1].bad]
+    if hindered:
+        yield Table(
+            ("Client", "Access", "Wrong", "Refused", "Unknown", "Ok"),
             [
-                (Link(client, _query(client=client, access=access)),),
-                (access,),
-                *((f"{count:,}",) for count in (cell.wrong, cell.refused, cell.unknown, cell.ok)),
-            ]
-            for (client, access), cell in ranked
-        ],
-        [_TONES[cell.worst] for _, cell in ranked],
-    )
+                [
+                    (Link(client, _query(client=client, access=access)),),
+                    (access,),
+                    *((f"{n:,}",) for n in (cell.wrong, cell.refused, cell.unknown, cell.ok)),
+                ]
+                for (client, access), cell in hindered
+            ],
+            [_tone(cell) for _, cell in hindered],
+        )
+    fine: dict[str, list[str]] = {}
+    for (client, access), cell in ranked:
+        if not cell.bad:
+            fine.setdefault(client, []).append(access)
+    if fine:
+        lines: list[Line] = [
+            (Code(client), f": {', '.join(accesses)}") for client, accesses in sorted(fine.items())
+        ]
+        yield Details(f"On every table ({len(fine)})", [Bullets(lines)])
     bad = Counter[str]()
     for (client, _), cell in numbers.clients.items():
         bad[client] += cell.bad
@@ -217,7 +236,7 @@ def _by_group(numbers: Numbers, clients: Sequence[str]) -> Block:
                 ),
             ]
         )
-        cells.append([None, *(_TONES[cell.worst] if cell.total else None for cell in found)])
+        cells.append([None, *(_tone(cell) if cell.total else None for cell in found)])
     heads = [group.rpartition("/")[2] or group for group in groups]
     if len(set(heads)) < len(heads):
         heads = groups

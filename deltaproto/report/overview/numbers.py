@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from deltaproto.clients.judgement import Verdict
 from deltaproto.fleet.overview import Overview, TableRow
 from deltaproto.policy.finding import Severity
+from deltaproto.protocol import catalogue
 from deltaproto.report.interface import visible
 
 _MOST_GROUPS = 24
@@ -38,12 +39,6 @@ class Cell(NamedTuple):
         """Those that the client cannot use."""
         return self.total - self.ok
 
-    @property
-    def worst(self) -> Verdict:
-        """The worst verdict that is there."""
-        counts = zip(Verdict, (self.wrong, self.unknown, self.refused, self.ok), strict=True)
-        return next((verdict for verdict, count in counts if count), Verdict.OK)
-
     def plus(self, verdict: Verdict) -> Cell:
         """With one table more."""
         name = str(verdict)
@@ -51,18 +46,28 @@ class Cell(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """A table that should be looked at first."""
+    """Tables to look at: the same clients cannot use them, and the same rules found something."""
 
     place: int
-    """of the table in the overview"""
+    """of the first table in the overview"""
     row: TableRow
+    """the first of them"""
+    tables: int
     score: int
+    """of all of them"""
     hindered: tuple[str, ...]
     """clients that cannot use it"""
     because: tuple[str, ...]
     """features that are the reason, the most frequent first"""
+    rules: tuple[str, ...]
+    """of findings that are errors or warnings"""
     errors: int
-    """findings that are errors"""
+    """findings that are errors, of all of them"""
+
+    @property
+    def kind(self) -> tuple[tuple[str, ...], ...]:
+        """Equal for those that stand together; the page's script has the same notion."""
+        return self.hindered, tuple(sorted(self.because)), self.rules
 
 
 class Numbers(NamedTuple):
@@ -106,16 +111,25 @@ def numbers(overview: Overview) -> Numbers:
         (),
         0,
     )
-    fixes = []
+    fixes: dict[tuple[tuple[str, ...], ...], Fix] = {}
     compliant = 0
     for place, (row, group) in enumerate(zip(rows, groups, strict=True)):
         _count(row, group, found)
         fix = _fix(place, row)
         if fix.score:
-            fixes.append(fix)
+            alike = fixes.get(fix.kind)
+            fixes[fix.kind] = fix if alike is None else _together(alike, fix)
         compliant += not (fix.hindered or fix.errors) and row.complete
-    fixes.sort(key=lambda fix: (-fix.score, fix.row.table))
-    return found._replace(fixes=tuple(fixes[:_FIRST]), compliant=compliant)
+    first = sorted(fixes.values(), key=lambda fix: (-fix.score, fix.row.table))[:_FIRST]
+    return found._replace(fixes=tuple(first), compliant=compliant)
+
+
+def _together(first: Fix, other: Fix) -> Fix:
+    return first._replace(
+        tables=first.tables + 1,
+        score=first.score + other.score,
+        errors=first.errors + other.errors,
+    )
 
 
 def _count(row: TableRow, group: str, found: Numbers) -> None:
@@ -145,7 +159,8 @@ def _fix(place: int, row: TableRow) -> Fix:
             because.update(said.because)
     errors = sum(finding.severity is Severity.ERROR for finding in row.findings)
     reasons = tuple(name for name, _ in because.most_common())
-    return Fix(place, row, score, tuple(hindered), reasons, errors)
+    rules = {f.rule for f in row.findings if f.severity is not Severity.INFO}
+    return Fix(place, row, 1, score, tuple(hindered), reasons, tuple(sorted(rules)), errors)
 
 
 def grouped(locations: Sequence[str]) -> tuple[str, ...]:
@@ -166,18 +181,14 @@ _ROOT = 2
 
 
 def command(fix: Fix, policy: str | None) -> str | None:
-    """The command that plans what helps; None where it could not be copied as it is shown."""
+    """The command that plans what helps the first table; None where it could not be copied."""
     location = fix.row.location
     if visible(location) != location or "\n" in location:
         return None
     if policy is not None:
         return shlex.join(["deltaproto", "plan-downgrade", location, "--policy", policy])
-    if not fix.because:
+    gone = [name for name in fix.because if catalogue.record(name).drop.delta_spark is not None]
+    if not gone:
         return shlex.join(["deltaproto", "inspect", location])
-    drops = [word for feature in fix.because for word in ("--drop", feature)]
+    drops = [word for feature in gone for word in ("--drop", feature)]
     return shlex.join(["deltaproto", "plan-downgrade", location, *drops])
-
-
-def series(names: Iterable[str], most: int) -> list[str]:
-    """The first of the names, as many as a picture can tell apart."""
-    return list(dict.fromkeys(names))[:most]

@@ -39,6 +39,7 @@ def rendered(overview: Overview, policy: str | None, format: ReportFormat, most:
         made,
         Words(),
         more=EXPLORER,
+        contents=(("tables", "All tables"),),
         data=page_data(overview, counted, most),
         scripts=("tables.js",),
         styles=("tables.css",),
@@ -84,8 +85,10 @@ def _fields(overview: Overview, counted: Numbers, policy: str | None) -> dict[st
             {
                 "table": fix.row.table,
                 "location": fix.row.location,
+                "tables": fix.tables,
                 "clients": list(fix.hindered),
                 "because": list(fix.because),
+                "rules": list(fix.rules),
                 "errors": fix.errors,
                 "command": command(fix, policy),
             }

@@ -14,12 +14,19 @@
   const number = (value) => value.toLocaleString("en");
   for (const kind of data.kinds) {
     kind.clients = [...new Set(kind.v.map(([asked]) => data.asked[asked][0]))];
+    kind.said = kind.clients + "|" + [...new Set(kind.v.flatMap(([, , because]) => because))].sort();
   }
+  // Tables that are alike stand together under "Tables to fix first".
+  const said = (row) => {
+    const rules = row[FINDINGS].map((at) => data.findings[at]);
+    const graver = rules.filter(([, severity]) => severity !== "info").map(([rule]) => rule);
+    return data.kinds[row[KIND]].said + "|" + [...new Set(graver)].sort();
+  };
   const location_of = (row) => row[PLACE] || row[NAME];
 
   const fields = ["q", "protocol", "feature", "client", "access", "group", "rule"];
   const empty = () => ({ q: "", protocol: "", feature: "", client: "", access: "", group: "", rule: "",
-    sort: "table", down: false, page: 0, table: -1 });
+    sort: "table", down: false, page: 0, table: -1, alike: -1 });
   let state = empty();
 
   const fill = (id, values) => {
@@ -58,12 +65,15 @@
   };
   const chosen = () => {
     const good = data.kinds.map(fits);
+    const first = data.tables[state.alike];
+    const twin = first ? said(first) : "";
     const wanted = state.q.toLowerCase();
     const group = data.groups.indexOf(state.group);
     const rules = new Set(data.findings.flatMap(([rule], at) => (rule === state.rule ? [at] : [])));
     const found = [];
     data.tables.forEach((row, at) => {
       if (state.table >= 0 && at !== state.table) return;
+      if (twin && said(row) !== twin) return;
       if (!good[row[KIND]]) return;
       if (state.group && row[GROUP] !== group) return;
       if (state.rule && !row[FINDINGS].some((each) => rules.has(each))) return;
@@ -84,9 +94,11 @@
     const kind = data.kinds[row[KIND]];
     const list = make("dl");
     const add = (name, ...parts) => {
+      const pair = make("div");
       const value = make("dd");
       value.append(...parts);
-      list.append(make("dt", name), value);
+      pair.append(make("dt", name), value);
+      list.append(pair);
     };
     add("Location", make("code", location_of(row)));
     add("Version", String(row[VERSION]));
@@ -174,13 +186,14 @@
     const words = new URLSearchParams();
     for (const name of fields) if (state[name]) words.set(name, state[name]);
     if (state.table >= 0) words.set("table", state.table);
+    if (state.alike >= 0) words.set("alike", state.alike);
     if (state.sort !== "table" || state.down) words.set("sort", (state.down ? "-" : "") + state.sort);
     if (state.page) words.set("page", state.page + 1);
     const text = words.toString();
     history.replaceState(null, "", "#tables" + (text ? "?" + text : ""));
   };
   const change = (values) => {
-    Object.assign(state, { page: 0, table: -1 }, values);
+    Object.assign(state, { page: 0, table: -1, alike: -1 }, values);
     keep();
     draw();
   };
@@ -194,8 +207,11 @@
     state.sort = sort.replace(/^-/, "") in keys ? sort.replace(/^-/, "") : "table";
     state.down = sort.startsWith("-");
     state.page = (parseInt(words.get("page"), 10) || 1) - 1;
-    const table = parseInt(words.get("table"), 10);
-    state.table = Number.isInteger(table) ? table : -1;
+    const place = (name) => {
+      const found = parseInt(words.get(name), 10);
+      return found >= 0 && found < data.tables.length ? found : -1;
+    };
+    [state.table, state.alike] = [place("table"), place("alike")];
     for (const name of fields) {
       const field = byId(name);
       field.value = state[name];
