@@ -1,8 +1,8 @@
 """`deltaproto report` on ten thousand tables: how long, how large, how soon it can be used.
 
-Part of `make bench-fleet`. The peer of the making is `deltaproto check` of the same inventory,
-in the same run, which asks the same clients about the same tables and draws nothing. The page is opened
-in headless Chromium, where there is one.
+Part of `make bench-fleet`. The peer of the making is `deltaproto check` of the same inventory, in
+the same run, which asks the same clients about the same tables and draws nothing. The page is
+opened in headless Chromium, where there is one.
 """
 
 from __future__ import annotations
