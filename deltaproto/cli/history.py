@@ -53,7 +53,7 @@ COMMAND = Command(
     (
         Option(("--limit", "-n"), "Stop after this many events.", int, metavar="N"),
         Option(("--since",), "Leave out what is older (UTC unless it says).", str, metavar="TIME"),
-        options.FORMAT,
+        options.PAGE_FORMAT,
         options.OUTPUT,
         *options.READING,
     ),

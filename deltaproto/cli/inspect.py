@@ -104,7 +104,7 @@ COMMAND = Command(
             bool,
             False,
         ),
-        options.FORMAT,
+        options.PAGE_FORMAT,
         options.OUTPUT,
         options.FAIL_ON,
         *options.READING,

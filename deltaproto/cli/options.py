@@ -12,12 +12,13 @@ from typing import IO, Any
 from deltaproto.cli.declare import Option
 from deltaproto.errors import UsageError
 from deltaproto.policy.finding import FailOn
-from deltaproto.report.interface import Format
+from deltaproto.report.interface import Format, PageFormat
 from deltaproto.tables.interface import SparkSettings
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 FORMAT = Option(("--format",), "Output format.", Format, Format.TEXT)
+PAGE_FORMAT = Option(("--format",), "Output format.", PageFormat, PageFormat.TEXT)
 OUTPUT = Option(("--output", "-o"), "Write to this file.", str, metavar="FILE")
 FAIL_ON = Option(("--fail-on",), "Severity from which on the exit code is 1.", FailOn, FailOn.ERROR)
 STORAGE_OPTION = Option(

@@ -8,26 +8,30 @@ from typing import IO, Any, assert_never
 from deltaproto.history import Event, History
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.report.inspection_json import protocol_fields
-from deltaproto.report.interface import Format, dumps, envelope, error_fields
+from deltaproto.report.interface import PageFormat, dumps, envelope, error_fields
 
 
 def write_history(
-    table: str, history: History, format_: Format, file: IO[str], *, color: bool
+    table: str, history: History, format_: PageFormat, file: IO[str], *, color: bool
 ) -> None:
     """The events, newest first, and what else was met on the way."""
     match format_:
-        case Format.JSON:
+        case PageFormat.JSON:
             file.write(dumps(_document(table, history)) + "\n")
-        case Format.JSONL:
+        case PageFormat.JSONL:
             file.write(dumps(_document(table, history), indent=None) + "\n")
-        case Format.MARKDOWN:
-            from deltaproto.report.markdown import escape
-            from deltaproto.report.markdown import table as grid
+        case PageFormat.MARKDOWN:
+            from deltaproto.report.document.markdown import blocks_markdown
+            from deltaproto.report.history_page import section
 
-            rows = [_row(event) for event in history.events]
-            file.write(f"## {escape(table)}\n\n{grid(_HEADINGS, rows)}\n\n")
-            file.write("".join(f"- {escape(line)}\n" for line in remarks(history)))
-        case Format.TEXT:
+            file.write(blocks_markdown([section(table, history)]))
+        case PageFormat.HTML:
+            from deltaproto.report.document.html import document_html
+            from deltaproto.report.document.page import Words
+            from deltaproto.report.history_page import history_document
+
+            file.write(document_html(history_document(table, history), Words()))
+        case PageFormat.TEXT:
             from deltaproto.report.console import DataConsole
             from deltaproto.report.history_text import print_history
 
@@ -106,21 +110,6 @@ def remarks(history: History) -> list[str]:
         )
     lines += [f"version {v} cannot be read: {error.message}" for v, error in history.problems]
     return lines
-
-
-_HEADINGS = ("Version", "Time", "Operation", "Protocol", "Changes", "By", "Cause")
-
-
-def _row(event: Event) -> tuple[str, ...]:
-    return (
-        str(event.version),
-        moment(event.timestamp) or "?",
-        event.operation,
-        protocols(event),
-        ", ".join(changes(event)),
-        ", ".join(part for part in (event.user, event.engine, event.job) if part),
-        event.cause,
-    )
 
 
 def _document(table: str, history: History) -> dict[str, Any]:

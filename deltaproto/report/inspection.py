@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import IO, assert_never
 
 from deltaproto.inspection import Inspection, Unreadable
-from deltaproto.report.interface import Format, dumps, envelope
+from deltaproto.report.interface import PageFormat, dumps, envelope
 
 
 class InspectionReport:
-    """Takes one result after the other; JSON alone has to wait for the last one."""
+    """Takes one result after the other; JSON and HTML have to wait for the last one."""
 
-    def __init__(self, format_: Format, file: IO[str], *, color: bool, summary: bool) -> None:
+    def __init__(self, format_: PageFormat, file: IO[str], *, color: bool, summary: bool) -> None:
         self._format = format_
         self._file = file
         self._color = color
@@ -22,19 +22,20 @@ class InspectionReport:
         """Render `result`, or keep it until `close`."""
         self._results.append(result)
         match self._format:
-            case Format.JSON:
+            case PageFormat.JSON | PageFormat.HTML:
                 pass
-            case Format.JSONL:
+            case PageFormat.JSONL:
                 from deltaproto.report.inspection_json import table_fields
 
                 fields = {"tables": [table_fields(result)]}
                 line = envelope("inspect", fields, complete=_complete(result))
                 self._file.write(dumps(line, indent=None) + "\n")
-            case Format.MARKDOWN:
-                from deltaproto.report.markdown import inspection_markdown
+            case PageFormat.MARKDOWN:
+                from deltaproto.report.document.markdown import blocks_markdown
+                from deltaproto.report.inspection_page import section
 
-                self._file.write(inspection_markdown(result) + "\n")
-            case Format.TEXT:
+                self._file.write(blocks_markdown([section(result, "")]))
+            case PageFormat.TEXT:
                 from deltaproto.report.console import DataConsole
                 from deltaproto.report.inspection_text import print_table
 
@@ -44,14 +45,20 @@ class InspectionReport:
 
     def close(self) -> None:
         """Render what had to wait, and the summary of several tables."""
-        if self._format is Format.JSON:
+        if self._format is PageFormat.JSON:
             from deltaproto.report.inspection_json import table_fields
 
             complete = all(_complete(result) for result in self._results)
             tables = [table_fields(result) for result in self._results]
             document = envelope("inspect", {"tables": tables}, complete=complete)
             self._file.write(dumps(document) + "\n")
-        if self._format is Format.TEXT and self._summary and len(self._results) > 1:
+        if self._format is PageFormat.HTML:
+            from deltaproto.report.document.html import document_html
+            from deltaproto.report.document.page import Words
+            from deltaproto.report.inspection_page import inspection_document
+
+            self._file.write(document_html(inspection_document(self._results), Words()))
+        if self._format is PageFormat.TEXT and self._summary and len(self._results) > 1:
             from deltaproto.report.console import DataConsole
             from deltaproto.report.inspection_text import print_summary
 

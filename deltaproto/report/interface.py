@@ -38,6 +38,16 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
 
 
+class PageFormat(StrEnum):
+    """What `--format` takes where the answer may be a page."""
+
+    TEXT = "text"
+    JSON = "json"
+    JSONL = "jsonl"
+    MARKDOWN = "markdown"
+    HTML = "html"
+
+
 def envelope(command: str, payload: Mapping[str, Any], *, complete: bool = True) -> dict[str, Any]:
     """The document of one command: who made it, when, and whether anything is missing."""
     return {

@@ -20,6 +20,8 @@ class PlanFormat(StrEnum):
     TEXT = "text"
     JSON = "json"
     JSONL = "jsonl"
+    MARKDOWN = "markdown"
+    HTML = "html"
 
 
 class Script(StrEnum):
@@ -56,6 +58,9 @@ class PlanReport:
         self._summary = Summary()
         self._spool = Spool()
         self._complete = True
+        self._pages = script is None and format in (PlanFormat.MARKDOWN, PlanFormat.HTML)
+        self._plans: list[Plan] = []
+        self._unplanned: list[tuple[str, str]] = []
         self._text = None
         if script is None and format is PlanFormat.TEXT:
             from deltaproto.report.plan_text import PlanText
@@ -72,6 +77,8 @@ class PlanReport:
             write_script(plan, self._file, self._now)
         elif self._text is not None:
             self._text.add(plan)
+        elif self._pages:
+            self._plans.append(plan)
         else:
             self._entry(plan_fields(plan, self._now), complete=plan.complete)
 
@@ -85,6 +92,8 @@ class PlanReport:
             self._file.write(f"-- {flat(table)}: {flat(error.message)}\n\n")
         elif self._text is not None:
             self._text.add_error(table, error)
+        elif self._pages:
+            self._unplanned.append((table, f"{error.code}: {error.message}"))
         else:
             self._entry({"table": table, "error": error_fields(error)}, complete=False)
 
@@ -92,6 +101,8 @@ class PlanReport:
         """What comes after the last table."""
         if self._text is not None:
             self._text.close(self._summary)
+        elif self._pages:
+            self._page()
         elif self._script is None and self._format is PlanFormat.JSON:
             if not self.many:
                 document = envelope(self._command, self._first, complete=self._complete)
@@ -100,6 +111,20 @@ class PlanReport:
             self._file.write(opened(self._command, complete=self._complete))
             self._spool.close("plans", self._file)
             self._file.write(f',\n  "summary": {json.dumps(self._summary.fields())}\n}}\n')
+
+    def _page(self) -> None:
+        from deltaproto.report.plan_page import plan_document
+
+        document = plan_document(self._plans, self._unplanned, self._now)
+        if self._format is PlanFormat.MARKDOWN:
+            from deltaproto.report.document.markdown import document_markdown
+
+            self._file.write(document_markdown(document))
+        else:
+            from deltaproto.report.document.html import document_html
+            from deltaproto.report.document.page import Words
+
+            self._file.write(document_html(document, Words()))
 
     def _entry(self, fields: dict[str, Any], *, complete: bool) -> None:
         if self._format is PlanFormat.JSONL:

@@ -186,7 +186,7 @@ class TestBatches:
     ) -> None:
         latin = Log(Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")))
         latin.commit(0, protocol(1, 2), metadata())
-        for format_ in ("text", "json", "jsonl", "markdown"):
+        for format_ in ("text", "json", "jsonl", "markdown", "html"):
             stdin(os.fsencode(latin.table) + b"\n" + good.encode() + b"\n")
             ran = cli("inspect", "-", "--format", format_)
             assert (ran.code, ran.err) == (0, "")
@@ -194,7 +194,7 @@ class TestBatches:
 
 
 class TestOutput:
-    @pytest.mark.parametrize("format_", ["text", "json", "jsonl", "markdown"])
+    @pytest.mark.parametrize("format_", ["text", "json", "jsonl", "markdown", "html"])
     @pytest.mark.parametrize("flag", ["--output", "-o"])
     def test_to_a_file_goes_what_else_goes_to_standard_output(
         self, cli: Cli, good: str, tmp_path: Path, format_: str, flag: str
@@ -365,7 +365,7 @@ class TestHostileLogs:
         assert (ran.code, ran.err) == (3, "")
         assert "corrupt-log" in ran.out
 
-    @given(actions=ANY_LOG, format_=st.sampled_from(["text", "json", "markdown"]))
+    @given(actions=ANY_LOG, format_=st.sampled_from(["text", "json", "markdown", "html"]))
     @settings(max_examples=150)
     def test_any_json(
         self, cli: Cli, tmp_path: Path, actions: list[dict[str, Any]], format_: str

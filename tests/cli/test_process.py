@@ -169,7 +169,7 @@ class TestColour:
             r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", re.sub(r"\x1b\[[\d;]*m", "", coloured)
         )
 
-    @pytest.mark.parametrize("format_", ["text", "markdown", "json", "jsonl"])
+    @pytest.mark.parametrize("format_", ["text", "markdown", "json", "jsonl", "html"])
     def test_nor_a_pipe(self, cli: Cli, hostile: str, format_: str) -> None:
         ran = cli("inspect", hostile, "--format", format_)
         assert ran.code == 1

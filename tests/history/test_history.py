@@ -182,7 +182,7 @@ def test_a_checkpoint_settles_what_limit_needs(log: Log) -> None:
     assert history.oldest_version_seen == 90
 
 
-@pytest.mark.parametrize("format_", ["text", "markdown", "json", "jsonl"])
+@pytest.mark.parametrize("format_", ["text", "markdown", "json", "jsonl", "html"])
 def test_every_format(grown: Log, cli: Cli, format_: str) -> None:
     ran = cli("history", grown.table, "--format", format_)
     assert ran.code == 0

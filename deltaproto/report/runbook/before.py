@@ -51,8 +51,8 @@ def before(book: Book, say: Phrases) -> Section:
     sections = [
         Section("source", say.text("source"), list(_source(book, warned, say))),
         Section("backup", say.text("backup"), list(_backup(book, say))),
-        Section("stop", say.text("stop"), list(_stop(warned, say))),
-        Section("streams", say.text("streams"), list(_streams(warned, say))),
+        Section("stop", say.text("stop"), list(stop(warned, say))),
+        Section("streams", say.text("streams"), list(streams(warned, say))),
         Section("activity", say.text("activity"), list(_activity(book, say))),
         Section("window", say.text("window"), list(_window(book, say))),
         Section("ready", say.text("ready"), list(_ready(book, say))),
@@ -130,7 +130,8 @@ def _copy(entry: Entry, say: Phrases) -> Iterator[Block]:
     yield Listing(copy, "shell", title)
 
 
-def _stop(warned: Warned, say: Phrases) -> Iterator[Block]:
+def stop(warned: Warned, say: Phrases) -> Iterator[Block]:
+    """Which transactions fail, with which exception; and what makes a step fail."""
     clashes = False
     for loser, title in (("writer", "stop.writers"), ("step", "stop.steps")):
         found: dict[tuple[str, str, tuple[str, ...]], list[Inline]] = {}
@@ -165,7 +166,8 @@ def _stop(warned: Warned, say: Phrases) -> Iterator[Block]:
         yield Bullets([(note,) for note in notes])
 
 
-def _streams(warned: Warned, say: Phrases) -> Iterator[Block]:
+def streams(warned: Warned, say: Phrases) -> Iterator[Block]:
+    """What becomes of streaming reads."""
     found: dict[Stream, dict[str, list[str]]] = {}
     for entry, each in warned:
         for step, stream in each.streams:

@@ -53,10 +53,11 @@ def _commands(book: Book, say: Phrases) -> Iterator[Block]:
             yield Bullets([(time,) for time in times])
         yield Paragraph(say.line("commands.sql"))
     for number, entry in enumerate(book.entries, 1):
-        yield Section(f"table-{number}", entry.plan.table, list(_table(book, entry, number, say)))
+        yield Section(f"table-{number}", entry.plan.table, list(steps_of(book, entry, number, say)))
 
 
-def _table(book: Book, entry: Entry, number: int, say: Phrases) -> Iterator[Block]:
+def steps_of(book: Book, entry: Entry, number: int, say: Phrases) -> Iterator[Block]:
+    """One plan: what it is for, and each step with its check. `number` makes anchors differ."""
     plan = entry.plan
     yield Facts(
         [

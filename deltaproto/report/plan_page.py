@@ -1,0 +1,97 @@
+"""Plans as a document: the same in Markdown and HTML. Its chapters are those of a runbook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from deltaproto.execution.plan_file import Planned, Unplanned
+from deltaproto.execution.warning import warning
+from deltaproto.planning.plan import Alternative, Blocked, Plan
+from deltaproto.report.document import (
+    Block,
+    Bullets,
+    Code,
+    Document,
+    Line,
+    Listing,
+    Section,
+    Table,
+)
+from deltaproto.report.plan_json import plan_id
+from deltaproto.report.runbook.before import stop, streams
+from deltaproto.report.runbook.book import Book, Entry
+from deltaproto.report.runbook.commands import steps_of, when
+from deltaproto.report.runbook.overview import clients, summary
+from deltaproto.report.runbook.phrases import Phrases, phrases
+
+
+def plan_document(
+    plans: Sequence[Plan], unplanned: Sequence[tuple[str, str]], now: float
+) -> Document:
+    """What the plans do, to whom, and what else could be done.
+
+    Args:
+        unplanned: tables and why there is no plan for them.
+        now: seconds since the epoch, from which waits are counted.
+    """
+    say = phrases("en")
+    book = Book(
+        tuple(Entry(Planned(plan_id(plan), plan, "", ())) for plan in plans),
+        tuple(Unplanned(table, "", message) for table, message in unplanned),
+        (),
+        now,
+        now,
+    )
+    names = [entry.plan.table for entry in book.entries]
+    title = f"Plan for {names[0]}" if len(names) == 1 else f"Plans for {len(names):,} tables"
+    engines = ", ".join(dict.fromkeys(str(plan.engine) for plan in plans))
+    sections = [summary(book, say), clients(book, say)]
+    if book.changing:
+        warned = [
+            (entry, warning(entry.plan, entry.plan.steps, None, None, None, now))
+            for entry in book.changing
+        ]
+        sections.append(Section("stop", "Whom it hits", list(stop(warned, say))))
+        sections.append(Section("streams", "Streams", list(streams(warned, say))))
+    for number, entry in enumerate(book.entries, 1):
+        name = entry.plan.table
+        sections.append(Section(f"table-{number}", name, list(_plan(book, entry, number, say))))
+    return Document(title, (f"For {engines}; waits counted from {when(now)}.",), sections)
+
+
+def _plan(book: Book, entry: Entry, number: int, say: Phrases) -> Iterator[Block]:
+    yield from steps_of(book, entry, number, say)
+    if entry.plan.alternatives:
+        blocks = list(_alternatives(entry.plan))
+        yield Section(f"table-{number}-alternatives", "Alternatives", blocks)
+    if entry.plan.kept:
+        lines = [_kept(each) for each in entry.plan.kept]
+        yield Section(f"table-{number}-kept", "What stays", [Bullets(lines)])
+
+
+def _alternatives(plan: Plan) -> Iterator[Block]:
+    yield Table(
+        ("Name", "What", "Commits at most", "Waits", "History", "Ends with"),
+        [_row(each) for each in plan.alternatives],
+    )
+    for each in plan.alternatives:
+        if not each.reaches_goal:
+            script = "\n".join(f"{step.sql};" if step.sql else "-- wait" for step in each.steps)
+            yield Listing(script, "sql", each.name)
+
+
+def _row(each: Alternative) -> list[Line]:
+    return [
+        (Code(each.name),),
+        (each.text,),
+        (str(each.cost.commits),),
+        (str(each.cost.waits),),
+        ("truncated" if each.cost.history else "kept",),
+        (each.protocol_after.in_words,),
+    ]
+
+
+def _kept(each: Blocked) -> Line:
+    remedy = f" Remedy: {each.remedy}" if each.remedy else ""
+    name: Line = (Code(each.feature), ": ") if each.feature else ()
+    return (*name, each.reason + "." * bool(remedy) + remedy)
