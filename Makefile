@@ -55,6 +55,11 @@ bench-fleet: $(READY) java ## Time scan against deltalake, Spark and the floor
 	@$(BIN)/python benchmarks/object_clients.py
 	@$(BIN)/python benchmarks/report_fleet.py
 
+.PHONY: docs
+docs: $(READY) ## Bring the documentation up to date, and make its site in site/
+	@$(BIN)/python -m tools.docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 .PHONY: build
 build: $(READY) ## Wheel and sdist in dist/
 	@$(BIN)/python -m pip install --quiet build && $(BIN)/python -m build --outdir dist .
@@ -69,7 +74,7 @@ lock: ## Write constraints.txt from a fresh install of the newest allowed versio
 
 .PHONY: clean
 clean: ## Remove the virtual environment and everything generated
-	@rm -rf $(VENV) .venv-lock $(DEMO) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) .venv-lock $(DEMO) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 ##@ Set up (each of the targets above does what it needs of this)
 

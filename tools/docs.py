@@ -1,0 +1,190 @@
+"""Make what the documentation takes from the code: the reference, and what commands print.
+
+`python -m tools.docs` writes it, `--check` says what is not current. In a guide,
+
+    <!-- tables: orders=vectors -->       makes tables by the recipes of `tools/recipes.py`
+    <!-- file: policy.yaml -->            keeps the block that follows as a file
+    <!-- run: deltaproto inspect orders -->   runs a command; the block that follows is its output
+    <!-- run 12: … -->                    the same, of which the first 12 lines are shown
+
+all in one folder of its own, so that a guide is a story that holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from deltaproto.cli.main import COMMANDS, main
+from deltaproto.report.schemas import schema
+from tools.recipes import RECIPES
+
+DOCS = Path(__file__).parents[1] / "docs"
+_STEP = re.compile(
+    r"<!-- (?P<what>tables|file|run)(?: (?P<lines>\d+))?: (?P<words>.*?) -->"
+    r"(?P<block>\n```\w*\n.*?```)?",
+    re.S,
+)
+_STAMP = re.compile(r"(\d{4}-\d\d-\d\d)([T ])(\d\d:\d\d)(:\d\d)?(Z| UTC)")
+# When the guides were carried out, as their readers see it.
+_SHOWN = datetime(2026, 11, 22, 22, 0, 0, tzinfo=UTC).timestamp()
+_NEAR = 3 * 86_400
+_SCHEMAS = (
+    *("inspect", "history", "check", "plan", "apply", "conflicts", "scan", "drift", "report"),
+    *("features", "clients", "explain", "error"),
+)
+
+
+def made() -> Iterator[tuple[Path, str]]:
+    """Every file that is made, and what belongs in it."""
+    for path in sorted((DOCS / "guides").glob("*.md")):
+        yield path, guide(path.read_text(encoding="utf-8"))
+    yield DOCS / "reference" / "commands.md", commands()
+    yield DOCS / "reference" / "rules.md", rules()
+    yield DOCS / "reference" / "features.md", _page("Features", "features")
+    yield DOCS / "reference" / "clients.md", _page("Clients", "clients")
+    yield DOCS / "reference" / "json.md", schemas()
+
+
+def guide(text: str) -> str:
+    """A guide with the outputs of its commands."""
+    home = Path.cwd()
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chdir(scratch)
+        try:
+            return _STEP.sub(lambda step: _carried_out(step, Path(scratch).resolve()), text)
+        finally:
+            os.chdir(home)
+
+
+def _carried_out(step: re.Match[str], folder: Path) -> str:
+    words = step["words"]
+    head = step[0].removesuffix(step["block"] or "")
+    if step["what"] == "tables":
+        for pair in words.split():
+            name, _, recipe = pair.partition("=")
+            RECIPES[recipe](Path(name))
+        return step[0]
+    if step["what"] == "file":
+        content = (step["block"] or "").strip().partition("\n")[2].removesuffix("```")
+        Path(words).write_text(content, encoding="utf-8")
+        return step[0]
+    shown = _settled(printed(shlex.split(words)[1:]), folder).splitlines()
+    most = int(step["lines"] or len(shown))
+    cut = [*shown[:most], "…"] if len(shown) > most else shown
+    return "\n".join([head, "```text", f"$ {words}", *cut, "```"])
+
+
+def printed(words: list[str]) -> str:
+    """What a command writes to standard output, and to standard error after it."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        _environment(COLUMNS="96"),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        main(words)
+    lines = (line.rstrip() for line in (out.getvalue() + err.getvalue()).splitlines())
+    return "\n".join(lines).strip("\n")
+
+
+@contextlib.contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _settled(text: str, folder: Path) -> str:
+    now = time.time()
+
+    def moved(stamp: re.Match[str]) -> str:
+        told = datetime.fromisoformat(f"{stamp[1]}T{stamp[3]}{stamp[4] or ''}+00:00").timestamp()
+        if abs(told - now) > _NEAR:
+            return stamp[0]
+        # To the hour, so that a slow machine writes the same.
+        shifted = datetime.fromtimestamp(round((told - now) / 3600) * 3600 + _SHOWN, UTC)
+        seconds = ":00" if stamp[4] else ""
+        return f"{shifted:%Y-%m-%d}{stamp[2]}{shifted:%H:%M}{seconds}{stamp[5]}"
+
+    text = _STAMP.sub(moved, text.replace(str(folder), "/data"))
+    text = re.sub(r"in \d+\.\d s, [\d,]+ per second", "in 0.1 s", text)
+    found = dict.fromkeys(re.findall(r"\d{8}T\d{6}Z-[0-9a-f]{8}", text))
+    for number, scan in enumerate(found):
+        text = text.replace(scan, f"20261122T22000{number}Z-1f2e3d4{number}")
+    return text
+
+
+def commands() -> str:
+    """The help of every command."""
+    parts = ["# Commands", "What `--help` says."]
+    for name in COMMANDS:
+        parts += [f"## deltaproto {name}", f"```text\n{printed([name, '--help'])}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def rules() -> str:
+    """The page of every rule."""
+    index = printed(["explain", "--format", "markdown"])
+    parts = ["# Rules", index]
+    for rule in re.findall(r"^\| (DP\d+) ", index, re.MULTILINE):
+        page = printed(["explain", rule, "--format", "markdown"])
+        parts.append(re.sub(r"^(#+) ", r"#\1 ", page, flags=re.MULTILINE))
+    return "\n\n".join(parts) + "\n"
+
+
+def schemas() -> str:
+    """The members of every JSON output."""
+    parts = [
+        "# JSON",
+        "Every output has a JSON Schema; the package brings them in `deltaproto/report/schemas`.",
+    ]
+    for name in _SCHEMAS:
+        document = schema(name)
+        rows = [
+            f"| `{member}` | {_kind(told)} | {told.get('description', '')} |"
+            for member, told in document["properties"].items()
+        ]
+        table = "\n".join(["| member | type | what it is |", "|---|---|---|", *rows])
+        parts += [f"## {name}", document["description"], table]
+    return "\n\n".join(parts) + "\n"
+
+
+def _kind(told: dict[str, Any]) -> str:
+    kind = told.get("type") or ("constant" if "const" in told else "")
+    return " or ".join(kind) if isinstance(kind, list) else str(kind or "see the schema")
+
+
+def _page(title: str, command: str) -> str:
+    return f"# {title}\n\n{printed([command, '--format', 'markdown'])}\n"
+
+
+def run(check: bool) -> int:
+    """Write what has changed, or tell of it."""
+    stale = 0
+    for path, text in made():
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale += 1
+        print(f"{path.relative_to(DOCS)} {'is not current' if check else 'written'}")
+        if not check:
+            path.write_text(text, encoding="utf-8")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(run("--check" in sys.argv[1:]))
