@@ -22,7 +22,7 @@ def decoded(text: bytes | str) -> Any:
     if fast is not None:
         try:
             return fast.json.decode(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
     return json.loads(text if isinstance(text, str) else text.decode("utf-8"))
 
@@ -35,7 +35,7 @@ def members(text: bytes, names: tuple[str, ...]) -> Any:
     if "msgspec" in sys.modules:
         try:
             found = _decoder(names)(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
         else:
             return {name: value for name in names if (value := getattr(found, name)) is not None}
@@ -50,7 +50,7 @@ def holds_list(text: str, name: str) -> bool:
     if "msgspec" in sys.modules:
         try:
             _list_decoder(name)(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
         else:
             return True

@@ -137,3 +137,12 @@ def test_depth_is_bounded(depth: int) -> None:
     text = b"[" * depth + b"]" * depth
     fast, slow = both(lambda: decoded(text))
     assert (fast is RecursionError) is (slow is RecursionError) is (depth > 1000)
+
+
+@pytest.mark.parametrize("depth", [10, 3000, 100_000])
+def test_a_deep_schema_is_judged_the_same(depth: int) -> None:
+    text = '{"fields":[' + "[" * depth + "]" * depth + "]}"
+    fast, slow = both(lambda: holds_list(text, "fields"))
+    assert fast is slow
+    whole = outcome(lambda: decoded(text))
+    assert slow is (whole is not RecursionError)

@@ -134,7 +134,7 @@ def _table(table: Table, words: Words) -> str:
             for cell, tone in zip(cells, tones, strict=True)
         )
         rows.append(f"<tr{mark}>{''.join(inner)}</tr>")
-    label = text(words.table.format(", ".join(table.headings)))
+    label = text(words.table.replace("{}", ", ".join(table.headings)))
     return (
         f"<div class='scroll' tabindex='0' role='group' aria-label='{label}'><table>"
         f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"

@@ -40,12 +40,14 @@ _MOST_UNREAD = 200
 _MOST_CHANGES = 200
 
 
-def document(overview: Overview, numbers: Numbers, policy: str | None) -> Document:
-    """Everything but the list of all tables."""
+def document(
+    overview: Overview, numbers: Numbers, policy: str | None, most: int | None = None
+) -> Document:
+    """Everything but the list of all tables, of which that has the first `most`."""
     scan = overview.scan
     sections = [
         Section("glance", "The fleet at a glance", list(_glance(overview, numbers, policy))),
-        Section("first", "Tables to fix first", list(_first(numbers, policy))),
+        Section("first", "Tables to fix first", list(_first(overview, numbers, policy, most))),
         Section("clients", "Clients", list(_clients(numbers))),
         Section("features", "Features", list(_features(overview, numbers))),
         Section("drift", "Over time", list(_drift(overview))),
@@ -108,9 +110,15 @@ def _glance(overview: Overview, numbers: Numbers, policy: str | None) -> Iterato
     )
 
 
-def _first(numbers: Numbers, policy: str | None) -> Iterator[Block]:
+def _first(
+    overview: Overview, numbers: Numbers, policy: str | None, most: int | None
+) -> Iterator[Block]:
     if not numbers.fixes:
-        yield Callout(Tone.GOOD, ("Nothing to fix: every client can use every table.",))
+        if numbers.compliant == len(overview.tables) > 0 and not overview.unread:
+            yield Callout(Tone.GOOD, ("Nothing to fix: every client can use every table.",))
+        else:
+            told = "Nothing is known to need a fix, but not everything could be seen."
+            yield Callout(Tone.WARNING, (told,))
         return
     yield Paragraph(
         (
@@ -120,14 +128,14 @@ def _first(numbers: Numbers, policy: str | None) -> Iterator[Block]:
     )
     yield Table(
         ("Tables", "Clients hindered", "Because of", "Findings", "Plan for the first"),
-        [_fix(fix, policy) for fix in numbers.fixes],
+        [_fix(fix, policy, most) for fix in numbers.fixes],
     )
 
 
-def _fix(fix: Fix, policy: str | None) -> list[Line]:
+def _fix(fix: Fix, policy: str | None, most: int | None) -> list[Line]:
     next_ = command(fix, policy)
     return [
-        _tables(fix),
+        _tables(fix, most),
         (f"{len(fix.hindered)}: {_some(fix.hindered, 4)}" if fix.hindered else "none",),
         _codes(fix.because, 6),
         (_some(fix.rules, 6),),
@@ -141,15 +149,19 @@ def _tone(cell: Cell) -> Tone:
     return Tone.WARNING if cell.unknown else Tone.GOOD
 
 
-def _tables(fix: Fix) -> Line:
-    if fix.tables == 1:
-        return (Link(fix.row.table, _query(table=str(fix.place))),)
-    return (Link(f"{fix.tables:,} like {fix.row.table}", _query(alike=str(fix.place))),)
+def _tables(fix: Fix, most: int | None) -> Line:
+    one = fix.tables == 1
+    text = fix.row.table if one else f"{fix.tables:,} like {fix.row.table}"
+    if most is not None and fix.place >= most:
+        # The list does not have it.
+        return (text,)
+    return (Link(text, _query(**{"table" if one else "alike": str(fix.place)})),)
 
 
 def _clients(numbers: Numbers) -> Iterator[Block]:
     if not numbers.clients:
-        yield Paragraph(("No client was declared.",))
+        told = "No table was read." if numbers.protocols.total() == 0 else "No client was declared."
+        yield Paragraph((told,))
         return
     yield Paragraph(
         (

@@ -187,8 +187,20 @@ def command(fix: Fix, policy: str | None) -> str | None:
         return None
     if policy is not None:
         return shlex.join(["deltaproto", "plan-downgrade", location, "--policy", policy])
-    gone = [name for name in fix.because if catalogue.record(name).drop.delta_spark is not None]
+    gone = _droppable(fix)
     if not gone:
         return shlex.join(["deltaproto", "inspect", location])
     drops = [word for feature in gone for word in ("--drop", feature)]
     return shlex.join(["deltaproto", "plan-downgrade", location, *drops])
+
+
+def _droppable(fix: Fix) -> list[str]:
+    """The features in the way that some Delta Spark can drop, and that nothing else needs."""
+    gone = [name for name in fix.because if catalogue.record(name).drop.delta_spark is not None]
+    names = {name for name, _, _ in fix.row.features}
+    while True:
+        needed = {each for name in names - set(gone) for each in catalogue.closure({name}) - {name}}
+        left = [name for name in gone if name not in needed]
+        if left == gone:
+            return gone
+        gone = left

@@ -32,7 +32,8 @@ def rendered(overview: Overview, policy: str | None, format: ReportFormat, most:
         return (
             dumps(envelope("report", _fields(overview, counted, policy), complete=complete)) + "\n"
         )
-    made = document(overview, counted, policy)
+    listed = most if format is ReportFormat.HTML else None
+    made = document(overview, counted, policy, listed)
     if format is ReportFormat.MARKDOWN:
         return document_markdown(made)
     return document_html(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
+from math import inf
 
-from deltaproto.activity import Activity
+from deltaproto.activity import Activity, Writer
 from deltaproto.planning.plan import Effect
 from deltaproto.report.activity import span
 from deltaproto.report.document import (
@@ -25,7 +25,8 @@ from deltaproto.report.runbook.book import Book, Entry, codes, some
 from deltaproto.report.runbook.phrases import Phrases
 
 _ROLES = ("prepared", "reviewed", "approved", "executed", "verified")
-_MOST_TABLES = 50
+_OF_ROWS = ("WRITE", "STREAMING UPDATE", "MERGE", "UPDATE", "DELETE", "COPY INTO", "TRUNCATE")
+"""operations that change rows, as DESCRIBE HISTORY names them"""
 
 
 def undo(book: Book, say: Phrases) -> Section:
@@ -35,54 +36,61 @@ def undo(book: Book, say: Phrases) -> Section:
 
 def _undo(book: Book, say: Phrases) -> Iterator[Block]:
     yield Callout(Tone.WARNING, say.line("undo.restore"))
-    if not book.changing:
-        return
-    yield Paragraph(say.line("undo.command"))
-    yield Listing(book.command("apply", "--undo"), "shell")
+    if book.applicable:
+        yield Paragraph(say.line("undo.command"))
+        yield Listing(book.command("apply", "--undo"), "shell")
     lines: list[Line] = []
     for entry in book.changing:
         point = entry.plan.point_of_no_return
-        if point is None:
+        if point is not None:
+            lines.append(say.line("undo.none", table=entry.name, step=point))
+        if entry.stays:
+            names = some(codes(entry.stays), say, len(entry.stays))
+            lines.append(say.line("undo.partly", table=entry.name, features=names))
+        elif point is None:
             lines.append(say.line("undo.full", table=entry.name))
-            continue
-        lines.append(say.line("undo.none", table=entry.name, step=point))
         for step in entry.plan.steps:
             for loss in step.losses:
                 lines.append(say.line("undo.lost", table=entry.name, step=step.id, loss=loss))
             if step.truncates:
                 lines.append(say.line("undo.history", table=entry.name, step=step.id))
     yield Bullets(lines)
-    if book.irreversible:
+    if book.irreversible or any(entry.stays for entry in book.changing):
         yield Paragraph(say.line("undo.copy"))
 
 
 def burn_in(book: Book, say: Phrases) -> Section:
     """What has to have happened before the change counts as done."""
     boxes = [say.line("burn_in.jobs")]
-    rarest = max(
-        (
-            (writer.typical_gap, writer.engine, writer.operation)
-            for entry in book.changing
-            if isinstance(entry.activity, Activity)
-            for writer in entry.activity.writers
-            if writer.typical_gap is not None
-        ),
-        default=None,
-    )
+    rarest = _rarest(book)
     if rarest is not None:
-        gap, engine, operation = rarest
-        boxes[0] = (
-            *boxes[0],
-            ": ",
-            *say.line("burn_in.rarest", engine=engine, operation=operation, every=span(gap)),
+        writer = say.text("burn_in.writer", engine=rarest.engine, operation=rarest.operation)
+        gap = rarest.typical_gap
+        told = (
+            say.line("burn_in.once", writer=writer)
+            if gap is None
+            else say.line("burn_in.rarest", writer=writer, every=span(gap))
         )
+        boxes[0] = (*boxes[0], ": ", *told)
     boxes += [say.line(f"burn_in.{name}") for name in ("clients", "maintenance", "checkpoint")]
     blocks: list[Block] = [
         Paragraph(say.line("burn_in.intro")),
         Checks([*boxes, say.line("burn_in.drift")]),
-        Listing(_inspect(book), "shell"),
+        Listing(book.on_tables("inspect"), "shell"),
     ]
     return Section("burn-in", say.text("burn_in"), blocks)
+
+
+def _rarest(book: Book) -> Writer | None:
+    """The writer of rows that is seen least often; one that is seen once before all others."""
+    writers = [
+        writer
+        for entry in book.changing
+        if isinstance(entry.activity, Activity)
+        for writer in entry.activity.writers
+        if writer.operation in _OF_ROWS
+    ]
+    return max(writers, key=lambda w: inf if w.typical_gap is None else w.typical_gap, default=None)
 
 
 def restart(book: Book, say: Phrases) -> Section:
@@ -115,14 +123,13 @@ def verification(book: Book, say: Phrases) -> Section:
     """How to see that everything is as it was meant to be."""
     blocks: list[Block] = [
         Paragraph(say.line("verification.intro")),
-        Listing(_inspect(book, "--reader", "all"), "shell"),
+        Listing(book.on_tables("inspect", "--reader", "all"), "shell"),
         Bullets([_ending(entry, say) for entry in book.changing]),
     ]
     if book.policy:
-        names = [entry.plan.table for entry in book.entries[:_MOST_TABLES]]
         blocks += [
             Paragraph(say.line("verification.policy")),
-            Listing(shlex.join(["deltaproto", "check", *names, "--policy", book.policy]), "shell"),
+            Listing(book.on_tables("check", "--policy", book.policy), "shell"),
         ]
     return Section("verification", say.text("verification"), blocks)
 
@@ -142,10 +149,3 @@ def sign_off(say: Phrases) -> Section:
     heads = [say.text(f"head.{head}") for head in ("role", "name", "date")]
     rows: list[list[Line]] = [[(say.text(f"role.{role}"),), (), ()] for role in _ROLES]
     return Section("sign-off", say.text("sign_off"), [Table(heads, rows)])
-
-
-def _inspect(book: Book, *words: str) -> str:
-    names = dict.fromkeys(entry.plan.table for entry in book.changing)
-    if len(names) > _MOST_TABLES:
-        return shlex.join(["deltaproto", "inspect", "-", *words]) + " < tables.txt"
-    return shlex.join(["deltaproto", "inspect", *names, *words])

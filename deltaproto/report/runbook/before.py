@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -33,13 +32,6 @@ from deltaproto.report.runbook.phrases import Phrases
 from deltaproto.tables.location import locate
 
 _SOURCES = ("workspace", "catalog", "session", "code", "services")
-_COPIES = {
-    "s3": "aws s3 cp --recursive {} {}",
-    "s3a": "aws s3 cp --recursive {} {}",
-    "gs": "gcloud storage cp --recursive {} {}",
-    "abfss": "azcopy copy --recursive {} {}",
-}
-_MOST_BACKUPS = 20
 
 
 def before(book: Book, say: Phrases) -> Section:
@@ -87,14 +79,14 @@ def _backup(book: Book, say: Phrases) -> Iterator[Block]:
         entry
         for entry in book.changing
         if entry.plan.point_of_no_return
+        or entry.stays
         or any(step.rewrites.which is not Rewrite.NONE for step in entry.plan.steps)
     ]
     if not needed:
         yield Paragraph(say.line("backup.unneeded"))
     else:
         yield Callout(Tone.WARNING, say.line("backup.why"))
-        for entry in needed[:_MOST_BACKUPS]:
-            yield from _copy(entry, say)
+        yield from _copies(needed, say)
     yield Paragraph(say.line("backup.note"))
     yield Checks(
         [
@@ -106,28 +98,56 @@ def _backup(book: Book, say: Phrases) -> Iterator[Block]:
     )
 
 
-def _copy(entry: Entry, say: Phrases) -> Iterator[Block]:
-    plan = entry.plan
-    title = say.text("backup.copy", table=plan.table)
-    if plan.engine.name is EngineName.DATABRICKS and not plan.sql_name.startswith("delta.`"):
-        backup = (
-            f"{plan.sql_name[:-1]}_backup`"
-            if plan.sql_name.endswith("`")
-            else (f"{plan.sql_name}_backup")
-        )
-        yield Listing(f"CREATE TABLE {backup} DEEP CLONE {plan.sql_name};", "sql", title)
-        return
-    source = plan.location.rstrip("/")
-    scheme = source.partition(":")[0].lower()
-    if scheme == "file":
-        path = locate(source).path or source
-        copy = shlex.join(["cp", "-a", "--", path, f"{path}.backup"])
-    elif scheme in _COPIES:
-        copy = _COPIES[scheme].format(shlex.quote(source), shlex.quote(f"{source}.backup"))
-    else:
-        yield Paragraph(say.line("backup.other", location=Code(source)))
-        return
-    yield Listing(copy, "shell", title)
+def _copies(entries: Sequence[Entry], say: Phrases) -> Iterator[Block]:
+    """One listing for each kind of command, and every table in it."""
+    clones, copies, others = dict[str, None](), dict[str, None](), dict[str, None]()
+    for plan in (entry.plan for entry in entries):
+        if plan.engine.name is EngineName.DATABRICKS and not plan.sql_name.startswith("delta.`"):
+            quoted = plan.sql_name.endswith("`")
+            backup = f"{plan.sql_name[:-1]}_backup`" if quoted else f"{plan.sql_name}_backup"
+            clones[f"CREATE TABLE {backup} DEEP CLONE {plan.sql_name};"] = None
+            continue
+        copy = _copy(plan.location.rstrip("/"))
+        if copy is None:
+            others[plan.location] = None
+        else:
+            copies[copy] = None
+    if clones:
+        yield Listing("\n".join(clones), "sql", say.text("backup.copy"))
+    if copies:
+        yield Listing("\n".join(copies), "shell", say.text("backup.copy"))
+    if others:
+        yield Paragraph(say.line("backup.other"))
+        yield Bullets([(Code(location),) for location in others])
+
+
+def _copy(source: str) -> str | None:
+    """The command that copies a table's folder; None where no tool is known."""
+    scheme, _, rest = source.partition("://")
+    target = f"{source}.backup"
+    match scheme.lower():
+        case "file":
+            path = locate(source).path or source
+            backup = f"{path}.backup"
+            # Where there is one already, nothing is written into it.
+            make = shlex.join(["mkdir", "--", backup])
+            return f"{make} && {shlex.join(['cp', '-a', '--', f'{path}/.', backup])}"
+        case "s3" | "s3a":
+            return shlex.join(
+                ["aws", "s3", "cp", "--recursive", f"s3://{rest}", f"s3://{rest}.backup"]
+            )
+        case "gs":
+            return shlex.join(["gcloud", "storage", "rsync", "--recursive", source, target])
+        case "abfss" | "abfs":
+            container, at, path = rest.partition("@")
+            account, _, path = path.partition("/")
+            if not at:
+                return None
+            url = f"https://{account}/{container}/{path}"
+            return shlex.join(
+                ["azcopy", "copy", url, f"{url}.backup", "--recursive", "--as-subdir=false"]
+            )
+    return None
 
 
 def stop(warned: Warned, say: Phrases) -> Iterator[Block]:
@@ -237,11 +257,12 @@ def _hour(entry: Entry) -> str | None:
 
 
 def _ready(book: Book, say: Phrases) -> Iterator[Block]:
-    yield Paragraph(say.line("ready.rehearse"))
-    yield Listing(book.command("rehearse"), "shell")
-    yield Paragraph(say.line("ready.dry"))
-    flags = ("--allow-irreversible",) if book.irreversible else ()
-    policy = ("--policy", os.fspath(book.policy)) if book.policy else ()
-    yield Listing(book.command("apply", "--dry-run", *policy, *flags), "shell")
+    if book.applicable:
+        yield Paragraph(say.line("ready.rehearse"))
+        yield Listing(book.command("rehearse"), "shell")
+        yield Paragraph(say.line("ready.dry"))
+        flags = ("--allow-irreversible",) if book.irreversible else ()
+        policy = ("--policy", book.policy) if book.policy else ()
+        yield Listing(book.command("apply", "--dry-run", *policy, *flags), "shell")
     boxes = ("people", "stopped", "source", "backup", "window")
     yield Checks([say.line(f"ready.{box}") for box in boxes])

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from deltaproto.activity import Activity
 from deltaproto.errors import DeltaprotoError
+from deltaproto.execution.gates import Gate, plan_gate
 from deltaproto.execution.plan_file import Planned, Unplanned
+from deltaproto.execution.sight import named
 from deltaproto.planning.advice import comes_back
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.plan import Plan, Step
 from deltaproto.policy.document.model import Window
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.report.document import Code, Inline, Line
 from deltaproto.report.plan_json import moments
 from deltaproto.report.runbook.phrases import Phrases
 
 _MOST = 6
+_MOST_WORDS = 8
+"""tables that are named in one command; more are read by it"""
 
 
 class Entry(NamedTuple):
@@ -39,37 +46,104 @@ class Entry(NamedTuple):
         """The table as its user named it."""
         return Code(self.plan.table)
 
-
-class Book(NamedTuple):
-    """Everything that a runbook tells. Times are seconds since the epoch."""
-
-    entries: tuple[Entry, ...]
-    unplanned: tuple[Unplanned, ...]
-    arguments: tuple[str, ...]
-    """plan files and folders, as they were given"""
-    start: float
-    """when the first step is meant to be carried out"""
-    written: float
-    policy: str | None = None
-    """the policy's file"""
+    @property
+    def refused(self) -> Gate | None:
+        """Why `apply` would not carry it out at all; None where it would."""
+        gate = plan_gate(self.plan)
+        return None if gate.passed else gate
 
     @property
+    def stays(self) -> tuple[str, ...]:
+        """Features after whose way back the table is not as it was.
+
+        Dropping them again rewrites files or leaves checkpointProtection behind, and so does the
+        drop itself of those that leave.
+        """
+        before, after = self.plan.protocol_before, self.plan.protocol_after
+        found = [name for name in gone(after, before) if not _leaves_without_trace(name)]
+        return (*found, *(name for name in gone(before, after) if not _leaves_without_trace(name)))
+
+
+def _leaves_without_trace(name: str) -> bool:
+    drop = catalogue.record(name).drop
+    if name == CHECKPOINT_PROTECTION or drop.delta_spark is None:
+        return False
+    return not (drop.protects_history or drop.rewrites_data or drop.needs_truncate)
+
+
+class Book:
+    """Everything that a runbook tells.
+
+    Args:
+        arguments: plan files and folders, as they were given.
+        start: when the first step is meant to be carried out, in seconds since the epoch.
+        written: now, in seconds since the epoch.
+        policy: the policy's file.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        unplanned: Sequence[Unplanned],
+        arguments: Sequence[str],
+        start: float,
+        written: float,
+        policy: str | None = None,
+    ) -> None:
+        self.entries, self.unplanned = tuple(entries), tuple(unplanned)
+        self.start, self.written, self.policy = start, written, policy
+        self._arguments = tuple(arguments)
+
+    @cached_property
     def changing(self) -> tuple[Entry, ...]:
         """The plans that do something."""
         return tuple(entry for entry in self.entries if entry.plan.changes)
 
+    @cached_property
+    def applicable(self) -> tuple[Entry, ...]:
+        """Those of them that `apply` carries out."""
+        return tuple(entry for entry in self.changing if entry.refused is None)
+
     @property
     def irreversible(self) -> bool:
         """Whether any step cannot be taken back."""
-        return any(entry.plan.point_of_no_return for entry in self.entries)
+        return any(entry.plan.point_of_no_return for entry in self.changing)
 
-    def times(self, plan: Plan) -> list[tuple[float | None, float | None]]:
-        """As `moments`, from the planned start on."""
-        return moments(plan.steps, self.start)
+    def times(self, entry: Entry) -> list[tuple[float | None, float | None]]:
+        """As `moments`, from the planned start on.
+
+        A wait before the first statement began with what was done earlier: its end is the plan's.
+        """
+        steps = entry.plan.steps
+        first = next((n for n, step in enumerate(steps) if step.sql is not None), len(steps))
+        told = [moment for moment in entry.planned.not_before[:first] if moment is not None]
+        if not told:
+            return moments(steps, self.start)
+        begin = max(self.start, *told)
+        later = moments(steps[first:], begin)
+        return [(begin, None)] * first + [
+            (begin if earliest is None else earliest, lost) for earliest, lost in later
+        ]
 
     def command(self, name: str, *words: str) -> str:
-        """A command of deltaproto on the plans of this book, for a shell."""
-        return shlex.join(["deltaproto", name, *self.arguments, *words])
+        """A command of deltaproto on the plans that can be applied, for a shell."""
+        files: Sequence[str] = self._arguments
+        if self.unplanned or len(self.applicable) < len(self.entries):
+            files = list(dict.fromkeys(entry.planned.path for entry in self.applicable))
+        return shlex.join(["deltaproto", name, *files, *words])
+
+    def on_tables(self, name: str, *words: str) -> str:
+        """A command of deltaproto on the tables of the plans, from any folder."""
+        tables = list(dict.fromkeys(named(entry.plan) for entry in self.changing))
+        if len(tables) <= _MOST_WORDS:
+            return shlex.join(["deltaproto", name, *tables, *words])
+        every = "\n".join(tables)
+        return shlex.join(["deltaproto", name, "-", *words]) + f" <<'TABLES'\n{every}\nTABLES"
+
+
+def leads(step: Step, steps: Sequence[Step]) -> bool:
+    """Whether a wait stands before every statement."""
+    return all(each.sql is None for each in steps[: steps.index(step) + 1])
 
 
 def some(parts: Iterable[Inline], say: Phrases, most: int = _MOST) -> Line:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from deltaproto.planning.outcome import Rewrite
 from deltaproto.planning.plan import Blocked, Plan, Step
+from deltaproto.planning.statement import Action
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.report.document import (
     Block,
@@ -24,7 +25,7 @@ from deltaproto.report.interface import visible
 from deltaproto.report.paint import duration, runs
 from deltaproto.report.plan_json import stamp
 from deltaproto.report.plan_text import size
-from deltaproto.report.runbook.book import Book, Entry, gone, known
+from deltaproto.report.runbook.book import Book, Entry, gone, known, leads
 from deltaproto.report.runbook.phrases import Phrases
 from deltaproto.report.runbook.pyspark import script
 
@@ -35,7 +36,12 @@ def commands(book: Book, say: Phrases) -> Section:
 
 
 def _commands(book: Book, say: Phrases) -> Iterator[Block]:
-    if book.changing:
+    by_hand = [entry for entry in book.changing if entry.refused is not None]
+    for entry in by_hand:
+        assert entry.refused is not None
+        told = say.line("commands.refused", table=entry.name, why=entry.refused.message)
+        yield Callout(Tone.DANGER, told)
+    if book.applicable:
         yield Paragraph(say.line("commands.apply"))
         policy = ("--policy", book.policy) if book.policy else ()
         flags = ("--allow-irreversible",) if book.irreversible else ()
@@ -43,14 +49,15 @@ def _commands(book: Book, say: Phrases) -> Iterator[Block]:
         yield Listing(command, "shell")
         ends = [
             earliest
-            for entry in book.changing
-            for step, (earliest, _) in zip(entry.plan.steps, book.times(entry.plan), strict=True)
-            if step.sql is None and earliest is not None
+            for entry in book.applicable
+            for step, (earliest, _) in zip(entry.plan.steps, book.times(entry), strict=True)
+            if step.action is Action.WAIT and earliest is not None
         ]
         if ends:
             yield Paragraph(say.line("commands.again"))
             times = (say.text("commands.not_before", time=when(end)) for end in sorted(set(ends)))
             yield Bullets([(time,) for time in times])
+    if book.changing:
         yield Paragraph(say.line("commands.sql"))
     for number, entry in enumerate(book.entries, 1):
         yield Section(f"table-{number}", entry.plan.table, list(steps_of(book, entry, number, say)))
@@ -87,7 +94,7 @@ def steps_of(book: Book, entry: Entry, number: int, say: Phrases) -> Iterator[Bl
         )
     if plan.steps:
         yield Paragraph(say.line("commands.versions", engine=str(plan.engine)))
-    times = book.times(plan)
+    times = book.times(entry)
     for step, (earliest, lost) in zip(plan.steps, times, strict=True):
         if step.id == plan.point_of_no_return:
             yield Callout(Tone.DANGER, say.line("step.return"))
@@ -110,10 +117,17 @@ def _blocked(blocked: Blocked, say: Phrases) -> Line:
 def _step(
     plan: Plan, step: Step, earliest: float | None, lost: float | None, say: Phrases
 ) -> Iterator[Block]:
-    if step.sql is None:
+    if step.action is Action.WAIT:
+        if leads(step, plan.steps):
+            yield Callout(Tone.NOTE, say.line("step.wait_on", time=when(earliest)))
+            return
         hours, setting = duration(step.wait_hours), step.setting or ""
         line = say.line("step.wait", time=when(earliest), hours=hours, setting=setting)
         yield Callout(Tone.NOTE, (*line, " ", *say.line("step.wait_short")))
+        return
+    if step.sql is None:
+        yield Callout(Tone.WARNING, say.line("step.by_hand"))
+        yield from _told(step)
         return
     if step.optional:
         yield Paragraph(say.line("step.optional"))
@@ -126,6 +140,13 @@ def _step(
         return
     yield Listing(check(plan), "sql", say.text("step.check"))
     yield Listing(expected(step.protocol_after), "text", say.text("step.expected"))
+
+
+def _told(step: Step) -> Iterator[Block]:
+    lines: list[Line] = [(loss,) for loss in step.losses]
+    lines += [(text,) for text in step.warnings]
+    if lines:
+        yield Bullets(lines)
 
 
 def _facts(step: Step, lost: float | None, say: Phrases) -> Iterator[tuple[str, Line]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from deltaproto.clients.judgement import Verdict
 from deltaproto.planning.impact import better, worse
+from deltaproto.planning.statement import Action
 from deltaproto.report.document import (
     Block,
     Bullets,
@@ -53,6 +54,8 @@ def _summary(book: Book, say: Phrases) -> Iterator[Block]:
         yield Callout(Tone.DANGER, told)
     if book.irreversible:
         yield Callout(Tone.WARNING, say.line("summary.irreversible"))
+    elif any(entry.stays for entry in book.changing):
+        yield Callout(Tone.WARNING, say.line("summary.partly"))
     elif book.changing:
         yield Callout(Tone.GOOD, say.line("summary.reversible"))
     heads = ("table", "goal", "before", "after", "gone", "new", "steps", "return")
@@ -62,7 +65,7 @@ def _summary(book: Book, say: Phrases) -> Iterator[Block]:
 def _row(entry: Entry, say: Phrases) -> list[Line]:
     plan = entry.plan
     before, after = plan.protocol_before, plan.protocol_after
-    waits = sum(step.sql is None for step in plan.steps)
+    waits = sum(step.action is Action.WAIT for step in plan.steps)
     steps = say.text("nothing_to_do") if not plan.blocked else say.text("nothing")
     if plan.steps:
         steps = say.count("statements", len(plan.steps) - waits)
@@ -89,8 +92,12 @@ def clients(book: Book, say: Phrases) -> Section:
 def _clients(book: Book, say: Phrases) -> Iterator[Block]:
     checked = sum(len(entry.plan.clients) for entry in book.entries)
     changes = _changes(book)
+    unasked = [entry.name for entry in book.changing if not entry.plan.clients]
     if not checked:
         yield Callout(Tone.WARNING, say.line("clients.none"))
+    elif unasked:
+        told = say.line("clients.unasked", tables=some(unasked, say))
+        yield Callout(Tone.WARNING, told)
     elif not changes:
         yield Paragraph(say.line("clients.same", count=checked))
     losing = [change for change in changes if change.worse]
@@ -109,16 +116,22 @@ def _clients(book: Book, say: Phrases) -> Iterator[Block]:
 
 def _changes(book: Book) -> list[_Change]:
     """Those who lose first; equal changes of several accesses and tables are one."""
-    found: dict[tuple[str, str | None, Verdict, Verdict, bool], _Change] = {}
+    found: dict[tuple[Any, ...], _Change] = {}
     for entry in book.entries:
+        one: dict[tuple[str, str | None, Verdict, Verdict, bool], _Change] = {}
         for each in entry.plan.clients:
             if not worse(each) and not better(each):
                 continue
             key = (each.client, each.label, each.before, each.after, worse(each))
-            change = found.setdefault(key, _Change(*key, {}, {}, {}))
+            change = one.setdefault(key, _Change(*key, {}, {}, {}))
             change.access[str(each.access)] = None
             change.because.update(dict.fromkeys(each.because))
             change.tables[entry.plan.table] = None
+        for key, change in one.items():
+            # Only tables on which it is the same for the same accesses are told of together.
+            known = found.setdefault((*key, *change.access), change)
+            known.because.update(change.because)
+            known.tables.update(change.tables)
     return sorted(found.values(), key=lambda change: (not change.worse, change.client))
 
 

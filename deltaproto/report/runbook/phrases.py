@@ -34,7 +34,8 @@ class Phrases:
     def text(self, key: str, **values: str | int) -> str:
         """A phrase as plain text, for titles and headings."""
         told = {name: _said(value) for name, value in values.items()}
-        return _NAME.sub(lambda found: told[found[1]], self._phrases[key]).replace("`", "")
+        bare = self._phrases[key].replace("`", "")
+        return _NAME.sub(lambda found: told[found[1]], bare)
 
     def line(self, key: str, **values: str | int | Inline | Line) -> Line:
         """A phrase with its values in place, which stay data whatever they hold.

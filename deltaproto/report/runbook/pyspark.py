@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from deltaproto.planning.plan import Plan
+from deltaproto.planning.statement import Action
 from deltaproto.report.paint import duration, flat
 from deltaproto.report.plan_json import stamp
 from deltaproto.report.runbook.phrases import Phrases
@@ -30,6 +31,10 @@ def _lines(
         )
     for step, (earliest, _) in zip(plan.steps, times, strict=True):
         yield f"# {step.id}: {flat(step.why)}"
+        if step.sql is None and step.action is not Action.WAIT:
+            told = say.text("pyspark.by_hand")
+            yield f"# {flat(told)}"
+            continue
         if step.sql is None:
             setting = f"{duration(step.wait_hours)}, {step.setting}"
             told = say.text("pyspark.wait", time=stamp(earliest) or "", setting=setting)

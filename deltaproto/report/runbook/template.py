@@ -19,7 +19,7 @@ from deltaproto.report.document.markdown import blocks_markdown
 from deltaproto.report.document.page import page
 from deltaproto.report.markdown import escape
 from deltaproto.report.plan_json import plan_fields, stamp
-from deltaproto.report.runbook.book import Book
+from deltaproto.report.runbook.book import Book, Entry
 from deltaproto.report.runbook.phrases import Phrases
 from deltaproto.report.runbook.write import RunbookFormat, runbook
 
@@ -102,12 +102,21 @@ def _context(document: Document, book: Book, say: Phrases, *, html: bool) -> dic
         "chapters": {
             block.anchor: made(block) for block in document.blocks if isinstance(block, Section)
         },
-        "plans": [plan_fields(entry.plan, book.start) for entry in book.entries],
+        "plans": [_plan(entry, book) for entry in book.entries],
         "written": stamp(book.written),
         "start": stamp(book.start),
         "version": __version__,
         "language": document.language,
     }
+
+
+def _plan(entry: Entry, book: Book) -> dict[str, Any]:
+    fields = plan_fields(entry.plan, book.start)
+    steps = [
+        {**step, "not_before": stamp(earliest), "history_lost_before": stamp(lost)}
+        for step, (earliest, lost) in zip(fields["steps"], book.times(entry), strict=True)
+    ]
+    return {**fields, "steps": steps}
 
 
 def _flat(line: Line) -> str:
