@@ -27,6 +27,7 @@ from deltaproto.report.document import (
     Table,
     Tone,
 )
+from deltaproto.report.interface import visible
 from deltaproto.report.overview.chart import COLOURS, bars, columns
 from deltaproto.report.overview.numbers import Cell, Fix, Numbers, command
 
@@ -379,7 +380,7 @@ def _versions(versions: tuple[int, int]) -> str:
 
 
 def _query(**values: str) -> str:
-    return "tables?" + urlencode(values)
+    return "tables?" + urlencode({name: visible(value) for name, value in values.items()})
 
 
 def _some(names: Sequence[str], most: int) -> str:

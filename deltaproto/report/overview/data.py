@@ -41,19 +41,20 @@ def page_data(overview: Overview, numbers: Numbers, most: int) -> str:
 
     def kind(row: TableRow) -> int:
         told = tuple(
-            (features(name), (2 if present else 0) + (1 if enabled else 0))
+            (features(visible(name)), (2 if present else 0) + (1 if enabled else 0))
             for name, enabled, present in row.features
         )
         verdicts = tuple(
             (
-                asked((said.client, str(said.access))),
+                asked((visible(said.client), str(said.access))),
                 _LETTERS[str(said.verdict)],
-                tuple(features(name) for name in said.because),
+                tuple(features(visible(name)) for name in said.because),
             )
             for said in row.verdicts
             if str(said.verdict) != "ok"
         )
-        return kinds((row.protocol, told, verdicts, row.isolation))
+        isolation = None if row.isolation is None else visible(row.isolation)
+        return kinds((row.protocol, told, verdicts, isolation))
 
     rows = []
     for row, group in zip(overview.tables[:most], numbers.groups, strict=False):
