@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from deltaproto.checking.check import Checker
+from deltaproto.checking.check import Checked, Checker
 from deltaproto.clients.capability import Access
 from deltaproto.clients.judgement import Verdict
 from deltaproto.fleet.drift.change import Change
@@ -15,6 +15,7 @@ from deltaproto.fleet.drift.local import drift
 from deltaproto.fleet.kept import errors, facts_of, tables
 from deltaproto.fleet.past import LocalQuestions, Pair, PastScan, literal
 from deltaproto.fleet.schemas import Inventory
+from deltaproto.policy.case import Judged
 from deltaproto.policy.finding import Finding
 
 _MORE = ("isolation_level", "last_commit_at", "last_operation", "last_engine")
@@ -96,7 +97,7 @@ def overview(questions: LocalQuestions, scan: PastScan, checker: Checker) -> Ove
     pair = Pair(until[-2], scan) if len(until) > 1 else None
     return Overview(
         scan,
-        [_row(row, checker) for row in tables(questions, scan, more=_MORE)],
+        list(_rows_of(questions, scan, checker)),
         [
             Unread(row["table"], row["location"], row["code"], row["message"] or "")
             for row in errors(questions, scan)
@@ -107,8 +108,31 @@ def overview(questions: LocalQuestions, scan: PastScan, checker: Checker) -> Ove
     )
 
 
-def _row(row: Mapping[str, Any], checker: Checker) -> TableRow:
-    checked = checker.check(facts_of(row))
+def _rows_of(questions: LocalQuestions, scan: PastScan, checker: Checker) -> Iterator[TableRow]:
+    # Tables of equal needs share their verdicts, here as in the checker; holding them keeps their
+    # identity from being reused.
+    known: dict[int, tuple[tuple[Judged, ...], tuple[Said, ...]]] = {}
+    for row in tables(questions, scan, more=_MORE):
+        checked = checker.check(facts_of(row))
+        verdicts = checked.verdicts
+        if id(verdicts) not in known:
+            known[id(verdicts)] = verdicts, _said(verdicts)
+        yield _row(row, checked, known[id(verdicts)][1])
+
+
+def _said(verdicts: Iterable[Judged]) -> tuple[Said, ...]:
+    return tuple(
+        Said(
+            judged.verdict.named,
+            judged.verdict.access,
+            judged.verdict.verdict,
+            judged.verdict.because,
+        )
+        for judged in verdicts
+    )
+
+
+def _row(row: Mapping[str, Any], checked: Checked, said: tuple[Said, ...]) -> TableRow:
     return TableRow(
         row["table"],
         row["location"],
@@ -124,15 +148,7 @@ def _row(row: Mapping[str, Any], checker: Checker) -> TableRow:
         row["last_operation"],
         row["last_engine"],
         checked.findings,
-        tuple(
-            Said(
-                judged.verdict.named,
-                judged.verdict.access,
-                judged.verdict.verdict,
-                judged.verdict.because,
-            )
-            for judged in checked.verdicts
-        ),
+        said,
         checked.complete,
     )
 
