@@ -18,7 +18,6 @@ from deltaproto.report.document import (
     Listing,
     Paragraph,
     Section,
-    Table,
     Tone,
 )
 from deltaproto.report.runbook.book import Book, Entry, codes, some
@@ -146,6 +145,5 @@ def _ending(entry: Entry, say: Phrases) -> Line:
 
 def sign_off(say: Phrases) -> Section:
     """Who answers for it."""
-    heads = [say.text(f"head.{head}") for head in ("role", "name", "date")]
-    rows: list[list[Line]] = [[(say.text(f"role.{role}"),), (), ()] for role in _ROLES]
-    return Section("sign-off", say.text("sign_off"), [Table(heads, rows)])
+    boxes = [say.line("sign_off.box", role=say.text(f"role.{role}")) for role in _ROLES]
+    return Section("sign-off", say.text("sign_off"), [Checks(boxes)])
