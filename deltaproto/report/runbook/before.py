@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from deltaproto.errors import DeltaprotoError
 from deltaproto.execution.warning import Warning, warning
-from deltaproto.planning.engine import EngineName
-from deltaproto.planning.outcome import Rewrite
 from deltaproto.planning.plan import Stream
 from deltaproto.policy.document.openings import is_open, next_opening
 from deltaproto.report.activity import quietest, sentences, writer_rows
@@ -18,7 +15,6 @@ from deltaproto.report.document import (
     Bullets,
     Callout,
     Checks,
-    Code,
     Inline,
     Line,
     Listing,
@@ -27,9 +23,9 @@ from deltaproto.report.document import (
     Table,
     Tone,
 )
+from deltaproto.report.runbook.backup import backup
 from deltaproto.report.runbook.book import Book, Entry, codes, gone, some
 from deltaproto.report.runbook.phrases import Phrases
-from deltaproto.tables.location import locate
 
 _SOURCES = ("workspace", "catalog", "session", "code", "services")
 
@@ -42,7 +38,7 @@ def before(book: Book, say: Phrases) -> Section:
     ]
     sections = [
         Section("source", say.text("source"), list(_source(book, warned, say))),
-        Section("backup", say.text("backup"), list(_backup(book, say))),
+        Section("backup", say.text("backup"), list(backup(book, say))),
         Section("stop", say.text("stop"), list(stop(warned, say))),
         Section("streams", say.text("streams"), list(streams(warned, say))),
         Section("activity", say.text("activity"), list(_activity(book, say))),
@@ -72,82 +68,6 @@ def _source(book: Book, warned: Warned, say: Phrases) -> Iterator[Block]:
             *(say.line(f"source.{source}") for source in _SOURCES),
         ]
     )
-
-
-def _backup(book: Book, say: Phrases) -> Iterator[Block]:
-    needed = [
-        entry
-        for entry in book.changing
-        if entry.plan.point_of_no_return
-        or entry.stays
-        or any(step.rewrites.which is not Rewrite.NONE for step in entry.plan.steps)
-    ]
-    if not needed:
-        yield Paragraph(say.line("backup.unneeded"))
-    else:
-        yield Callout(Tone.WARNING, say.line("backup.why"))
-        yield from _copies(needed, say)
-    yield Paragraph(say.line("backup.note"))
-    yield Checks(
-        [
-            say.line(
-                "backup.version", table=entry.name, version=str(entry.plan.fingerprint.version)
-            )
-            for entry in book.changing
-        ]
-    )
-
-
-def _copies(entries: Sequence[Entry], say: Phrases) -> Iterator[Block]:
-    """One listing for each kind of command, and every table in it."""
-    clones, copies, others = dict[str, None](), dict[str, None](), dict[str, None]()
-    for plan in (entry.plan for entry in entries):
-        if plan.engine.name is EngineName.DATABRICKS and not plan.sql_name.startswith("delta.`"):
-            quoted = plan.sql_name.endswith("`")
-            backup = f"{plan.sql_name[:-1]}_backup`" if quoted else f"{plan.sql_name}_backup"
-            clones[f"CREATE TABLE {backup} DEEP CLONE {plan.sql_name};"] = None
-            continue
-        copy = _copy(plan.location.rstrip("/"))
-        if copy is None:
-            others[plan.location] = None
-        else:
-            copies[copy] = None
-    if clones:
-        yield Listing("\n".join(clones), "sql", say.text("backup.copy"))
-    if copies:
-        yield Listing("\n".join(copies), "shell", say.text("backup.copy"))
-    if others:
-        yield Paragraph(say.line("backup.other"))
-        yield Bullets([(Code(location),) for location in others])
-
-
-def _copy(source: str) -> str | None:
-    """The command that copies a table's folder; None where no tool is known."""
-    scheme, _, rest = source.partition("://")
-    target = f"{source}.backup"
-    match scheme.lower():
-        case "file":
-            path = locate(source).path or source
-            backup = f"{path}.backup"
-            # Where there is one already, nothing is written into it.
-            make = shlex.join(["mkdir", "--", backup])
-            return f"{make} && {shlex.join(['cp', '-a', '--', f'{path}/.', backup])}"
-        case "s3" | "s3a":
-            return shlex.join(
-                ["aws", "s3", "cp", "--recursive", f"s3://{rest}", f"s3://{rest}.backup"]
-            )
-        case "gs":
-            return shlex.join(["gcloud", "storage", "rsync", "--recursive", source, target])
-        case "abfss" | "abfs":
-            container, at, path = rest.partition("@")
-            account, _, path = path.partition("/")
-            if not at:
-                return None
-            url = f"https://{account}/{container}/{path}"
-            return shlex.join(
-                ["azcopy", "copy", url, f"{url}.backup", "--recursive", "--as-subdir=false"]
-            )
-    return None
 
 
 def stop(warned: Warned, say: Phrases) -> Iterator[Block]:
