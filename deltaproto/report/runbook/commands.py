@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from deltaproto.planning.change import about_protocol
+from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.outcome import Rewrite
 from deltaproto.planning.plan import Blocked, Plan, Step
-from deltaproto.planning.statement import Action
+from deltaproto.planning.statement import Action, SetProperties
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.report.document import (
     Block,
@@ -135,11 +137,12 @@ def _step(
     if visible(step.sql) != step.sql or "\n" in step.sql:
         yield Callout(Tone.WARNING, say.line("table.unshown"))
     yield Facts(list(_facts(step, lost, say)))
-    if step.protocol_after == step.protocol_before:
+    stored = _stored(step)
+    if step.protocol_after == step.protocol_before and not stored:
         yield Paragraph(say.line("step.same"))
         return
     yield Listing(check(plan), "sql", say.text("step.check"))
-    yield Listing(expected(step.protocol_after), "text", say.text("step.expected"))
+    yield Listing(expected(step.protocol_after, stored), "text", say.text("step.expected"))
 
 
 def _told(step: Step) -> Iterator[Block]:
@@ -182,14 +185,28 @@ def check(plan: Plan) -> str:
     return f"SHOW TBLPROPERTIES {plan.sql_name};"
 
 
-def expected(protocol: Protocol) -> str:
-    """What `check` answers on a table of that protocol, among other properties."""
+def _stored(step: Step) -> Mapping[str, str]:
+    """The properties that a step sets, and that the table then has; those of the protocol apart."""
+    if step.action is not Action.SET or step.sql is None:
+        return {}
+    return {
+        key: value
+        for statement in (parsed.statement for parsed in parse(step.sql))
+        if isinstance(statement, SetProperties)
+        for key, value in statement.properties.items()
+        if not about_protocol(key)
+    }
+
+
+def expected(protocol: Protocol, properties: Mapping[str, str]) -> str:
+    """What `check` answers on a table of that protocol with those properties, among others."""
     rows = [
         ("delta.minReaderVersion", str(protocol.min_reader_version)),
         ("delta.minWriterVersion", str(protocol.min_writer_version)),
     ]
     listed = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
     rows += [(f"delta.feature.{name}", "supported") for name in sorted(listed)]
+    rows += sorted(properties.items())
     width = max(len(key) for key, _ in rows)
     return "\n".join(f"{key.ljust(width)}  {value}" for key, value in rows)
 
