@@ -27,11 +27,13 @@ from deltaproto.policy.finding import FailOn, exit_code
 from deltaproto.policy.rules import all_rules
 from deltaproto.report.check import CheckFormat, Style, write_check
 
+_ACCESS = (Access.READ, Access.APPEND)
+
 
 def run(values: Mapping[str, Any]) -> int:
     """Check every table, render each, and return the worst exit code."""
     policy = _policy(values)
-    asked = tuple(_declared(text) for text in dict.fromkeys(values["client"]))
+    asked = tuple(declared(text) for text in dict.fromkeys(values["client"]))
     if not (values["policy"] or asked or values["baseline"]):
         raise UsageError(
             "nothing to check against", "give --policy FILE or --client ID@VERSION, or --baseline"
@@ -79,9 +81,9 @@ def load_one_policy(path: str) -> Policy:
     return load_policy(path, rules=rules, today=datetime.datetime.now(datetime.UTC).date())
 
 
-def _declared(text: str) -> Declared:
+def declared(text: str, access: tuple[Access, ...] = _ACCESS) -> Declared:
+    """A client that a command line names, or the catalogue, and no policy."""
     reference = parse_reference(text)
-    access = (Access.READ, Access.APPEND)
     return Declared(text, *reference, access, None, None, Position(0, 0))
 
 

@@ -24,7 +24,7 @@ from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
 from deltaproto.policy.document import Policy
-from deltaproto.report.plan import PlanFormat, PlanReport, Script
+from deltaproto.report.plan import PlanReport, Script
 from deltaproto.tables.location import Kind, locate
 
 Planner = Callable[[Given], Plan]
@@ -73,7 +73,6 @@ DETAILED = Option(
     ("--detailed-exitcode",), "Exit with 10 when there is something to do.", bool, False
 )
 SCRIPT = Option(("--script",), "Print only the statements, with comments.", Script)
-FORMAT = Option(("--format",), "Output format.", PlanFormat, PlanFormat.TEXT)
 ENDING = (
     FROM,
     WHERE,
@@ -83,7 +82,7 @@ ENDING = (
     options.CATALOGUE,
     DETAILED,
     SCRIPT,
-    FORMAT,
+    options.PAGE_FORMAT,
     options.OUTPUT,
     *options.READING,
 )

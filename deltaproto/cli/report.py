@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.checking.check import Checker
 from deltaproto.checking.site import site_catalogue
 from deltaproto.cli import options
-from deltaproto.cli.check import load_one_policy, spare
+from deltaproto.cli.check import declared, load_one_policy, spare
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inventories import SCAN, chosen
 from deltaproto.cli.progress import waiting
-from deltaproto.clients.catalogue import parse_reference
 from deltaproto.drafting.users import newest
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.inventory import inventory_at
 from deltaproto.fleet.overview import overview
 from deltaproto.fleet.past import LocalQuestions
-from deltaproto.policy.document import Policy, Position
-from deltaproto.policy.document.model import Declared
+from deltaproto.policy.document import Policy
 from deltaproto.report.overview.write import ReportFormat, rendered
 
 _MOST = 50_000
@@ -39,8 +36,7 @@ def run(values: Mapping[str, Any]) -> int:
         questions = LocalQuestions(inventory_at(values["inventory"], storage))
         scan = chosen(questions, values["scan"])
         found = overview(questions, scan, checker)
-        told = None if policy is None else os.fspath(policy)
-        made = rendered(found, told, values["format"], values["most"])
+        made = rendered(found, policy, values["format"], values["most"])
     with options.opened(values["output"]) as file:
         file.write(made)
     # An incomplete answer is never a compliant one.
@@ -52,11 +48,9 @@ def _checker(path: str | None, files: tuple[str, ...]) -> Checker:
         policy = load_one_policy(path)
         return Checker(policy, site_catalogue(files, policy))
     catalogue = site_catalogue(files)
-    everybody = []
-    for client in newest(catalogue):
-        text = str(client.candidate.reference)
-        reference = parse_reference(text)
-        everybody.append(Declared(text, *reference, client.access, None, None, Position(0, 0)))
+    everybody = [
+        declared(str(client.candidate.reference), client.access) for client in newest(catalogue)
+    ]
     return Checker(Policy(source=""), catalogue, asked=everybody)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import IO
 
 from deltaproto.policy.finding import Severity
@@ -49,6 +49,12 @@ class Painter:
 def flat(text: str) -> str:
     """One line that a terminal shows and does not obey."""
     return visible(text.replace("\n", "\\n"))
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """The first names with commas, and how many there are besides."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def runs(items: Iterable[str]) -> str:

@@ -8,20 +8,10 @@ from typing import IO, Any
 
 from deltaproto.errors import TableError
 from deltaproto.planning.plan import Plan
-from deltaproto.report.interface import dumps, envelope, error_fields
+from deltaproto.report.interface import PageFormat, dumps, envelope, error_fields
 from deltaproto.report.plan_json import plan_fields
 from deltaproto.report.plan_summary import Summary
 from deltaproto.report.spool import Spool, opened
-
-
-class PlanFormat(StrEnum):
-    """What `--format` of the planning commands takes."""
-
-    TEXT = "text"
-    JSON = "json"
-    JSONL = "jsonl"
-    MARKDOWN = "markdown"
-    HTML = "html"
 
 
 class Script(StrEnum):
@@ -43,7 +33,7 @@ class PlanReport:
     def __init__(
         self,
         command: str,
-        format: PlanFormat,
+        format: PageFormat,
         file: IO[str],
         now: float,
         *,
@@ -58,11 +48,11 @@ class PlanReport:
         self._summary = Summary()
         self._spool = Spool()
         self._complete = True
-        self._pages = script is None and format in (PlanFormat.MARKDOWN, PlanFormat.HTML)
+        self._pages = script is None and format in (PageFormat.MARKDOWN, PageFormat.HTML)
         self._plans: list[Plan] = []
         self._unplanned: list[tuple[str, str]] = []
         self._text = None
-        if script is None and format is PlanFormat.TEXT:
+        if script is None and format is PageFormat.TEXT:
             from deltaproto.report.plan_text import PlanText
 
             self._text = PlanText(file, now, color=color)
@@ -103,7 +93,7 @@ class PlanReport:
             self._text.close(self._summary)
         elif self._pages:
             self._page()
-        elif self._script is None and self._format is PlanFormat.JSON:
+        elif self._script is None and self._format is PageFormat.JSON:
             if not self.many:
                 document = envelope(self._command, self._first, complete=self._complete)
                 self._file.write(dumps(document) + "\n")
@@ -116,7 +106,7 @@ class PlanReport:
         from deltaproto.report.plan_page import plan_document
 
         document = plan_document(self._plans, self._unplanned, self._now)
-        if self._format is PlanFormat.MARKDOWN:
+        if self._format is PageFormat.MARKDOWN:
             from deltaproto.report.document.markdown import document_markdown
 
             self._file.write(document_markdown(document))
@@ -127,7 +117,7 @@ class PlanReport:
             self._file.write(document_html(document, Words()))
 
     def _entry(self, fields: dict[str, Any], *, complete: bool) -> None:
-        if self._format is PlanFormat.JSONL:
+        if self._format is PageFormat.JSONL:
             line = envelope(self._command, fields, complete=complete)
             self._file.write(dumps(line, indent=None) + "\n")
         elif not self.many:

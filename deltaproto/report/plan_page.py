@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from deltaproto.execution.plan_file import Planned, Unplanned
-from deltaproto.execution.warning import warning
 from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.report.document import (
     Block,
@@ -47,12 +46,8 @@ def plan_document(
     engines = ", ".join(dict.fromkeys(str(plan.engine) for plan in plans))
     sections = [summary(book, say), clients(book, say)]
     if book.changing:
-        warned = [
-            (entry, warning(entry.plan, entry.plan.steps, None, None, None, now))
-            for entry in book.changing
-        ]
-        sections.append(Section("stop", "Whom it hits", list(stop(warned, say))))
-        sections.append(Section("streams", "Streams", list(streams(warned, say))))
+        sections.append(Section("stop", "Whom it hits", list(stop(book.warned, say))))
+        sections.append(Section("streams", "Streams", list(streams(book.warned, say))))
     for number, entry in enumerate(book.entries, 1):
         name = entry.plan.table
         sections.append(Section(f"table-{number}", name, list(_plan(book, entry, number, say))))

@@ -23,6 +23,7 @@ from deltaproto.report.paint import (
     Painter,
     duration,
     runs,
+    some,
 )
 from deltaproto.report.plan_impact import hits
 from deltaproto.report.plan_json import moments, stamp
@@ -140,7 +141,7 @@ class PlanText:
             arrow = out.paint(str(change.after), _VERDICTS[change.after])
             if change.before is not change.after:
                 arrow = f"{change.before} -> {arrow}"
-            because = f"  {_some(change.because)}" if change.because else ""
+            because = f"  {some(change.because, _SHOWN_BECAUSE)}" if change.because else ""
             label = f" ({change.label})" if change.label else ""
             out.line(
                 f"    {out.paint(change.client.ljust(width))}{out.paint(label)}  "
@@ -175,11 +176,6 @@ class PlanText:
             out.folded(f"{names}: {reason}" if names else reason, code, first="    ")
             if remedy:
                 out.folded(remedy, first="      remedy: ")
-
-
-def _some(names: tuple[str, ...]) -> str:
-    more = len(names) - _SHOWN_BECAUSE
-    return ", ".join(names[:_SHOWN_BECAUSE]) + (f" and {more} more" if more > 0 else "")
 
 
 def _details(step: Step, earliest: float | None, lost: float | None) -> Iterable[tuple[str, str]]:

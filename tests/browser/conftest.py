@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,7 +36,8 @@ def browser() -> Iterator[Browser]:
     """Headless Chromium."""
     path = chromium()
     if path is None:
-        pytest.skip("no Chromium on this machine")
+        missing = pytest.fail if os.environ.get("NEEDS_CHROMIUM") else pytest.skip
+        missing("no Chromium on this machine")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -71,5 +73,5 @@ def opened(browser: Browser) -> Iterator[Callable[..., Opened]]:
 
 
 def _axe() -> str:
-    (folder,) = find_spec("axe_playwright_python").submodule_search_locations  # type: ignore
+    (folder,) = find_spec("axe_playwright_python").submodule_search_locations
     return next(Path(folder).rglob("axe.min.js")).read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from deltaproto.report.document.blocks import (
     Strong,
     Table,
     Tone,
-    line,
+    listed,
 )
 
 __all__ = [
@@ -41,5 +41,5 @@ __all__ = [
     "Strong",
     "Table",
     "Tone",
-    "line",
+    "listed",
 ]

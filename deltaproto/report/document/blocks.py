@@ -31,9 +31,14 @@ Inline = str | Code | Strong | Link
 Line = tuple[Inline, ...]
 
 
-def line(*parts: Inline) -> Line:
-    """A line of its parts."""
-    return parts
+def listed(parts: Sequence[Inline], most: int, more: str) -> Line:
+    """The parts with commas; of many the first, then `more` with the number of others as `{}`."""
+    found: list[Inline] = []
+    for part in parts[:most]:
+        found += [", ", part] if found else [part]
+    if len(parts) > most:
+        found.append(more.replace("{}", f"{len(parts) - most:,}"))
+    return tuple(found)
 
 
 class Tone(StrEnum):

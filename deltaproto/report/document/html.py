@@ -26,9 +26,8 @@ from deltaproto.report.document.blocks import (
     Table,
     Tone,
 )
-from deltaproto.report.document.page import Words, page
+from deltaproto.report.document.page import Words, page, text
 from deltaproto.report.interface import visible
-from deltaproto.report.paint import flat
 
 _DEEPEST = 6
 
@@ -66,11 +65,6 @@ def document_html(
         styles=styles,
         data=data,
     )
-
-
-def text(data: str) -> str:
-    """Data as the text of an element or the value of a quoted attribute."""
-    return escaped(flat(data), quote=True)
 
 
 def blocks_html(blocks: Sequence[Block], words: Words, level: int = 2) -> str:

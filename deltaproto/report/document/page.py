@@ -62,18 +62,18 @@ def page(
     )
     parts = [
         "<!doctype html>",
-        f"<html lang='{_safe(language)}'>",
+        f"<html lang='{text(language)}'>",
         "<head>",
         "<meta charset='utf-8'>",
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         "<meta name='viewport' content='width=device-width, initial-scale=1'>",
         "<meta name='color-scheme' content='light dark'>",
         "<meta name='generator' content='deltaproto'>",
-        f"<title>{_safe(title)}</title>",
+        f"<title>{text(title)}</title>",
         f"<style>{style}</style>",
         "</head>",
-        f"<body data-copied='{_safe(words.copied)}' data-key='{_digest(main)}'>",
-        f"<a class='skip' href='#main'>{_safe(words.skip)}</a>",
+        f"<body data-copied='{text(words.copied)}' data-key='{_digest(main)}'>",
+        f"<a class='skip' href='#main'>{text(words.skip)}</a>",
         aside,
         f"<main id='main'>{main}</main>",
         f"<script type='application/json' id='data'>{data}</script>" if data else "",
@@ -83,8 +83,9 @@ def page(
     return "\n".join(filter(None, parts)) + "\n"
 
 
-def _safe(text: str) -> str:
-    return escape(flat(text), quote=True)
+def text(data: str) -> str:
+    """Data as the text of an element or the value of a quoted attribute."""
+    return escape(flat(data), quote=True)
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from deltaproto.fleet.overview import Overview
 from deltaproto.policy.finding import Severity
@@ -13,19 +13,20 @@ from deltaproto.report.document import (
     Document,
     Facts,
     Figure,
-    Inline,
     Line,
     Link,
     Paragraph,
     Section,
     Table,
     Tone,
+    listed,
 )
 from deltaproto.report.overview.chart import bars
 from deltaproto.report.overview.clients import clients
 from deltaproto.report.overview.numbers import Fix, Numbers, command
 from deltaproto.report.overview.past import drift, features
 from deltaproto.report.overview.words import SEVERITIES, query, versions
+from deltaproto.report.paint import some
 
 _MOST_UNREAD = 200
 
@@ -126,9 +127,9 @@ def _fix(fix: Fix, policy: str | None, most: int | None) -> list[Line]:
     next_ = command(fix, policy)
     return [
         _tables(fix, most),
-        (f"{len(fix.hindered)}: {_some(fix.hindered, 4)}" if fix.hindered else "none",),
-        _codes(fix.because, 6),
-        (_some(fix.rules, 6),),
+        (f"{len(fix.hindered)}: {some(fix.hindered, 4)}" if fix.hindered else "none",),
+        listed([Code(name) for name in fix.because], 6, " and {} more"),
+        (some(fix.rules, 6),),
         ("its name cannot be shown",) if next_ is None else (Code(next_),),
     ]
 
@@ -171,17 +172,3 @@ def _unread(overview: Overview) -> Iterator[Block]:
     more = len(overview.unread) - len(shown)
     if more:
         yield Paragraph((f"and {more:,} more",))
-
-
-def _some(names: Sequence[str], most: int) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
-def _codes(names: Sequence[str], most: int) -> Line:
-    found: list[Inline] = []
-    for name in names[:most]:
-        found += [", ", Code(name)] if found else [Code(name)]
-    if len(names) > most:
-        found.append(f" and {len(names) - most} more")
-    return tuple(found) if found else ("",)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from deltaproto.errors import DeltaprotoError
-from deltaproto.execution.warning import Warning, warning
 from deltaproto.planning.plan import Stream
 from deltaproto.policy.document.openings import is_open, next_opening
 from deltaproto.report.activity import quietest, sentences, writer_rows
@@ -24,7 +23,7 @@ from deltaproto.report.document import (
     Tone,
 )
 from deltaproto.report.runbook.backup import backup
-from deltaproto.report.runbook.book import Book, Entry, codes, gone, some
+from deltaproto.report.runbook.book import Book, Entry, Warned, codes, gone, some
 from deltaproto.report.runbook.phrases import Phrases
 
 _SOURCES = ("workspace", "catalog", "session", "code", "services")
@@ -32,15 +31,11 @@ _SOURCES = ("workspace", "catalog", "session", "code", "services")
 
 def before(book: Book, say: Phrases) -> Section:
     """What has to be done before the first statement."""
-    warned = [
-        (entry, warning(entry.plan, entry.plan.steps, None, None, None, book.start))
-        for entry in book.changing
-    ]
     sections = [
-        Section("source", say.text("source"), list(_source(book, warned, say))),
+        Section("source", say.text("source"), list(_source(book, say))),
         Section("backup", say.text("backup"), list(backup(book, say))),
-        Section("stop", say.text("stop"), list(stop(warned, say))),
-        Section("streams", say.text("streams"), list(streams(warned, say))),
+        Section("stop", say.text("stop"), list(stop(book.warned, say))),
+        Section("streams", say.text("streams"), list(streams(book.warned, say))),
         Section("activity", say.text("activity"), list(_activity(book, say))),
         Section("window", say.text("window"), list(_window(book, say))),
         Section("ready", say.text("ready"), list(_ready(book, say))),
@@ -48,10 +43,7 @@ def before(book: Book, say: Phrases) -> Section:
     return Section("before", say.text("before"), sections)
 
 
-Warned = Sequence[tuple[Entry, Warning]]
-
-
-def _source(book: Book, warned: Warned, say: Phrases) -> Iterator[Block]:
+def _source(book: Book, say: Phrases) -> Iterator[Block]:
     lost = {
         name
         for entry in book.changing
@@ -61,7 +53,7 @@ def _source(book: Book, warned: Warned, say: Phrases) -> Iterator[Block]:
         yield Paragraph(say.line("source.upgrade"))
         return
     yield Paragraph(say.line("source.intro"))
-    known = dict.fromkeys(note for _, each in warned for note in each.sources)
+    known = dict.fromkeys(note for _, each in book.warned for note in each.sources)
     yield Checks(
         [
             *(say.line("source.known", text=note) for note in known),
@@ -181,8 +173,6 @@ def _ready(book: Book, say: Phrases) -> Iterator[Block]:
         yield Paragraph(say.line("ready.rehearse"))
         yield Listing(book.command("rehearse"), "shell")
         yield Paragraph(say.line("ready.dry"))
-        flags = ("--allow-irreversible",) if book.irreversible else ()
-        policy = ("--policy", book.policy) if book.policy else ()
-        yield Listing(book.command("apply", "--dry-run", *policy, *flags), "shell")
+        yield Listing(book.apply("--dry-run"), "shell")
     boxes = ("people", "stopped", "source", "backup", "window")
     yield Checks([say.line(f"ready.{box}") for box in boxes])

@@ -12,13 +12,14 @@ from deltaproto.errors import DeltaprotoError
 from deltaproto.execution.gates import Gate, plan_gate
 from deltaproto.execution.plan_file import Planned, Unplanned
 from deltaproto.execution.sight import named
+from deltaproto.execution.warning import Warning, warning
 from deltaproto.planning.advice import comes_back
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.policy.document.model import Window
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.report.document import Code, Inline, Line
+from deltaproto.report.document import Code, Inline, Line, listed
 from deltaproto.report.plan_json import moments
 from deltaproto.report.runbook.phrases import Phrases
 
@@ -71,6 +72,9 @@ def _leaves_without_trace(name: str) -> bool:
     return not (drop.protects_history or drop.rewrites_data or drop.needs_truncate)
 
 
+Warned = Sequence[tuple[Entry, Warning]]
+
+
 class Book:
     """Everything that a runbook tells.
 
@@ -104,6 +108,14 @@ class Book:
         """Those of them that `apply` carries out."""
         return tuple(entry for entry in self.changing if entry.refused is None)
 
+    @cached_property
+    def warned(self) -> Warned:
+        """Whom each of them hits."""
+        return tuple(
+            (entry, warning(entry.plan, entry.plan.steps, None, None, None, self.start))
+            for entry in self.changing
+        )
+
     @property
     def irreversible(self) -> bool:
         """Whether any step cannot be taken back."""
@@ -132,6 +144,12 @@ class Book:
             files = list(dict.fromkeys(entry.planned.path for entry in self.applicable))
         return shlex.join(["deltaproto", name, *files, *words])
 
+    def apply(self, *words: str) -> str:
+        """`apply` with all that it needs to carry the plans out to their end."""
+        policy = ("--policy", self.policy) if self.policy else ()
+        flags = ("--allow-irreversible",) if self.irreversible else ()
+        return self.command("apply", *words, *policy, *flags)
+
     def on_tables(self, name: str, *words: str) -> str:
         """A command of deltaproto on the tables of the plans, from any folder."""
         tables = list(dict.fromkeys(named(entry.plan) for entry in self.changing))
@@ -148,13 +166,8 @@ def leads(step: Step, steps: Sequence[Step]) -> bool:
 
 def some(parts: Iterable[Inline], say: Phrases, most: int = _MOST) -> Line:
     """The parts with commas; of many the first ones and how many there are besides."""
-    every = list(parts)
-    found: list[Inline] = []
-    for part in every[:most]:
-        found += [", ", part] if found else [part]
-    if len(every) > most:
-        found.append(", " + say.text("and_more", count=len(every) - most))
-    return tuple(found) if found else (say.text("none"),)
+    more = ", " + say.text("and_more", count="{}")
+    return listed(list(parts), most, more) or (say.text("none"),)
 
 
 def codes(names: Iterable[str]) -> list[Inline]:

@@ -45,10 +45,7 @@ def _commands(book: Book, say: Phrases) -> Iterator[Block]:
         yield Callout(Tone.DANGER, told)
     if book.applicable:
         yield Paragraph(say.line("commands.apply"))
-        policy = ("--policy", book.policy) if book.policy else ()
-        flags = ("--allow-irreversible",) if book.irreversible else ()
-        command = book.command("apply", *policy, *flags)
-        yield Listing(command, "shell")
+        yield Listing(book.apply(), "shell")
         ends = [
             earliest
             for entry in book.applicable

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltaproto import __version__
 from deltaproto.errors import UsageError
 from deltaproto.report.document import Code, Document, Line, Paragraph, Section
-from deltaproto.report.document.html import blocks_html, text
+from deltaproto.report.document.html import blocks_html
 from deltaproto.report.document.markdown import blocks_markdown
-from deltaproto.report.document.page import page
+from deltaproto.report.document.page import page, text
 from deltaproto.report.markdown import escape
 from deltaproto.report.plan_json import plan_fields, stamp
 from deltaproto.report.runbook.book import Book, Entry
 from deltaproto.report.runbook.phrases import Phrases
 from deltaproto.report.runbook.write import RunbookFormat, runbook
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 _WHOLE = ("<!doctype", "<html")
 
@@ -53,13 +56,12 @@ def _rendered(path: str, context: Mapping[str, Any], *, html: bool) -> str:
     from markupsafe import Markup
 
     def plain(value: Any) -> Any:
-        return value if isinstance(value, Markup) else Markup(escape(str(value)))  # noqa: S704
+        return value if isinstance(value, Markup) else _markup(escape(str(value)))
 
     def code(value: Any) -> Markup:
-        line = Paragraph((Code(str(value)),))
         if html:
-            return Markup(f"<code>{text(str(value))}</code>")  # noqa: S704
-        return Markup(blocks_markdown([line]).strip())  # noqa: S704
+            return _markup(f"<code>{text(str(value))}</code>")
+        return _markup(blocks_markdown([Paragraph((Code(str(value)),))]).strip())
 
     environment = ImmutableSandboxedEnvironment(
         loader=FileSystemLoader(os.path.dirname(os.path.abspath(path))),
@@ -89,12 +91,8 @@ _HINT = "the documentation of runbooks names everything that a template sees"
 
 
 def _context(document: Document, book: Book, say: Phrases, *, html: bool) -> dict[str, Any]:
-    from markupsafe import Markup
-
     def made(section: Section) -> Markup:
-        if html:
-            return Markup(blocks_html([section], say.words))  # noqa: S704
-        return Markup(blocks_markdown([section]))  # noqa: S704
+        return _markup(blocks_html([section], say.words) if html else blocks_markdown([section]))
 
     return {
         "title": document.title,
@@ -108,6 +106,13 @@ def _context(document: Document, book: Book, say: Phrases, *, html: bool) -> dic
         "version": __version__,
         "language": document.language,
     }
+
+
+def _markup(made: str) -> Markup:
+    """What our renderers made, who escape all data in it."""
+    from markupsafe import Markup
+
+    return Markup(made)  # noqa: S704
 
 
 def _plan(entry: Entry, book: Book) -> dict[str, Any]:

@@ -38,8 +38,8 @@ def listings(markdown: str, chapter: str) -> list[Listing]:
     tokens = [t for t in MarkdownIt().parse(chapter) if t.type == "fence" and t.map]
     found = []
     for number, token in enumerate(tokens):
-        end = tokens[number + 1].map[0] if number + 1 < len(tokens) else len(lines)  # type: ignore[index]
-        after = "\n".join(lines[token.map[1] : end])  # type: ignore[index]
+        end = tokens[number + 1].map[0] if number + 1 < len(tokens) else len(lines)
+        after = "\n".join(lines[token.map[1] : end])
         found.append(Listing(token.info, token.content, after))
     return found
 
