@@ -55,6 +55,10 @@ bench-fleet: $(READY) java ## Time scan against deltalake, Spark and the floor
 	@$(BIN)/python benchmarks/object_clients.py
 	@$(BIN)/python benchmarks/report_fleet.py
 
+.PHONY: certify
+certify: $(READY) java ## Measure every client again: hours, and some gigabytes of clients
+	@$(BIN)/python -m tools.certify
+
 .PHONY: docs
 docs: $(READY) ## Bring the documentation up to date, and make its site in site/
 	@$(BIN)/python -m tools.docs

@@ -41,7 +41,7 @@ _SHOWN = datetime(2026, 11, 22, 22, 0, 0, tzinfo=UTC).timestamp()
 _NEAR = 3 * 86_400
 _SCHEMAS = (
     *("inspect", "history", "check", "plan", "apply", "conflicts", "scan", "drift", "report"),
-    *("features", "clients", "explain", "error"),
+    *("features", "clients", "certify", "explain", "error"),
 )
 
 
@@ -53,6 +53,10 @@ def made() -> Iterator[tuple[Path, str]]:
     yield DOCS / "reference" / "rules.md", rules()
     yield DOCS / "reference" / "features.md", _page("Features", "features")
     yield DOCS / "reference" / "clients.md", _page("Clients", "clients")
+    yield (
+        DOCS / "reference" / "matrix.md",
+        printed(["clients", "--matrix", "--format", "markdown"]) + "\n",
+    )
     yield DOCS / "reference" / "json.md", schemas()
 
 

@@ -28,9 +28,9 @@ def site_catalogue(files: Iterable[str], policy: Policy | None = None) -> Catalo
     if policy is not None:
         folder = Path(policy.source).parent
         for named in policy.catalogues:
-            own |= _clients(str(folder / named.path))
+            _join(own, _clients(str(folder / named.path)))
     for file in files:
-        own |= _clients(file)
+        _join(own, _clients(file))
     for definition in policy.definitions if policy is not None else ():
         try:
             own[definition.id] = parse_client(definition.plain, definition.id)
@@ -47,6 +47,15 @@ def site_catalogue(files: Iterable[str], policy: Policy | None = None) -> Catalo
                 f"to replace that one, declare it with the id {min(taken)}",
             )
     return Catalogue(own.values())
+
+
+def _join(own: dict[str, Client], more: Mapping[str, Client]) -> None:
+    """Later files go before earlier ones; what was only measured joins what is known."""
+    for name, client in more.items():
+        known = own.get(name)
+        if known is not None and not client.ranges:
+            client = known._replace(measured=(*known.measured, *client.measured))
+        own[name] = client
 
 
 def _clients(file: str) -> dict[str, Client]:
@@ -70,7 +79,7 @@ def _clients(file: str) -> dict[str, Client]:
 def _entries(content: Any) -> list[Any] | None:
     if not isinstance(content, Mapping):
         return None
-    if "ranges" in content:
+    if "ranges" in content or "measured" in content:
         return [content]
     entries = content.get("clients")
     return entries if isinstance(entries, list) and entries else None

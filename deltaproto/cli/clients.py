@@ -7,17 +7,28 @@ from typing import Any
 
 from deltaproto.checking.site import site_catalogue
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command
-from deltaproto.clients.catalogue import parse_reference
-from deltaproto.errors import ExitCode
+from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.clients.catalogue import Catalogue, parse_reference
+from deltaproto.clients.columns import Column, columns_of, newest_columns
+from deltaproto.errors import ExitCode, UsageError
 from deltaproto.report.clients import write_candidate, write_client, write_clients
+from deltaproto.report.clients_matrix import write_matrix
+from deltaproto.report.interface import Format, PageFormat
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Render the catalogue, one client, or one version of it with its matrix."""
     catalogue = site_catalogue(values["catalogue"])
-    format_, color = values["format"], not values["no_color"]
+    page, color = values["format"], not values["no_color"]
     named = values["client"]
+    if values["matrix"]:
+        columns = newest_columns(catalogue) if named is None else _of_one(catalogue, named)
+        with options.opened(values["output"]) as file:
+            write_matrix(columns, page, file, color=color)
+        return int(ExitCode.OK)
+    if page is PageFormat.HTML:
+        raise UsageError("--format html shows the matrix only", "add --matrix")
+    format_ = Format(page.value)
     if named is None:
         chosen = catalogue.clients()
         with options.opened(values["output"]) as file:
@@ -35,6 +46,22 @@ def run(values: Mapping[str, Any]) -> int:
     return int(ExitCode.OK)
 
 
+def _of_one(catalogue: Catalogue, named: str) -> list[Column]:
+    reference = parse_reference(named)
+    client = catalogue.get(reference.id)
+    found = columns_of(catalogue, client)
+    if reference.version is not None:
+        catalogue.resolve(named)
+        found = [c for c in found if c.reference.version == reference.version]
+    if reference.path is not None:
+        found = [c for c in found if c.path.name == reference.path]
+    if not found:
+        raise UsageError(
+            f"nothing is new in {named}", f"run deltaproto clients {client.id} --matrix"
+        )
+    return found
+
+
 COMMAND = Command(
     "clients",
     "Show what clients can read and write, with the evidence.",
@@ -46,8 +73,14 @@ COMMAND = Command(
         required=False,
     ),
     (
+        Option(
+            ("--matrix",),
+            "All features against all clients, each in its newest version; with ID, in all.",
+            bool,
+            False,
+        ),
         options.CATALOGUE,
-        options.FORMAT,
+        options.PAGE_FORMAT,
         options.OUTPUT,
         options.NO_COLOR,
         options.DEBUG,

@@ -29,6 +29,7 @@ COMMANDS = (
     "conflicts",
     "features",
     "clients",
+    "certify",
     "explain",
 )
 INTERRUPTED = 130

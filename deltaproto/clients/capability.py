@@ -13,6 +13,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 STRANGE = "*"
+EVERY = "every table"
+"""among the features of something that is known: it happens whatever the protocol is"""
 _NONE: frozenset[str] = frozenset()
 
 
@@ -93,6 +95,8 @@ class KnownBad(NamedTuple):
     """True: it fails safely; False: it does wrong without an error"""
     where: Where = Where.USED
     """which tables it happens to"""
+    ungated: bool = False
+    """it happens to tables that the gates refuse as well: one of the operations asks no gate"""
 
 
 class Path(NamedTuple):
@@ -125,6 +129,8 @@ class Range(NamedTuple):
     """a listed feature without the feature it requires is refused, even for reading"""
     catalog_only: frozenset[str] = _NONE
     """features of tables that are reached by catalog name only"""
+    exact: bool = False
+    """`start` alone is meant"""
 
 
 class Client(NamedTuple):
@@ -136,5 +142,12 @@ class Client(NamedTuple):
     versions: str
     """the scheme: see `scheme`"""
     ranges: tuple[Range, ...]
+    measured: tuple[Range, ...] = ()
+    """single versions that were measured: `start` is the version. They go before the ranges"""
     decodes_paths: bool = False
     """takes %20 in a path for a space, and so looks for another table"""
+
+    @property
+    def newest(self) -> Range:
+        """What is known of its newest versions."""
+        return (self.ranges or self.measured)[-1]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path as File
 from typing import Any, NamedTuple
 
 from deltaproto.clients import scheme
-from deltaproto.clients.capability import Client, Path, Range
+from deltaproto.clients.capability import READING, Access, Client, Path, Range
 from deltaproto.clients.entry import bounds, parse_client
 from deltaproto.errors import UsageError
 
 _DATA = File(__file__).parent / "data"
+_MEASURED = File(__file__).parent / "measured" / "entries"
 
 
 class Reference(NamedTuple):
@@ -39,6 +41,8 @@ class Candidate(NamedTuple):
     """those that were meant: all of the range's, unless one was named"""
     unknown: str = ""
     """why the version is not known"""
+    documented: Range | None = None
+    """the range that this version belongs to, where a measurement of it goes first"""
 
 
 class Catalogue:
@@ -49,7 +53,7 @@ class Catalogue:
     """
 
     def __init__(self, own: Iterable[Client] = ()) -> None:
-        self._own: Mapping[str, Client] = {client.id: client for client in own}
+        self._own: Mapping[str, Client] = {client.id: _extended(client) for client in own}
 
     def ids(self) -> tuple[str, ...]:
         """Every id, sorted."""
@@ -94,9 +98,10 @@ class Catalogue:
         if client.versions == "none":
             if reference.version is not None:
                 raise UsageError(f"{client.id} has no versions: {text}", f"write {client.id} alone")
-            return _candidate(reference, client, client.ranges[0])
+            return _known(reference, client, next(iter(client.ranges), None), client.measured)
         if reference.version is None:
-            example = client.ranges[-1].start or scheme.EXAMPLES[client.versions]
+            newest = (*client.measured, *client.ranges)[-1].start
+            example = newest or scheme.EXAMPLES[client.versions]
             raise UsageError(f"which version of {client.id}?", f"write it as {client.id}@{example}")
         version = scheme.parse(client.versions, reference.version)
         if version is None:
@@ -104,10 +109,16 @@ class Catalogue:
                 f"{reference.version} is no version of {client.id}",
                 f"for example {client.id}@{scheme.EXAMPLES[client.versions]}",
             )
-        for each in client.ranges:
-            if _holds(each, client.versions, version):
-                return _candidate(reference, client, each)
-        return Candidate(reference, client, None, (), _outside(client, reference, version))
+        ranges = (each for each in client.ranges if _holds(each, client.versions, version))
+        measured = [
+            one
+            for one in client.measured
+            if scheme.parse(client.versions, one.start or "") == version
+        ]
+        each = next(ranges, None)
+        if each is None and not measured:
+            return Candidate(reference, client, None, (), _outside(client, reference, version))
+        return _known(reference, client, each, measured)
 
 
 def parse_reference(text: str) -> Reference:
@@ -121,6 +132,69 @@ def parse_reference(text: str) -> Reference:
     if not name or (slash and not path) or "/" in path or (at and not version):
         raise UsageError(f"{text!r} names no client", "write ID@VERSION, such as trino@476")
     return Reference(name, path or None, version or None)
+
+
+def _extended(client: Client) -> Client:
+    """A site's measurements of a client that the package knows go before the package's."""
+    if client.ranges or client.id not in shipped_ids():
+        return client
+    known = shipped(client.id)
+    return known._replace(measured=(*known.measured, *client.measured))
+
+
+def _known(
+    reference: Reference, client: Client, each: Range | None, measured: Sequence[Range]
+) -> Candidate:
+    """A version that is known: what was measured of it goes before its range."""
+    found = each
+    for one in measured:
+        found = one if found is None else _over(one, found)
+    assert found is not None
+    candidate = _candidate(reference, client, found)
+    return candidate._replace(documented=each) if measured else candidate
+
+
+def _over(measured: Range, below: Range) -> Range:
+    """The paths of `measured`, and those of `below` that were not measured."""
+    found = {path.name: path for path in measured.paths}
+    # One unnamed way through becomes several where they were told apart.
+    paths = [
+        _joined(found.pop(path.name), path) if path.name in found else path
+        for path in below.paths
+        if path.name is not None or None in found
+    ]
+    return measured._replace(
+        start=below.start,
+        end=below.end,
+        exact=below.exact,
+        paths=(*paths, *found.values()),
+        whole=below.whole,
+        catalog_only=below.catalog_only,
+        evidence=(*measured.evidence, *below.evidence),
+        note=measured.note or below.note,
+    )
+
+
+def _joined(measured: Path, below: Path) -> Path:
+    """A measured path, and what is known of the side that was not measured."""
+    sides = {Access.READ: measured.read, Access.APPEND: measured.write}
+    missing = {side for side, gate in sides.items() if gate is None}
+    unmeasured = frozenset(
+        access
+        for access in below.access
+        if (Access.READ if access in READING else Access.APPEND) in missing
+    )
+    kept = tuple(
+        bad._replace(access=bad.access & unmeasured)
+        for bad in below.known_bad
+        if bad.access & unmeasured
+    )
+    return measured._replace(
+        read=measured.read or below.read,
+        write=measured.write or below.write,
+        access=measured.access | below.access,
+        known_bad=(*measured.known_bad, *kept),
+    )
 
 
 def _candidate(reference: Reference, client: Client, each: Range) -> Candidate:
@@ -149,6 +223,9 @@ def _outside(client: Client, reference: Reference, version: scheme.Version) -> s
             spans[-1] = (spans[-1][0], each.end)
         else:
             spans.append((each.start, each.end))
+    if not spans:
+        versions = ", ".join(each.start or "" for each in client.measured)
+        return f"{reference.version} of {client.id} was not measured; {versions} was"
     known = ", ".join(
         " ".join(part for part in (a and f"from {a}", b and f"up to before {b}") if part)
         for a, b in spans
@@ -169,9 +246,12 @@ def shipped_ids() -> tuple[str, ...]:
 
 @cache
 def shipped(name: str) -> Client:
-    """One client of the package's own catalogue."""
-    file = _DATA / f"{name}.yaml"
-    return parse_client(_loaded(file), file.name)
+    """One client of the package's own catalogue, with what was measured of it."""
+    file, measured = _DATA / f"{name}.yaml", _MEASURED / f"{name}.json"
+    plain = _loaded(file)
+    if measured.exists():
+        plain = {**plain, "measured": json.loads(measured.read_text(encoding="utf-8"))}
+    return parse_client(plain, file.name)
 
 
 def _loaded(file: File) -> Any:

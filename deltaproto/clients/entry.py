@@ -8,6 +8,7 @@ from typing import Any
 
 from deltaproto.clients import members, scheme
 from deltaproto.clients.capability import (
+    EVERY,
     READING,
     Access,
     Client,
@@ -21,7 +22,7 @@ from deltaproto.clients.capability import (
 )
 from deltaproto.clients.members import EntryError
 
-_CLIENT = {"id", "name", "aliases", "versions", "ranges", "decodes_paths"}
+_CLIENT = {"id", "name", "aliases", "versions", "ranges", "measured", "decodes_paths"}
 _PATH = {"read", "write", "access", "known_bad"}
 _RANGE = _PATH | {
     "from",
@@ -36,7 +37,7 @@ _RANGE = _PATH | {
 }
 _GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes", "readers"}
 _EVIDENCE = {"kind", "reference", "date"}
-_KNOWN_BAD = {"features", "access", "what", "reference", "fails", "where"}
+_KNOWN_BAD = {"features", "access", "what", "reference", "fails", "where", "ungated"}
 KINDS = ("measured", "source", "documentation", "inference")
 _LEGACY = {"read": 2, "write": 6}
 """the highest version of each side that has no list of features"""
@@ -57,7 +58,11 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
         _range(item, versions, f"{where}: ranges[{number}]")
         for number, item in enumerate(members.items(plain, "ranges", where, []))
     ]
-    if not ranges:
+    measured = [
+        _measured(item, versions, f"{where}: measured[{number}]")
+        for number, item in enumerate(members.items(plain, "measured", where, []))
+    ]
+    if not ranges and not measured:
         raise EntryError(
             f"{where}: it has no ranges", "one range without from and before is enough"
         )
@@ -70,6 +75,7 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
         ),
         versions=versions,
         ranges=tuple(ranges),
+        measured=tuple(measured),
         decodes_paths=members.flag(plain, "decodes_paths", where),
     )
 
@@ -100,6 +106,20 @@ def _range(plain: Any, versions: str, where: str) -> Range:
         whole=members.flag(plain, "whole", where),
         catalog_only=frozenset(members.names(plain, "catalog_only", where)),
     )
+
+
+def _measured(plain: Any, versions: str, where: str) -> Range:
+    members.known_keys(plain, (_RANGE - {"from", "before"}) | {"version"}, where)
+    if versions == "none":
+        version = None
+    else:
+        version = members.text(plain, "version", where)
+        if scheme.parse(versions, version) is None:
+            example = scheme.EXAMPLES[versions]
+            raise EntryError(f"{where}: {version} is no {versions} version", f"such as {example}")
+    rest = {key: value for key, value in plain.items() if key != "version"}
+    each = _range({"confidence": Confidence.MEASURED.value, **rest}, versions, where)
+    return each._replace(start=version, exact=True)
 
 
 def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
@@ -174,7 +194,8 @@ def _known_bad(plain: Any, where: str) -> KnownBad:
         members.member(Access, text, f"{where}: access")
         for text in members.names(plain, "access", where)
     ]
-    features = members.features(plain, "features", where)
+    every = plain.get("features") == "all"
+    features = [EVERY] if every else members.features(plain, "features", where)
     if not features or not access:
         missing = "access" if features else "features"
         raise EntryError(f"{where}: no {missing}, so it never applies", f"name the {missing}")
@@ -185,6 +206,7 @@ def _known_bad(plain: Any, where: str) -> KnownBad:
         reference=members.text(plain, "reference", where, ""),
         fails=members.flag(plain, "fails", where),
         where=members.choice(plain, "where", Where, where, Where.USED),
+        ungated=members.flag(plain, "ungated", where),
     )
 
 

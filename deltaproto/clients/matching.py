@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from deltaproto.clients.capability import READING, STRANGE, Access, KnownBad, Path, Range, Where
+from deltaproto.clients.capability import (
+    EVERY,
+    READING,
+    STRANGE,
+    Access,
+    KnownBad,
+    Path,
+    Range,
+    Where,
+)
 from deltaproto.clients.gates import pass_gate, strange, understood
 from deltaproto.clients.judgement import Judgement, Verdict
 from deltaproto.clients.needs import Needs
@@ -25,6 +34,11 @@ def judge(each: Range, path: Path, table: Needs, access: Access) -> Judgement:
     if not path.offers(access):
         return Judgement(Verdict.REFUSED, (), f"{OFFERS_NO}{_WORDS[access]}")
     found = list(_judged(each, path, table, access))
+    ungated = [
+        item for bad in path.known_bad if bad.ungated for item in _known_bad(bad, table, access)
+    ]
+    if any(judgement.verdict is Verdict.WRONG for judgement in ungated):
+        found = ungated
     if not found:
         return _OK
     worst = min((judgement.verdict for judgement in found), key=_DECIDING.index)
@@ -103,6 +117,10 @@ def _catalog_only(names: frozenset[str], table: Needs) -> Iterator[Judgement]:
 
 
 def _known_bad(bad: KnownBad, table: Needs, access: Access) -> Iterator[Judgement]:
+    if EVERY in bad.features and access in bad.access:
+        verdict = Verdict.REFUSED if bad.fails else Verdict.WRONG
+        yield Judgement(verdict, (), _phrase(bad.what))
+        return
     names = table.protocol.supported
     if STRANGE not in bad.features:
         names &= bad.features

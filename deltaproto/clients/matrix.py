@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from deltaproto.clients.capability import Gate, Path
+from deltaproto.clients.capability import EVERY, Access, Gate, Path, Where
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Feature, Kind
 
 
 class Answer(StrEnum):
-    """How a gate treats a table that lists the feature; of two gates the later answer decides."""
+    """What becomes of a table that lists the feature; of several answers the later one decides."""
 
     YES = "yes"
     UNCHECKED = "not checked"
+    WRONG = "wrong"
+    """it is let through, and what is known of the client says that it goes wrong"""
     UNUSED = "only unused"
     NO = "no"
 
@@ -35,9 +37,30 @@ def matrix(path: Path) -> tuple[Row, ...]:
     Reading a writer feature is a yes: readers need not know it. To write, both gates are asked.
     """
     return tuple(
-        Row(name, feature.kind, _read(path, feature), _write(path, feature))
+        Row(
+            name,
+            feature.kind,
+            _with_known(path, name, Access.READ, _read(path, feature)),
+            _with_known(path, name, Access.APPEND, _write(path, feature)),
+        )
         for name, feature in sorted(_features(path))
     )
+
+
+def _with_known(path: Path, name: str, access: Access, answer: Answer | None) -> Answer | None:
+    """The gate's answer, or what the client is known to make of it."""
+    if answer is None:
+        return None
+    found = [answer]
+    for bad in path.known_bad:
+        if bad.features & {name, EVERY} and access in bad.access:
+            if bad.ungated and not bad.fails:
+                return Answer.WRONG
+            if not bad.fails:
+                found.append(Answer.WRONG)
+            else:
+                found.append(Answer.NO if bad.where is Where.SUPPORTED else Answer.UNUSED)
+    return max(found, key=list(Answer).index)
 
 
 def _features(path: Path) -> Iterator[tuple[str, Feature]]:

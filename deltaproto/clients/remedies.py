@@ -75,8 +75,8 @@ def remedies(
 
 def _raised(candidate: Candidate, path: Path, table: Needs, access: Access) -> Remedy | None:
     """The first later version that passes."""
-    client, here = candidate.client, candidate.range
-    later = client.ranges[client.ranges.index(here) + 1 :] if here is not None else ()
+    client, here = candidate.client, candidate.documented or candidate.range
+    later = client.ranges[client.ranges.index(here) + 1 :] if here in client.ranges else ()
     for each in later:
         others = [p for p in each.paths if path.name is None or p.name in (path.name, None)]
         for passing in others:

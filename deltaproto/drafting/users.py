@@ -71,7 +71,7 @@ class Users:
 def newest(catalogue: Catalogue) -> Iterator[Client]:
     """Every client as its newest versions are known to behave."""
     for client in catalogue.clients():
-        latest = client.ranges[-1]
+        latest = client.newest
         reference = Reference(client.id, None, latest.start)
         offers = tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in latest.paths))
         if offers:

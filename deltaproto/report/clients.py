@@ -46,6 +46,8 @@ def write_client(client: Client, format_: Format, file: IO[str], *, color: bool)
         parts = [f"## {escape(client.name)}", "", table(RANGE_HEADINGS, range_rows(client)), ""]
         for each in client.ranges:
             parts += [f"- {escape(label)}: {escape(text)}" for label, text in range_facts(each)]
+        if client.measured:
+            parts.append(f"- measured: {escape(measured_versions(client))}")
         file.write("\n".join([*parts, ""]))
         return
     from deltaproto.report.clients_text import print_client
@@ -72,6 +74,8 @@ def write_candidate(candidate: Candidate, format_: Format, file: IO[str], *, col
 
 def span(each: Range) -> str:
     """The versions of a range, in words."""
+    if each.exact and each.start is not None:
+        return each.start
     if each.start is None and each.end is None:
         return "all"
     if each.start is None:
@@ -141,14 +145,23 @@ def range_facts(each: Range) -> list[tuple[str, str]]:
     return facts
 
 
+def measured_versions(client: Client) -> str:
+    """The versions that were measured one by one, with their paths."""
+    found: dict[str, list[str]] = {}
+    for each in client.measured:
+        paths = found.setdefault(each.start or "its service", [])
+        paths += [path.name for path in each.paths if path.name]
+    return ", ".join(v + (f" ({', '.join(paths)})" if paths else "") for v, paths in found.items())
+
+
 def matrix_rows(candidate: Candidate) -> list[tuple[Path, tuple[Row, ...]]]:
     """Every path of the version with its matrix."""
     return [(path, matrix(path)) for path in candidate.paths]
 
 
 def _row(client: Client) -> tuple[str, ...]:
-    newest = client.ranges[-1]
-    first = client.ranges[0].start
+    newest = client.newest
+    first = (client.ranges or client.measured)[0].start
     versions = span(Range(first, newest.end, (), newest.confidence, ()))
     path = newest.paths[0]
     return (client.id, client.name, versions, _brief(path.read), _brief(path.write))

@@ -17,6 +17,10 @@ def client_fields(client: Client) -> dict[str, Any]:
         "aliases": list(client.aliases),
         "versions": client.versions,
         "ranges": [_range_fields(each) for each in client.ranges],
+        "measured": [
+            {"version": each.start, "paths": [path.name for path in each.paths]}
+            for each in client.measured
+        ],
     }
 
 

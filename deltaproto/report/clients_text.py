@@ -15,6 +15,7 @@ from deltaproto.report.clients import (
     MATRIX_HEADINGS,
     gate_text,
     matrix_rows,
+    measured_versions,
     offers,
     range_facts,
     row_text,
@@ -51,7 +52,9 @@ def print_client(console: DataConsole, client: Client) -> None:
             facts.append(("note", each.note))
         facts.append(("known from", str(each.confidence)))
         console.print(pairs(facts), "", indent=2)
-    newest = client.ranges[-1].start
+    if client.measured:
+        console.print(pairs([("measured", measured_versions(client))]), "")
+    newest = client.newest.start
     example = f"{client.id}@{newest}" if newest else client.id
     console.print(Text(f"`deltaproto clients {example}` shows every feature", style="dim"))
 

@@ -26,6 +26,11 @@ class DataConsole:
         self._buffer = _Buffer(getattr(file, "encoding", None))
         self._console = _console(file, self._buffer, color=color)
 
+    @property
+    def width(self) -> int:
+        """Columns of the terminal, or of a pipe."""
+        return self._console.width
+
     def print(self, *parts: RenderableType, indent: int = 0) -> None:
         """Each part as a block of its own; text flows on without wrapping."""
         for part in parts:

@@ -244,3 +244,9 @@ def first_line(error: BaseException) -> str:
     """The first line of an error's text, or its type's name."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
+
+
+def spark_reason(error: BaseException) -> str:
+    """The first line of what Spark itself says; py4j's own text names the call only."""
+    java = getattr(error, "java_exception", None)
+    return first_line(error if java is None else Exception(str(java.toString())))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.clients import scheme
-from deltaproto.clients.capability import STRANGE, Client, Gate, Range
+from deltaproto.clients.capability import EVERY, STRANGE, Client, Gate, Range
 from deltaproto.clients.catalogue import Catalogue, parse_reference, shipped, shipped_ids
 from deltaproto.errors import UsageError
 from deltaproto.protocol import catalogue as features
@@ -23,6 +23,7 @@ IDS = [
     "azure-data-factory",
     "azure-stream-analytics",
     "bigquery",
+    "chdb",
     "clickhouse",
     "daft",
     "databricks-runtime",
@@ -30,6 +31,7 @@ IDS = [
     "delta-hive",
     "delta-kernel-java",
     "delta-kernel-rs",
+    "delta-kernel-rust-sharing-wrapper",
     "delta-rs",
     "delta-sharing-python",
     "delta-sharing-spark",
@@ -51,6 +53,7 @@ IDS = [
     "powerbi-delta-connector",
     "presto",
     "redshift-spectrum",
+    "sail",
     "snowflake-delta-direct",
     "snowflake-manifest",
     "starrocks",
@@ -88,10 +91,10 @@ class TestShipped:
 
     @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
     def test_every_feature_is_one_of_the_catalogue(self, made: Client) -> None:
-        for each in made.ranges:
+        for each in (*made.ranges, *made.measured):
             mentioned = {name for _, gate in gates(each) for name in named(gate)}
             mentioned |= {n for path in each.paths for bad in path.known_bad for n in bad.features}
-            mentioned -= {STRANGE}
+            mentioned -= {STRANGE, EVERY}
             unknown = {n for n in mentioned | each.catalog_only if features.find(n) is None}
             assert unknown == set(), (made.id, each.start)
 
@@ -100,7 +103,7 @@ class TestShipped:
         # Databricks lists collations for readers too; the specification does not.
         disputed = {"collations", "collations-preview"}
         allowed = disputed if made.id == "databricks-runtime" else set()
-        for each in made.ranges:
+        for each in (*made.ranges, *made.measured):
             for side, gate in gates(each):
                 if side == "read":
                     kinds = {n: features.record(n).kind for n in named(gate) - {STRANGE}}
@@ -108,20 +111,20 @@ class TestShipped:
 
     @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
     def test_no_feature_is_both_taken_and_doubted(self, made: Client) -> None:
-        for each in made.ranges:
+        for each in (*made.ranges, *made.measured):
             for _, gate in gates(each):
                 doubted = gate.unused | (gate.unchecked or frozenset())
                 assert doubted & (gate.features or frozenset()) == frozenset()
 
     @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
     def test_every_range_says_how_it_is_known(self, made: Client) -> None:
-        for each in made.ranges:
+        for each in (*made.ranges, *made.measured):
             assert each.evidence, (made.id, each.start)
             assert all(proof.reference for proof in each.evidence)
 
     @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
     def test_what_is_offered_has_a_gate(self, made: Client) -> None:
-        for each in made.ranges:
+        for each in (*made.ranges, *made.measured):
             for path in each.paths:
                 assert path.access
                 assert all(path.offers(access) for access in path.access)
@@ -131,7 +134,8 @@ class TestShipped:
     def test_every_range_is_found_by_its_first_version(self, made: Client) -> None:
         for each in made.ranges:
             if each.start is not None:
-                assert Catalogue().resolve(f"{made.id}@{each.start}").range == each
+                found = Catalogue().resolve(f"{made.id}@{each.start}")
+                assert (found.documented or found.range) == each
 
     @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
     def test_an_alias_means_the_client(self, made: Client) -> None:
@@ -169,7 +173,7 @@ class TestReferences:
         found = Catalogue().resolve(text)
         assert str(found.reference) == said
         assert found.range is not None
-        assert found.range.start == start
+        assert (found.documented or found.range).start == start
 
     def test_without_a_path_all_of_them_are_meant(self) -> None:
         found = Catalogue().resolve("deltalake@1.6.3")
@@ -252,7 +256,7 @@ class TestVersions:
 
     @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
     def test_a_pre_release_of_the_unknown_next_version_is_unknown(self, made: Client) -> None:
-        end = made.ranges[-1].end
+        end = made.newest.end
         if made.versions != "dotted" or end is None:
             assert end is None or scheme.parse(made.versions, end) is not None
             return

@@ -49,7 +49,7 @@ class Mistake(NamedTuple):
 
 
 MISTAKES = (
-    Mistake("no-mapping", ["trino"], "file: not a mapping", "id, name, ranges"),
+    Mistake("no-mapping", ["trino"], "file: not a mapping", "id, measured, name, ranges"),
     Mistake("no-id", entry(id=None), "file: id takes a text"),
     Mistake("blank-id", entry(id="  "), "file: id takes a text"),
     Mistake("id-of-two-parts", entry(id="a/b"), "file: id: 'a/b'", "no @ or /"),

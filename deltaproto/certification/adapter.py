@@ -1,0 +1,246 @@
+"""The client under test, as something that answers requests.
+
+Two kinds: a Python file that is served by `host.py` in one process for all requests, and a
+command that is started anew for each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import sys
+import time
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from deltaproto.certification.host import OPERATIONS
+from deltaproto.certification.operation import Request
+from deltaproto.certification.process import Limits, Process, Stop, Stopped
+from deltaproto.errors import EngineError
+
+HOST = Path(__file__).parent / "host.py"
+_NUMBERS = ("count", "total")
+_KEPT = re.compile(
+    r"PATH|HOME|LANG|LC_.*|TZ|TMPDIR|TEMP|TMP|JAVA_HOME|USER|LOGNAME|.*_proxy|.*_PROXY"
+)
+
+
+class Kind(StrEnum):
+    """What became of one request."""
+
+    ANSWERED = "answered"
+    FAILED = "failed"
+    """with an error of the client's own"""
+    NOT_OFFERED = "not offered"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed out"
+
+
+class Reply(NamedTuple):
+    """The answer to one request."""
+
+    kind: Kind
+    answer: Any = None
+    message: str = ""
+    """why it failed, or how it ended"""
+
+
+class Adapter(Protocol):
+    """A client that can be asked."""
+
+    release: str
+    """the version that the client itself tells; empty where it tells none"""
+
+    def ask(self, table: Path, request: Request) -> Reply:
+        """Put one request; what the client does to end itself is an answer as well."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+class Served:
+    """A Python adapter, run by `host.py` with the Python of the client's environment.
+
+    A process that ended is started again for the next request.
+    """
+
+    def __init__(
+        self,
+        python: Path,
+        file: Path,
+        folder: Path,
+        limits: Limits,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._command = [str(python), str(HOST), str(file)]
+        self._environment = {**clean_environment(), **(environment or {})}
+        self._folder, self._limits = folder, limits
+        self._process: Process | None = None
+        self._answered = False
+        self._number = 0
+        self.release = ""
+        self.offers: frozenset[str] = frozenset()
+        self.python = ""
+
+    def start(self) -> None:
+        """Start it now, to see that it can be.
+
+        Raises:
+            EngineError: when it cannot.
+        """
+        try:
+            self._started()
+        except Stopped as stopped:
+            raise EngineError(
+                f"the client does not start: {stopped.detail}",
+                _last(stopped.said) or "the adapter says nothing about it",
+            ) from None
+
+    def ask(self, table: Path, request: Request) -> Reply:
+        self._number += 1
+        plain = {
+            "id": self._number,
+            "operation": request.function,
+            "table": str(table),
+            **request.arguments,
+        }
+        try:
+            process = self._started()
+            seconds = self._limits.seconds + (0 if self._answered else self._limits.first)
+            if request.function not in self.offers:
+                return Reply(Kind.NOT_OFFERED)
+            process.forget_output()
+            process.send(json.dumps(plain) + "\n")
+            line = process.line(seconds)
+            if line is None:
+                raise process.how_it_died()
+            found = json.loads(line)
+            self._answered = True
+        except Stopped as stopped:
+            self._process = None
+            return _stopped(stopped)
+        except ValueError:
+            self.close()
+            return Reply(Kind.CRASHED, message="its process answers in no known form")
+        return _reply(found)
+
+    def close(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+
+    def _started(self) -> Process:
+        if self._process is not None:
+            return self._process
+        process = Process(self._command, self._environment, self._folder, self._limits)
+        line = process.line(self._limits.starting)
+        if line is None:
+            raise process.how_it_died()
+        found = json.loads(line)
+        if not found["ready"]:
+            process.kill()
+            raise Stopped(Stop.DIED, _failure(found["failed"]), process.said)
+        self.release, self.python = found["release"], found["python"]
+        self.offers = frozenset(found["offers"])
+        self._process = process
+        return process
+
+
+class Command:
+    """Any program: called as `COMMAND OPERATION TABLE`, with the request in JSON on its input.
+
+    It prints rows as JSON objects, one a line; a count or a sum as a number; a schema as objects
+    with `name` and `type`; and nothing for a write. An exit code other than 0 is a refusal, the
+    last line of its standard error says why; 64 means that it has no such operation.
+    """
+
+    release = ""
+    offers = frozenset(OPERATIONS)
+    python = ""
+    _NO_SUCH_OPERATION = 64
+
+    def __init__(self, command: str, folder: Path, limits: Limits) -> None:
+        self._words = shlex.split(command)
+        self._folder, self._limits = folder, limits
+
+    def ask(self, table: Path, request: Request) -> Reply:
+        plain = {"operation": request.function, "table": str(table), **request.arguments}
+        command = [*self._words, request.function, str(table)]
+        try:
+            process = Process(command, clean_environment(), self._folder, self._limits)
+        except OSError as error:
+            raise EngineError(
+                f"cannot start {self._words[0]}: {error.strerror}", "check --command"
+            ) from None
+        try:
+            process.send(json.dumps(plain) + "\n", end=True)
+            until = time.monotonic() + self._limits.seconds
+            lines = []
+            while (line := process.line(until - time.monotonic())) is not None:
+                lines.append(line)
+            code = process.ended(max(0.0, until - time.monotonic()))
+        except Stopped as stopped:
+            return _stopped(stopped)
+        finally:
+            process.kill()
+        if code < 0:
+            return _stopped(process.how_it_died())
+        if code == self._NO_SUCH_OPERATION:
+            return Reply(Kind.NOT_OFFERED)
+        if code:
+            return Reply(Kind.FAILED, message=_last(process.said) or f"exit code {code}")
+        return _printed(request.function, [line for line in lines if line.strip()])
+
+    def close(self) -> None:
+        """Nothing is left running."""
+
+
+def clean_environment() -> dict[str, str]:
+    """What clients need of this process's environment, and no settings of ours."""
+    return {key: value for key, value in os.environ.items() if _KEPT.fullmatch(key)}
+
+
+def _printed(function: str, lines: list[bytes]) -> Reply:
+    try:
+        found = [json.loads(line) for line in lines]
+    except ValueError:
+        return Reply(Kind.CRASHED, message="it printed what is not JSON")
+    if function in _NUMBERS:
+        return Reply(Kind.ANSWERED, found[0] if len(found) == 1 else None)
+    if function == "schema":
+        with contextlib.suppress(KeyError, TypeError):
+            return Reply(Kind.ANSWERED, [[each["name"], each["type"]] for each in found])
+        return Reply(Kind.CRASHED, message="it printed columns without name and type")
+    return Reply(Kind.ANSWERED, found if function == "rows" else None)
+
+
+def _reply(found: Mapping[str, Any]) -> Reply:
+    if "failed" in found:
+        kind = Kind.CRASHED if found["failed"]["panic"] else Kind.FAILED
+        return Reply(kind, message=_failure(found["failed"]))
+    if found.get("offered") is False:
+        return Reply(Kind.NOT_OFFERED)
+    return Reply(Kind.ANSWERED, found.get("answer"))
+
+
+def _stopped(stopped: Stopped) -> Reply:
+    kind = Kind.TIMED_OUT if stopped.why is Stop.TIMED_OUT else Kind.CRASHED
+    said = _last(stopped.said) if stopped.why is Stop.DIED else ""
+    return Reply(kind, message=f"{stopped.detail}: {said}" if said else stopped.detail)
+
+
+def _failure(failed: Mapping[str, Any]) -> str:
+    return f"{failed['type']}: {failed['message']}"
+
+
+def _last(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+OWN_PYTHON = Path(sys.executable)

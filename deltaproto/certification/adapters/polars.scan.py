@@ -1,0 +1,48 @@
+# /// script
+# dependencies = ["polars=={version}", "deltalake", "pyarrow", "packaging"]
+# ///
+"""Polars' lazy path: `scan_delta`, into which filters and columns are pushed, and `sink_delta`."""
+
+import operator
+
+import polars as pl
+
+OPS = {"=": operator.eq, ">=": operator.ge, "<": operator.lt}
+
+
+def release():
+    return pl.__version__
+
+
+def _scan(table, version=None):
+    return pl.scan_delta(table) if version is None else pl.scan_delta(table, version=version)
+
+
+def rows(table, version=None, where=None):
+    found = _scan(table, version)
+    if where is not None:
+        found = found.filter(OPS[where.op](pl.col(where.column), where.value))
+    return found.collect()
+
+
+def count(table):
+    return _scan(table).select(pl.len()).collect().item()
+
+
+def total(table, column):
+    return _scan(table).select(pl.col(column).sum()).collect().item()
+
+
+def schema(table):
+    found = _scan(table)
+    found = found.collect_schema() if hasattr(found, "collect_schema") else found.schema
+    return [(name, str(kind)) for name, kind in found.items()]
+
+
+if hasattr(pl.LazyFrame, "sink_delta"):
+
+    def append(table, rows):
+        pl.from_arrow(rows.arrow()).lazy().sink_delta(table, mode="append")
+
+    def overwrite(table, rows):
+        pl.from_arrow(rows.arrow()).lazy().sink_delta(table, mode="overwrite")

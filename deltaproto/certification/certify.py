@@ -1,0 +1,92 @@
+"""One client, from its name to its measurement."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from deltaproto import __version__
+from deltaproto.certification.adapter import Adapter, Command, Served
+from deltaproto.certification.client import Subject, environment, installed
+from deltaproto.certification.kit.case import Kit
+from deltaproto.certification.process import Limits
+from deltaproto.certification.referee import Referee
+from deltaproto.certification.runner import Runner, Wanted
+from deltaproto.certification.scrub import scrubbed
+from deltaproto.clients.measurement import Measurement
+
+
+def certify(
+    subject: Subject,
+    kit: Kit,
+    referee: Referee | None,
+    cache: Path,
+    *,
+    command: str | None = None,
+    limits: Limits = Limits(),
+    wanted: Wanted = lambda _case, _operation: True,
+    progress: Callable[[int, int], None] | None = None,
+) -> Measurement:
+    """Measure a client on the kit.
+
+    Args:
+        cache: where environments are kept.
+        command: called instead of a Python adapter.
+
+    Raises:
+        EngineError: when its environment cannot be made, or it does not start.
+    """
+    python = environment(() if command else subject.requires, cache)
+    needed = {name: os.environ[name] for name in subject.needs if name in os.environ}
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="certify-") as made:
+        folder = Path(made)
+        home = folder / "home"
+        home.mkdir()
+        seen: list[Served | Command] = []
+
+        def start() -> Adapter:
+            adapter: Served | Command
+            if command is not None:
+                adapter = Command(command, Path.cwd(), limits)
+            else:
+                adapter = Served(python, subject.file, home, limits, needed)
+                adapter.start()
+            seen.append(adapter)
+            return adapter
+
+        tables = folder / "tables"
+        tables.mkdir()
+        runner = Runner(
+            kit,
+            start,
+            referee,
+            tables,
+            workers=subject.workers,
+            wanted=wanted,
+            progress=progress,
+        )
+        cells = runner.cells()
+    folders = (folder, kit.folder, python.parent.parent, *map(Path, needed.values()), Path.home())
+    reference = subject.reference
+    return Measurement(
+        client=reference.id,
+        path=reference.path,
+        version=reference.version,
+        release=seen[0].release,
+        kit_version=kit.version,
+        kit_digest=kit.digest,
+        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        tool=f"deltaproto {__version__}",
+        python=seen[0].python,
+        packages=installed(python) if subject.requires and not command else (),
+        processors=len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1,
+        seconds=round(time.monotonic() - began, 1),
+        cells=tuple(cell._replace(why=scrubbed(cell.why, folders)) for cell in cells),
+    )

@@ -1,0 +1,209 @@
+"""Which client is measured, with which adapter, and in which environment.
+
+The roster names the adapters that the package brings. An adapter of one's own is a Python file with
+a script block (PEP 723), whose dependencies are installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from deltaproto.clients.catalogue import Reference, parse_reference
+from deltaproto.errors import EngineError, UsageError
+
+_FOLDER = Path(__file__).parent / "adapters"
+_BLOCK = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+_READY = ".ready"
+_VERSION = "{version}"
+
+
+class Roster(NamedTuple):
+    """One path of a client that the package can measure."""
+
+    client: str
+    path: str | None
+    file: Path
+    versions: tuple[str, ...]
+    """those that `make certify` measures, the oldest first"""
+    pins: tuple[tuple[str, tuple[str, ...]], ...]
+    """further requirements of the versions that a specifier covers"""
+    workers: int
+    """processes at once"""
+    needs: tuple[str, ...] = ()
+    """environment variables that say where something is that no registry has"""
+
+    def __str__(self) -> str:
+        return f"{self.client}/{self.path}" if self.path else self.client
+
+
+class Subject(NamedTuple):
+    """A client at a version, and how it is run."""
+
+    reference: Reference
+    file: Path
+    requires: tuple[str, ...]
+    workers: int
+    needs: tuple[str, ...] = ()
+
+
+@cache
+def roster() -> tuple[Roster, ...]:
+    """All paths that the package has adapters for."""
+    import yaml
+
+    plain = yaml.safe_load((_FOLDER / "roster.yaml").read_text(encoding="utf-8"))
+    return tuple(
+        Roster(
+            each["client"],
+            each.get("path"),
+            _FOLDER / each["adapter"],
+            tuple(each["versions"]),
+            tuple((span, tuple(pins)) for span, pins in (each.get("pins") or {}).items()),
+            each.get("workers", 2),
+            tuple(each.get("needs", ())),
+        )
+        for each in plain
+    )
+
+
+def subject(text: str, adapter: Path | None = None) -> Subject:
+    """What `text` refers to: a client of the roster, or any name with an adapter of one's own.
+
+    Raises:
+        UsageError: for a client without adapter, a path that must be chosen, or a missing version.
+    """
+    reference = parse_reference(text)
+    if adapter is not None:
+        if not adapter.is_file():
+            raise UsageError(f"no adapter at {adapter}", "give a Python file")
+        requires = _filled(adapter, requirements(adapter), reference)
+        return Subject(reference, adapter.absolute(), requires, 1)
+    paths = [each for each in roster() if each.client == reference.id]
+    if not paths:
+        known = ", ".join(dict.fromkeys(each.client for each in roster()))
+        raise UsageError(
+            f"there is no adapter for {reference.id}",
+            f"give one with --adapter or --command; the package has {known}",
+        )
+    named = [each for each in paths if each.path == reference.path]
+    if not named:
+        ways = ", ".join(str(each) for each in paths)
+        raise UsageError(
+            f"{reference.id} has several paths"
+            if reference.path is None
+            else f"{reference.id} has no path {reference.path}",
+            f"choose of {ways}",
+        )
+    (entry,) = named
+    if reference.version is None:
+        raise UsageError(
+            f"which version of {reference.id}?", f"for example {entry}@{entry.versions[-1]}"
+        )
+    for variable in entry.needs:
+        if not os.environ.get(variable):
+            raise UsageError(
+                f"{entry} needs {variable}", f"set it as {entry.file} says in its first lines"
+            )
+    return Subject(reference, entry.file, _pinned(entry, reference), entry.workers, entry.needs)
+
+
+def requirements(file: Path) -> tuple[str, ...]:
+    """What an adapter's script block asks for; empty without one.
+
+    Raises:
+        UsageError: when the block is no TOML.
+    """
+    match = _BLOCK.search(file.read_text(encoding="utf-8"))
+    if match is None:
+        return ()
+    content = "".join(
+        line[2:] if line.startswith("# ") else line[1:]
+        for line in match["content"].splitlines(keepends=True)
+    )
+    try:
+        return tuple(tomllib.loads(content).get("dependencies", ()))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(
+            f"{file}: its script block is no TOML: {error}", "see PEP 723 for the form"
+        ) from None
+
+
+def environment(requires: Sequence[str], folder: Path) -> Path:
+    """The Python of a virtual environment with these requirements, made once.
+
+    Raises:
+        EngineError: when they cannot be installed.
+    """
+    if not requires:
+        return Path(sys.executable)
+    from filelock import FileLock
+
+    marked = json.dumps([sys.version, *sorted(requires)]).encode()
+    home = folder / hashlib.sha256(marked).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    python = home / "bin" / "python"
+    with FileLock(f"{home}.lock"):
+        if (home / _READY).exists():
+            return python
+        shutil.rmtree(home, ignore_errors=True)
+        _run([sys.executable, "-m", "venv", str(home)], "a virtual environment cannot be made")
+        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        _run([*install, *requires], f"cannot install {', '.join(requires)}")
+        (home / _READY).touch()
+    return python
+
+
+def installed(python: Path) -> tuple[str, ...]:
+    """What an environment holds, as NAME==VERSION."""
+    listing = subprocess.run(
+        [str(python), "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    tools = ("pip==", "setuptools==", "wheel==")
+    return tuple(line for line in listing.stdout.splitlines() if not line.startswith(tools))
+
+
+def _pinned(entry: Roster, reference: Reference) -> tuple[str, ...]:
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
+
+    assert reference.version is not None
+    base = _filled(entry.file, requirements(entry.file), reference)
+    pins = [
+        pin
+        for span, each in entry.pins
+        if Version(reference.version) in SpecifierSet(span)
+        for pin in each
+    ]
+    replaced = {re.split(r"[^\w.-]", pin)[0].lower() for pin in pins}
+    kept = [each for each in base if re.split(r"[^\w.-]", each)[0].lower() not in replaced]
+    return (*kept, *pins)
+
+
+def _filled(file: Path, requires: Sequence[str], reference: Reference) -> tuple[str, ...]:
+    if any(_VERSION in each for each in requires) and reference.version is None:
+        raise UsageError(
+            f"{file.name} needs a version of {reference.id}", f"write {reference.id}@VERSION"
+        )
+    return tuple(each.replace(_VERSION, reference.version or "") for each in requires)
+
+
+def _run(command: Sequence[str], problem: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        errors = [line for line in lines if line.lower().startswith("error")] or lines
+        raise EngineError(problem, (errors or ["no reason was given"])[0])

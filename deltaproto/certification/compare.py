@@ -1,0 +1,162 @@
+"""Whether what a client answers is what the kit holds."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from deltaproto.certification.kit.case import Case, Row, by_id
+from deltaproto.certification.kit.recipe import ANY
+
+_MIDNIGHT = re.compile(r"[T ]00:00:00(\.0+)?$")
+_ZONE = re.compile(r"(Z|\+00:00|[+]0000)$")
+_TYPES = {
+    "long": "long bigint int64 i64",
+    "integer": "integer int int32 i32",
+    "short": "short smallint int16 i16",
+    "byte": "byte tinyint int8 i8",
+    "string": "string utf8 large_string largeutf8 utf8view string_view varchar text str",
+    "double": "double float64 f64",
+    "float": "float float32 f32 real",
+    "boolean": "boolean bool",
+    "date": "date date32 date32[day]",
+    "binary": "binary blob bytes large_binary largebinary",
+}
+_FAMILY = {word: name for name, words in _TYPES.items() for word in words.split()}
+
+
+def rows_differ(case: Case, found: Any, wanted: Sequence[Row]) -> str:
+    """What is wrong with these rows, in words; empty when nothing is."""
+    if not isinstance(found, list) or not all(isinstance(row, Mapping) for row in found):
+        return "no rows came back" if found is None else "what came back are not rows"
+    if len(found) != len(wanted):
+        return f"{len(found)} rows instead of {len(wanted)}{_which(found, wanted)}"
+    names = set(wanted[0]) if wanted else set()
+    kinds = dict(case.schema)
+    for row in found:
+        if set(row) != names:
+            return f"columns {_names(row)} instead of {_names(names)}"
+    for got, expected in zip(by_id(found), by_id(wanted), strict=True):
+        for name, value in expected.items():
+            if not same(got[name], value, kinds.get(name, "")):
+                return f"{name} is {_shown(got[name])} instead of {_shown(value)} where id is " + (
+                    f"{expected.get('id')}"
+                )
+    return ""
+
+
+def number_differs(found: Any, wanted: int) -> str:
+    """What is wrong with a count or a sum; empty when nothing is."""
+    if found is None:
+        return f"nothing instead of {wanted}"
+    return "" if _equal_numbers(found, wanted) else f"{_shown(found)} instead of {wanted}"
+
+
+def schema_differs(case: Case, found: Any) -> str:
+    """What is wrong with these columns; a type that goes by an unknown name is not judged.
+
+    Clients name times with and without zone in ways that cannot be told apart; they are one here.
+    """
+    if not isinstance(found, list) or not all(
+        isinstance(each, list) and len(each) == 2 for each in found
+    ):
+        return "no columns came back" if not found else "what came back are not columns"
+    names = [name for name, _ in found]
+    wanted = [name for name, _ in case.schema]
+    if names != wanted:
+        return f"columns {', '.join(map(str, names))} instead of {', '.join(wanted)}"
+    for (name, kind), (_, told) in zip(case.schema, found, strict=True):
+        family = _family(str(told))
+        if kind in _TYPES and family in _TYPES and family != kind:
+            return f"{name} is {told} instead of {kind}"
+    return ""
+
+
+def same(found: Any, wanted: Any, kind: str = "") -> bool:
+    """Whether a client's value stands for the kit's."""
+    if wanted == ANY:
+        return found is not None
+    if wanted is None or found is None:
+        return found is wanted
+    if isinstance(wanted, bool) or isinstance(found, bool):
+        return found is wanted
+    if isinstance(wanted, int | float):
+        return _equal_numbers(found, wanted)
+    if kind.startswith("variant") and isinstance(wanted, Mapping):
+        return _same_variant(found, wanted)
+    if kind.startswith(("timestamp", "date")):
+        return _moment(found) == _moment(wanted)
+    return bool(found == wanted)
+
+
+def _equal_numbers(found: Any, wanted: float) -> bool:
+    if isinstance(found, bool):
+        return False
+    if isinstance(found, int) and isinstance(wanted, int):
+        return found == wanted
+    if isinstance(found, int | float):
+        return math.isclose(found, wanted, rel_tol=1e-12)
+    try:
+        return Decimal(str(found)) == Decimal(str(wanted))
+    except InvalidOperation:
+        return False
+
+
+def _same_variant(found: Any, wanted: Mapping[str, Any]) -> bool:
+    if isinstance(found, Mapping) and set(found) == {"metadata", "value"}:
+        found = _decoded(found)
+    if isinstance(found, str):
+        try:
+            found = json.loads(found)
+        except ValueError:
+            return False
+    return bool(found == json.loads(wanted["json"]))
+
+
+def _decoded(variant: Mapping[str, Any]) -> Any:
+    """The JSON of a variant's bytes: writers lay out the same value in different ways."""
+    try:
+        from pyspark.sql.variant_utils import VariantUtils
+
+        value, metadata = (bytes.fromhex(variant[part][2:]) for part in ("value", "metadata"))
+        return VariantUtils.to_json(value, metadata)
+    except Exception:
+        return None
+
+
+def _moment(value: Any) -> str:
+    text = _ZONE.sub("", str(value).strip()).replace(" ", "T")
+    text = re.sub(r"\.(\d*?)0+$", lambda match: f".{match[1]}" if match[1] else "", text)
+    return _MIDNIGHT.sub("", text)
+
+
+def _family(told: str) -> str:
+    word = told.strip().lower()
+    inner = re.fullmatch(r"(?:nullable|lowcardinality)\((.*)\)", word)
+    return _FAMILY.get(inner[1] if inner else word, word)
+
+
+def _which(found: Sequence[Row], wanted: Sequence[Row]) -> str:
+    got, expected = ([row.get("id") for row in rows] for rows in (found, wanted))
+    extra = sorted(i for i in set(got) - set(expected) if isinstance(i, int))
+    missing = sorted(i for i in set(expected) - set(got) if isinstance(i, int))
+    twice = sorted({i for i in got if isinstance(i, int) and got.count(i) > 1})
+    parts = [
+        f"{label} {', '.join(map(str, ids[:5]))}"
+        for label, ids in (("back again:", extra), ("missing:", missing), ("twice:", twice))
+        if ids
+    ]
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."

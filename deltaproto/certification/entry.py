@@ -1,0 +1,265 @@
+"""A catalogue entry from what was measured, in the catalogue's own terms.
+
+First the gates, from the tables that only list something. Then, where a table in use fared
+otherwise than its gates say, what the client does wrong there. What these terms cannot say is left
+over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from deltaproto.certification.kit.case import Case
+from deltaproto.certification.kit.recipe import State
+from deltaproto.clients.capability import STRANGE, Access, Path, Range, Where
+from deltaproto.clients.entry import parse_client
+from deltaproto.clients.matching import Verdict, judge
+from deltaproto.clients.measurement import Cell, Measurement, Operation, Outcome
+from deltaproto.clients.needs import Needs
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import Kind
+
+_LONGEST = 160
+_FIRST = "protocol.1-2"
+_PLAIN, _EVERY = "plain", ""
+"""what goes wrong on the plainest table goes wrong on every table"""
+_NO_VERDICT = frozenset({Operation.SCHEMA, Operation.TIME_TRAVEL, Operation.OVERWRITE})
+"""what does not decide whether a table can be used: an older version may have another protocol, and
+policies know no access that replaces a table"""
+_SEVERITY = (Outcome.WRONG, Outcome.REFUSED, Outcome.RIGHT)
+_WRITES = (Access.APPEND, Access.DML, Access.MAINTAIN)
+
+
+class Found(NamedTuple):
+    """What a client does with a table, for one kind of access."""
+
+    outcome: Outcome
+    """right, refused or WRONG; who crashes or hangs does not answer, which is a refusal"""
+    why: str
+
+
+class Left(NamedTuple):
+    """A table on which the entry says something else than was measured."""
+
+    case: str
+    access: Access
+    verdict: Verdict
+    outcome: Outcome
+    why: str
+
+    @property
+    def looser(self) -> bool:
+        """The entry promises more than the client keeps; else it is only too careful."""
+        if self.verdict is Verdict.OK:
+            return True
+        return self.verdict is Verdict.REFUSED and self.outcome is Outcome.WRONG
+
+
+class Known(NamedTuple):
+    """A reference table, as far as an entry is concerned."""
+
+    case: Case
+    needs: Needs
+
+
+def outcomes(cells: Iterable[Cell]) -> dict[tuple[str, Access], Found]:
+    """Table and access to what came of it: the worst of the operations that are offered."""
+    found: dict[tuple[str, Access], Found] = {}
+    for cell in cells:
+        if cell.outcome is Outcome.NOT_OFFERED or cell.operation in _NO_VERDICT:
+            continue
+        given_up = cell.outcome in (Outcome.CRASHED, Outcome.TIMED_OUT)
+        outcome = Outcome.REFUSED if given_up else cell.outcome
+        why = f"{cell.operation}: {cell.why}" if cell.why else ""
+        here = (cell.case, cell.operation.access)
+        known = found.get(here)
+        if known is None or _SEVERITY.index(outcome) < _SEVERITY.index(known.outcome):
+            found[here] = Found(outcome, why)
+    return found
+
+
+def entry(measured: Measurement, tables: Iterable[Known]) -> dict[str, Any]:
+    """The member of `measured` in a catalogue entry, as plain data."""
+    known = {each.case.name: each for each in tables}
+    found = outcomes(measured.cells)
+    # Without the tables that are about a protocol alone, nothing is known of the gate.
+    offered = [access for access in Access if (_FIRST, access) in found]
+    plain: dict[str, Any] = {"version": measured.version} if measured.version else {}
+    if measured.path is not None:
+        plain["path"] = measured.path
+    if Access.READ in offered:
+        plain["read"] = _read_gate(found, known)
+    if any(access in offered for access in _WRITES):
+        plain["write"] = _write_gate(found, known)
+    plain["access"] = [str(access) for access in offered]
+    plain["evidence"] = [
+        {
+            "kind": "measured",
+            "reference": f"{measured.tool}, certify, kit {measured.kit_version} "
+            f"({measured.kit_digest}), with {_with(measured)}",
+            "date": measured.date,
+        }
+    ]
+    # What is said to fail may hide what goes wrong on another table: that is told in a second pass.
+    for _ in range(2):
+        bad = _known_bad(plain, measured, found, known)
+        if bad:
+            plain["known_bad"] = [*plain.get("known_bad", ()), *bad]
+    return plain
+
+
+def left_over(
+    plain: Mapping[str, Any], measured: Measurement, tables: Iterable[Known]
+) -> list[Left]:
+    """Where the entry says something else than was measured."""
+    each = _parsed(plain, measured)
+    return differences(each, each.paths[0], measured, tables)
+
+
+def differences(
+    each: Range, path: Path, measured: Measurement, tables: Iterable[Known]
+) -> list[Left]:
+    """Where a range of the catalogue says something else than was measured of one of its paths."""
+    needs = {table.case.name: table.needs for table in tables}
+    measured_accesses = {access for case, access in outcomes(measured.cells) if case == _FIRST}
+    return [
+        Left(case, access, said, found.outcome, found.why)
+        for (case, access), found in outcomes(measured.cells).items()
+        if access in measured_accesses
+        and (said := judge(each, path, needs[case], access).verdict) not in _AGREES[found.outcome]
+    ]
+
+
+_AGREES: Mapping[Outcome, tuple[Verdict, ...]] = {
+    Outcome.RIGHT: (Verdict.OK, Verdict.UNKNOWN),
+    Outcome.REFUSED: (Verdict.REFUSED, Verdict.UNKNOWN),
+    Outcome.WRONG: (Verdict.WRONG, Verdict.UNKNOWN),
+}
+"""an entry that claims nothing contradicts nothing"""
+
+
+def _verdict(each: Range, needs: Needs, access: Access) -> Verdict:
+    return judge(each, each.paths[0], needs, access).verdict
+
+
+def _parsed(plain: Mapping[str, Any], measured: Measurement) -> Range:
+    versions = "none" if measured.version is None else "dotted"
+    client = {"id": measured.client, "versions": versions, "measured": [plain]}
+    return parse_client(client, measured.client).measured[0]
+
+
+def _read_gate(
+    found: Mapping[tuple[str, Access], Found], known: Mapping[str, Known]
+) -> dict[str, Any]:
+    def passes(case: str) -> bool:
+        return found.get((case, Access.READ), _NOTHING).outcome is not Outcome.REFUSED
+
+    if all(passes(case) for case in ("protocol.4-7", "protocol.unknown-reader")):
+        return {"unchecked": "all", "features": _features(known, passes, readers=True)}
+    legacy = [v for v in (1, 2) if any(passes(f"protocol.{v}-{w}") for w in range(1, 7))]
+    gate: dict[str, Any] = {"legacy": legacy}
+    names = _features(known, passes, readers=True)
+    if names or passes("protocol.3-7-empty"):
+        gate["features"] = names
+    if passes("protocol.unknown-reader"):
+        gate["unchecked"] = [STRANGE]
+    modes = {m for m in ("name", "id") if passes(f"columnMapping.{m}")}
+    if len(modes) == 1:
+        gate["modes"] = {"columnMapping": sorted(modes)}
+    return gate
+
+
+def _write_gate(
+    found: Mapping[tuple[str, Access], Found], known: Mapping[str, Known]
+) -> dict[str, Any]:
+    def passes(case: str) -> bool:
+        given = [found[case, access] for access in _WRITES if (case, access) in found]
+        return any(each.outcome is not Outcome.REFUSED for each in given)
+
+    if all(passes(case) for case in ("protocol.1-8", "protocol.unknown-writer")):
+        return {"unchecked": "all", "features": _features(known, passes, readers=False)}
+    legacy = [w for w in range(1, 7) if any(passes(f"protocol.{r}-{w}") for r in (1, 2))]
+    gate: dict[str, Any] = {"legacy": legacy}
+    names = _features(known, passes, readers=False)
+    if names or passes("protocol.1-7"):
+        gate["features"] = names
+    if passes("protocol.unknown-writer"):
+        gate["unchecked"] = [STRANGE]
+    readers = [r for r in (1, 2) if any(passes(f"protocol.{r}-{w}") for w in range(1, 7))]
+    if readers != [1, 2]:
+        gate["readers"] = readers
+    return gate
+
+
+_NOTHING = Found(Outcome.REFUSED, "")
+
+
+def _features(known: Mapping[str, Known], passes: Any, *, readers: bool) -> list[str]:
+    return sorted(
+        table.case.feature
+        for name, table in known.items()
+        if table.case.state is State.LISTED
+        and table.case.feature is not None
+        and (not readers or catalogue.record(table.case.feature).kind is Kind.READER_WRITER)
+        and passes(name)
+    )
+
+
+def _known_bad(
+    plain: Mapping[str, Any],
+    measured: Measurement,
+    found: Mapping[tuple[str, Access], Found],
+    known: Mapping[str, Known],
+) -> list[dict[str, Any]]:
+    """What the gates do not tell, one item for each feature, reach and failure."""
+    each = _parsed(plain, measured)
+    items: dict[tuple[str, str, bool, bool], dict[str, Any]] = {}
+    for (name, access), was in found.items():
+        case = known[name].case
+        said = _verdict(each, known[name].needs, access)
+        feature = case.feature or (_EVERY if case.name == _PLAIN else None)
+        if feature is None or was.outcome is Outcome.RIGHT or said in _AGREES[was.outcome]:
+            continue
+        if access not in each.paths[0].access:
+            continue
+        # A refusal by the gates goes before all else, unless it is said that it does not hold.
+        ungated = said is Verdict.REFUSED
+        where = _where(case, known[name].needs) if case.feature else Where.SUPPORTED.value
+        fails = was.outcome is Outcome.REFUSED
+        item = items.setdefault(
+            (feature, where, fails, ungated),
+            {
+                "features": "all" if feature is _EVERY else [feature],
+                "access": [],
+                "what": _cut(was.why),
+                "reference": f"certify, {name}",
+                "where": where,
+                **({"fails": True} if fails else {}),
+                **({"ungated": True} if ungated else {}),
+            },
+        )
+        item["access"] = sorted({*item["access"], str(access)})
+    return [items[key] for key in sorted(items)]
+
+
+def _where(case: Case, table: Needs) -> str:
+    """Which tables it happens to: as few as this one is among."""
+    assert case.feature is not None
+    if case.state is State.LISTED:
+        return Where.SUPPORTED.value
+    if case.state is State.PRESENT and table.holds(case.feature):
+        return Where.PRESENT.value
+    return Where.USED.value
+
+
+def _with(measured: Measurement) -> str:
+    own = {f"{measured.client}=={measured.version}"}
+    others = [package for package in measured.packages if package not in own]
+    wanted = ("deltalake", "pyarrow", "pyspark", "pandas")
+    told = [each for each in others if each.split("==")[0] in wanted]
+    return ", ".join([f"Python {measured.python}", *told])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,23 @@
+"""The reference tables of a kit, as clients are judged by."""
+
+from __future__ import annotations
+
+from deltaproto.certification.entry import Known
+from deltaproto.certification.kit.case import Kit
+from deltaproto.checking.live import facts
+from deltaproto.clients.needs import needs
+from deltaproto.inspection import Inspection, Request, inspect_table
+from deltaproto.protocol.protocol import Protocol
+
+
+def known_tables(kit: Kit) -> tuple[Known, ...]:
+    """Every table with what it asks of its clients, from its log and its files."""
+    found = []
+    for case in kit.cases:
+        inspection = inspect_table(str(kit.table(case)), Request(look_in_files=True))
+        if isinstance(inspection, Inspection):
+            found.append(Known(case, facts(inspection).needs))
+        else:
+            # Versions of the future, which the readers refuse as well.
+            found.append(Known(case, needs(Protocol.stored(case.protocol), {}, {})))
+    return tuple(found)

@@ -1,0 +1,108 @@
+"""What the log says of a table before and after a client wrote to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from deltaproto.certification.kit.case import by_id
+from deltaproto.tables.log.actions import read_actions
+from deltaproto.tables.log.live_files import live_files
+from deltaproto.tables.log.names import Listing, sort_names
+from deltaproto.tables.log.replay import check_reach, replay
+from deltaproto.tables.storage.local import LocalLogStore
+
+
+class Seen(NamedTuple):
+    """One version of a table."""
+
+    version: int
+    protocol: Mapping[str, Any]
+    """as stored, with sorted lists; None for a list that is absent"""
+    table_id: str
+    configuration: Mapping[str, str]
+    schema: Any
+    """the schema's JSON, without what identity columns count"""
+    partition_columns: tuple[str, ...]
+    domains: Mapping[str, str]
+    checkpoints: frozenset[int]
+    files: int
+
+
+def observe(table: Path) -> Seen:
+    """The newest version, read with the log reader and nothing else.
+
+    Raises:
+        TableError: when the log is damaged.
+    """
+    store = LocalLogStore(str(table))
+    listing = sort_names(store.list())
+    version = -1 if listing.newest is None else listing.newest
+    check_reach(listing, version)
+    snapshot = replay(store, listing, version)
+    assert snapshot.protocol is not None
+    assert snapshot.metadata is not None
+    metadata = snapshot.metadata
+    return Seen(
+        version=version,
+        protocol=snapshot.protocol.to_action(),
+        table_id=metadata.id or "",
+        configuration={k: v for k, v in metadata.configuration.items() if v is not None},
+        schema=_counted_off(json.loads(metadata.schema_string or "null")),
+        partition_columns=tuple(metadata.partition_columns),
+        domains=snapshot.live_domains,
+        checkpoints=frozenset(listing.checkpoints),
+        files=len(live_files(store, listing, version).files),
+    )
+
+
+def protocol_of(table: Path) -> dict[str, Any]:
+    """The protocol that the newest version stores."""
+    return dict(observe(table).protocol)
+
+
+def commits_since(table: Path, version: int) -> list[list[dict[str, Any]]]:
+    """The actions of each commit after `version`."""
+    store = LocalLogStore(str(table))
+    listing: Listing = sort_names(store.list())
+    found = []
+    for number in sorted(listing.commits):
+        if number > version:
+            name = listing.commits[number]
+            with store.open(name) as file:
+                found.append([dict(action) for action in read_actions(name, file, files=True)])
+    return found
+
+
+def plain_rows(table: Path) -> list[dict[str, Any]] | None:
+    """The rows of the live files, by `id`; None where files alone do not tell the rows."""
+    import pyarrow.parquet as pq
+
+    store = LocalLogStore(str(table))
+    listing = sort_names(store.list())
+    live = live_files(store, listing, listing.newest or 0)
+    if any(file.vector for file in live.files.values()):
+        return None
+    rows: list[dict[str, Any]] = []
+    for path in live.files:
+        try:
+            # Not through a dataset, which would take the file's folders for partitions.
+            found = pq.ParquetFile(table / unquote(path)).read().to_pylist()
+            rows += [{name: _text(value) for name, value in row.items()} for row in found]
+        except FileNotFoundError:
+            return None
+    return by_id(rows)
+
+
+def _text(value: Any) -> Any:
+    """What a writer did not mark as text is text all the same, by the table's schema."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _counted_off(schema: Any) -> Any:
+    for field in (schema or {}).get("fields", ()):
+        field.get("metadata", {}).pop("delta.identity.highWaterMark", None)
+    return schema

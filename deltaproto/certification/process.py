@@ -1,0 +1,215 @@
+"""A process that may hang, die, or print without end, and is stopped when it does."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, NamedTuple
+
+_TICK = 0.25
+_TAIL = 4000
+_PROC = Path("/proc")
+
+
+class Limits(NamedTuple):
+    """What a client may take. Memory is watched on Linux only."""
+
+    seconds: float = 30.0
+    """for one request"""
+    starting: float = 180.0
+    """until the client is ready"""
+    first: float = 60.0
+    """more than that for the very first request: engines load most of themselves then"""
+    output: int = 16 * 1024 * 1024
+    """bytes that one request may print, on both streams together"""
+    memory: int = 8 * 1024**3
+    """bytes of resident memory, of the process and its children"""
+
+
+class Stop(StrEnum):
+    """Why a process was ended, or ended."""
+
+    DIED = "died"
+    TIMED_OUT = "timed out"
+    FLOODED = "flooded"
+    MEMORY = "took too much memory"
+
+
+class Stopped(Exception):
+    """The process is gone; `said` is the end of its standard error."""
+
+    def __init__(self, why: Stop, detail: str, said: str = "") -> None:
+        super().__init__(detail)
+        self.why, self.detail, self.said = why, detail, said
+
+
+class Process:
+    """A started process with its own group; lines of its standard output are read as they come.
+
+    Args:
+        command: program and arguments.
+        environment: all of its environment.
+        folder: its working directory.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        limits: Limits,
+    ) -> None:
+        self._limits = limits
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environment),
+            cwd=folder,
+            start_new_session=True,
+        )
+        self._lines: queue.Queue[bytes | None] = queue.Queue()
+        self._printed = 0
+        self._tail = b""
+        self._lock = threading.Lock()
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._readers = [
+            threading.Thread(target=self._read_lines, args=(self._process.stdout,), daemon=True),
+            threading.Thread(target=self._read_tail, args=(self._process.stderr,), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def send(self, text: str, *, end: bool = False) -> None:
+        """Write to its standard input, and close that at the end."""
+        stream = self._process.stdin
+        assert stream is not None
+        # Who dies or does not listen is found when the answer is awaited.
+        with contextlib.suppress(OSError, ValueError):
+            stream.write(text.encode())
+            stream.flush()
+            if end:
+                stream.close()
+
+    def line(self, seconds: float) -> bytes | None:
+        """The next line of its standard output; None at the end of it.
+
+        Raises:
+            Stopped: when it takes too long, prints too much or takes too much memory.
+        """
+        until = time.monotonic() + seconds
+        while True:
+            self._check()
+            try:
+                return self._lines.get(timeout=min(_TICK, max(0.0, until - time.monotonic())))
+            except queue.Empty:
+                if time.monotonic() >= until:
+                    self.kill()
+                    raise Stopped(
+                        Stop.TIMED_OUT, f"no answer within {seconds:g} s", self.said
+                    ) from None
+
+    def ended(self, seconds: float) -> int:
+        """Its exit code, when it has closed its output; below 0 for a signal."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise Stopped(Stop.TIMED_OUT, f"did not end within {seconds:g} s", self.said) from None
+
+    def forget_output(self) -> None:
+        """What was printed until now counts no more."""
+        with self._lock:
+            self._printed = 0
+
+    @property
+    def said(self) -> str:
+        """The end of its standard error."""
+        with self._lock:
+            return self._tail.decode("utf-8", "replace").strip()
+
+    def how_it_died(self) -> Stopped:
+        """For a process whose output has ended too early."""
+        try:
+            code = self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return Stopped(Stop.DIED, "it closed its output", self.said)
+        for reader in self._readers:
+            reader.join(1)
+        if code < 0:
+            with contextlib.suppress(ValueError):
+                return Stopped(Stop.DIED, f"killed by {signal.Signals(-code).name}", self.said)
+        return Stopped(Stop.DIED, f"ended with exit code {code}", self.said)
+
+    def kill(self) -> None:
+        """End it and all that it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    stream.close()
+
+    def _check(self) -> None:
+        with self._lock:
+            printed = self._printed
+        if printed > self._limits.output:
+            self.kill()
+            raise Stopped(
+                Stop.FLOODED, f"printed more than {self._limits.output // 1024**2} MiB", self.said
+            )
+        if _memory(self._process.pid) > self._limits.memory:
+            self.kill()
+            most = self._limits.memory // 1024**2
+            raise Stopped(Stop.MEMORY, f"took more than {most:,} MiB of memory", self.said)
+
+    def _read_lines(self, stream: IO[bytes]) -> None:
+        rest = b""
+        with contextlib.suppress(OSError, ValueError):
+            while chunk := stream.read1(65536):  # type: ignore[attr-defined]
+                if self._counted(len(chunk)):
+                    break
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self._lines.put(line)
+        if rest:
+            self._lines.put(rest)
+        self._lines.put(None)
+
+    def _read_tail(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while chunk := stream.read1(65536):  # type: ignore[attr-defined]
+                if self._counted(len(chunk)):
+                    break
+                with self._lock:
+                    self._tail = (self._tail + chunk)[-_TAIL:]
+
+    def _counted(self, size: int) -> bool:
+        with self._lock:
+            self._printed += size
+            return self._printed > self._limits.output
+
+
+def _memory(group: int) -> int:
+    """Resident bytes of all processes of a group; 0 where that cannot be told."""
+    total = 0
+    page = os.sysconf("SC_PAGE_SIZE") if _PROC.exists() else 0
+    for entry in _PROC.glob("[0-9]*") if page else ():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            # The name in parentheses may hold spaces; the fields after it do not.
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group:
+                total += int((entry / "statm").read_text().split()[1]) * page
+    return total

@@ -1,0 +1,178 @@
+"""Looks at a table that a client wrote to, with Spark and with the log reader."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deltaproto.certification.compare import rows_differ
+from deltaproto.certification.kit.case import Case, Row
+from deltaproto.certification.kit.edit import without_commits
+from deltaproto.certification.kit.make import spark_rows
+from deltaproto.certification.observe import Seen, commits_since, observe, plain_rows
+from deltaproto.certification.operation import changes, rows_after
+from deltaproto.certification.promises import broken, state_differs
+from deltaproto.clients.measurement import Operation
+from deltaproto.errors import TableError
+from deltaproto.tables.session import spark_reason
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SPARK = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.databricks.delta.delta.log.cacheSize": "8",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "1",
+}
+"""Settings for a session that looks at hundreds of tables of a few rows, once each: what takes
+longer to prepare than to do is off, and nothing is kept that is not asked for again."""
+_FEED = (Operation.DELETE, Operation.UPDATE, Operation.MERGE, Operation.OVERWRITE)
+_SAME = {"update_preimage": "delete", "update_postimage": "insert"}
+
+
+class Referee:
+    """Judges writes. Spark is the authority on rows, the log reader on everything else.
+
+    Of tables on which nothing but the protocol matters, the rows are read from the files that the
+    log reader names.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._row_ids: dict[str, dict[int, int]] = {}
+
+    def faults(
+        self, case: Case, operation: Operation, before: Seen, table: Path, source: Path
+    ) -> list[str]:
+        """What is wrong with a table after a write that succeeded; empty when nothing is.
+
+        Args:
+            source: the table as it was before.
+        """
+        return list(self._faults(case, operation, before, table, source))
+
+    def committed(self, before: Seen, table: Path) -> bool:
+        """Whether a client that failed has left a commit, or a log that cannot be read."""
+        try:
+            return observe(table).version != before.version
+        except TableError:
+            return True
+
+    def _faults(
+        self, case: Case, operation: Operation, before: Seen, table: Path, source: Path
+    ) -> Iterator[str]:
+        try:
+            after = observe(table)
+        except TableError as error:
+            yield f"the log is damaged: {error.message}"
+            return
+        yield from broken(operation, before, after, commits_since(table, before.version))
+        if operation is Operation.CHECKPOINT:
+            yield from self._checkpoint(case, before, after, table)
+            return
+        yield from self._rows(case, operation, table)
+        if operation in _FEED and before.configuration.get("delta.enableChangeDataFeed") == "true":
+            yield from self._changes(case, operation, before, table)
+        if before.configuration.get("delta.enableRowTracking") == "true":
+            yield from self._ids_kept(case, operation, table, source)
+
+    def _rows(self, case: Case, operation: Operation, table: Path) -> Iterator[str]:
+        try:
+            found = self._read(case, table)
+        except Exception as error:
+            yield f"Spark cannot read the table any more: {spark_reason(error)}"
+            return
+        wanted = [_bytes_only(row) for row in rows_after(case, operation)]
+        if difference := rows_differ(case, [_bytes_only(row) for row in found], wanted):
+            yield difference
+
+    def _read(self, case: Case, table: Path) -> list[dict[str, Any]]:
+        # Nothing is used there but files and rows, and Spark does not know each of those features.
+        if case.brief and (rows := plain_rows(table)) is not None:
+            return rows
+        return spark_rows(self._spark, table)
+
+    def _changes(
+        self, case: Case, operation: Operation, before: Seen, table: Path
+    ) -> Iterator[str]:
+        try:
+            feed = (
+                self._spark.read.format("delta")
+                .option("readChangeFeed", "true")
+                .option("startingVersion", before.version + 1)
+                .load(str(table))
+                .select("_change_type", "id")
+                .collect()
+            )
+        except Exception as error:
+            yield f"the change data feed cannot be read: {spark_reason(error)}"
+            return
+        found = sorted((_SAME.get(kind, kind), number) for kind, number in feed)
+        wanted = sorted(
+            (_SAME.get(kind, kind), number) for kind, number in changes(case, operation)
+        )
+        if found != wanted:
+            yield (
+                f"the change data feed tells of {len(found)} changes instead of {len(wanted)}"
+                if len(found) != len(wanted)
+                else "the change data feed tells of other changes"
+            )
+
+    def _ids_kept(
+        self, case: Case, operation: Operation, table: Path, source: Path
+    ) -> Iterator[str]:
+        try:
+            if case.name not in self._row_ids:
+                self._row_ids[case.name] = self._ids(source)
+            ids = self._ids(table)
+        except Exception as error:
+            yield f"the row ids cannot be read: {spark_reason(error)}"
+            return
+        if len(set(ids.values())) != len(ids) or None in ids.values():
+            yield "two rows have the same row id, or one has none"
+        known = self._row_ids[case.name]
+        rows = {row["id"]: row for row in case.rows}
+        stayed = {row["id"] for row in rows_after(case, operation) if rows.get(row["id"]) == row}
+        moved = [n for n in sorted(stayed & ids.keys()) if ids[n] != known.get(n)]
+        if moved and operation is not Operation.OVERWRITE:
+            yield f"{len(moved)} rows that were not touched have other row ids"
+
+    def _ids(self, table: Path) -> dict[int, int]:
+        found = self._spark.sql(f"select id, _metadata.row_id from delta.`{table}`").collect()
+        return {row[0]: row[1] for row in found}
+
+    def _checkpoint(self, case: Case, before: Seen, after: Seen, table: Path) -> Iterator[str]:
+        newest = max(after.checkpoints, default=-1)
+        if newest < before.version:
+            yield "there is no new checkpoint"
+            return
+        # What a checkpoint leaves out is missed only when the commits before it are gone.
+        later = table.with_name(f"{table.name}.later")
+        shutil.copytree(table, later)
+        without_commits(later, newest)
+        try:
+            yield from (
+                f"in the checkpoint {what}" for what in state_differs(after, observe(later))
+            )
+        except TableError as error:
+            yield f"the checkpoint cannot be read: {error.message}"
+            return
+        for difference in self._rows(case, Operation.ROWS, later):
+            yield f"read from the checkpoint: {difference}"
+
+
+def _bytes_only(row: Row) -> Mapping[str, Any]:
+    """Variants by what their bytes say."""
+    return {
+        name: value["json"] if isinstance(value, Mapping) and "json" in value else value
+        for name, value in row.items()
+    }

@@ -1,0 +1,179 @@
+"""Asking a client everything on every table."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from deltaproto.certification.adapter import Adapter, Kind, Reply
+from deltaproto.certification.kit.case import Case, Kit
+from deltaproto.certification.observe import Seen, observe
+from deltaproto.certification.operation import Request, operations, requests
+from deltaproto.certification.outcome import (
+    judge_read,
+    judge_write,
+    must_fail,
+    without_answer,
+)
+from deltaproto.certification.referee import Referee
+from deltaproto.clients.measurement import Cell, Operation, Outcome
+
+PATIENCE = 3
+"""after so many time-outs of one function in a row it is not tried again"""
+_TABLE_PATIENCE = 2
+"""after so many time-outs on one table nothing more is tried there"""
+Wanted = Callable[[Case, Operation], bool]
+
+
+class Runner:
+    """One run of one client.
+
+    Args:
+        start: gives an adapter; called once for each worker.
+        referee: judges writes; None: only what reads is asked.
+        folder: an empty folder for copies of the tables.
+    """
+
+    def __init__(
+        self,
+        kit: Kit,
+        start: Callable[[], Adapter],
+        referee: Referee | None,
+        folder: Path,
+        *,
+        workers: int = 1,
+        wanted: Wanted = lambda _case, _operation: True,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self._kit, self._start, self._referee, self._folder = kit, start, referee, folder
+        self._workers, self._wanted, self._progress = workers, wanted, progress
+        self._hung: Counter[str] = Counter()
+        self._hung_on: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._done = 0
+
+    def cells(self) -> list[Cell]:
+        """Every cell, by table and operation."""
+        plan = [(case, asked) for case in self._kit.cases if (asked := self._asked(case))]
+        self._total = sum(len(asked) for _, asked in plan)
+        rest = iter(plan)
+        with ThreadPoolExecutor(2, thread_name_prefix="referee") as judging:
+            pending: list[Future[Cell]] = []
+
+            def work() -> list[Cell]:
+                adapter = self._start()
+                found: list[Cell] = []
+                try:
+                    while (item := self._next(rest)) is not None:
+                        found += self._case(adapter, *item, judging, pending)
+                finally:
+                    adapter.close()
+                return found
+
+            with ThreadPoolExecutor(self._workers, thread_name_prefix="client") as asking:
+                futures = [asking.submit(work) for _ in range(self._workers)]
+                cells = [cell for future in futures for cell in future.result()]
+            cells += [future.result() for future in pending]
+        order = list(Operation)
+        return sorted(cells, key=lambda cell: (cell.case, order.index(cell.operation)))
+
+    def _asked(self, case: Case) -> list[Operation]:
+        return [
+            operation
+            for operation in operations(case)
+            if self._wanted(case, operation) and (operation.reads or self._referee is not None)
+        ]
+
+    def _next(
+        self, rest: Iterator[tuple[Case, list[Operation]]]
+    ) -> tuple[Case, list[Operation]] | None:
+        with self._lock:
+            return next(rest, None)
+
+    def _case(
+        self,
+        adapter: Adapter,
+        case: Case,
+        asked: Sequence[Operation],
+        judging: ThreadPoolExecutor,
+        pending: list[Future[Cell]],
+    ) -> Iterator[Cell]:
+        source = self._kit.table(case)
+        before = observe(source)
+        reading = self._copy(source, case, "read")
+        for operation in asked:
+            if operation.reads:
+                replies = [
+                    self._ask(adapter, case, reading, each) for each in requests(case, operation)
+                ]
+                yield self._told(judge_read(case, operation, replies))
+                continue
+            table = self._copy(source, case, operation)
+            (request,) = requests(case, operation)
+            reply = self._ask(adapter, case, table, request)
+            if reply.kind is Kind.NOT_OFFERED:
+                shutil.rmtree(table.parent)
+                yield self._told(Cell(case.name, operation, Outcome.NOT_OFFERED))
+                continue
+            pending.append(judging.submit(self._judge, case, operation, before, table, reply))
+
+    def _judge(
+        self, case: Case, operation: Operation, before: Seen, table: Path, reply: Reply
+    ) -> Cell:
+        assert self._referee is not None
+        try:
+            cell = self._judged(self._referee, case, operation, before, table, reply)
+        finally:
+            shutil.rmtree(table.parent, ignore_errors=True)
+        return self._told(cell)
+
+    def _judged(
+        self,
+        referee: Referee,
+        case: Case,
+        operation: Operation,
+        before: Seen,
+        table: Path,
+        reply: Reply,
+    ) -> Cell:
+        failed = without_answer(case, operation, reply)
+        if failed is not None:
+            if referee.committed(before, table):
+                why = f"it failed, and changed the table all the same: {failed.why}"
+                return Cell(case.name, operation, Outcome.WRONG, why)
+            return failed
+        if "write" in case.must_refuse or must_fail(case, operation):
+            return judge_write(case, operation, ())
+        faults = referee.faults(case, operation, before, table, self._kit.table(case))
+        return judge_write(case, operation, faults)
+
+    def _ask(self, adapter: Adapter, case: Case, table: Path, request: Request) -> Reply:
+        if self._hung[request.function] >= PATIENCE:
+            return Reply(Kind.TIMED_OUT, message=f"not tried: {PATIENCE} others took too long")
+        if self._hung_on[case.name] >= _TABLE_PATIENCE:
+            return Reply(Kind.TIMED_OUT, message="not tried: others on this table took too long")
+        reply = adapter.ask(table, request)
+        with self._lock:
+            if reply.kind is Kind.TIMED_OUT:
+                self._hung[request.function] += 1
+                self._hung_on[case.name] += 1
+            elif reply.kind is not Kind.NOT_OFFERED:
+                self._hung[request.function] = 0
+        return reply
+
+    def _copy(self, source: Path, case: Case, purpose: str) -> Path:
+        target = self._folder / case.name / purpose / "table"
+        shutil.copytree(source, target)
+        return target
+
+    def _told(self, cell: Cell) -> Cell:
+        with self._lock:
+            self._done += 1
+            done = self._done
+        if self._progress is not None:
+            self._progress(done, self._total)
+        return cell

@@ -1,0 +1,232 @@
+"""`deltaproto certify`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deltaproto.certification.certify import certify
+from deltaproto.certification.client import Subject, roster, subject
+from deltaproto.certification.entry import entry
+from deltaproto.certification.kit.case import Case, Kit, load_kit
+from deltaproto.certification.kit.recipes import KIT_VERSION
+from deltaproto.certification.known import known_tables
+from deltaproto.certification.process import Limits
+from deltaproto.certification.runner import Wanted
+from deltaproto.certification.settle import against
+from deltaproto.checking.site import site_catalogue
+from deltaproto.cli import options
+from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.progress import rated, waiting
+from deltaproto.clients.catalogue import parse_reference, shipped, shipped_ids
+from deltaproto.clients.measurement import Measurement, Operation, Outcome, to_json
+from deltaproto.errors import ExitCode, UsageError
+from deltaproto.policy.finding import FailOn
+from deltaproto.report.certification.words import Certified
+from deltaproto.report.certification.write import write_certified
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def run(values: Mapping[str, Any]) -> int:
+    """Make a kit, or measure a client on one and render what was found."""
+    show = not (values["no_progress"] or values["quiet"])
+    if values["make_kit"] is not None:
+        _made(Path(values["make_kit"]), values, show=show)
+        if values["client"] is None:
+            return int(ExitCode.OK)
+    chosen = _subject(values)
+    operations = _operations(values["operation"])
+    kit = _kit(values, show=show)
+    wanted = _wanted(kit, values["only"], operations)
+    referee = None
+    if any(not operation.reads for operation in operations):
+        from deltaproto.certification.referee import Referee
+
+        referee = Referee(_spark(values, "starting Spark, which looks at what was written", show))
+    with rated("cells", show=show) as step:
+        measured = certify(
+            chosen,
+            kit,
+            referee,
+            _cache() / "clients",
+            command=values["command"],
+            limits=Limits(seconds=values["timeout"]),
+            wanted=wanted,
+            progress=lambda done, _total: step(done),
+        )
+    tables = known_tables(kit)
+    if values["results"] is not None:
+        with options.opened(values["results"]) as file:
+            file.write(to_json(measured))
+    if values["entry"] is not None:
+        with options.opened(values["entry"]) as file:
+            file.write(_entry(measured, entry(measured, tables)))
+    certified = Certified(
+        measured,
+        {case.name: case for case in kit.cases},
+        _arguments(values),
+        tuple(against(site_catalogue(()), measured, tables)),
+    )
+    with options.opened(values["output"]) as file:
+        write_certified(certified, values["format"], file, color=not values["no_color"])
+    return int(_code(measured, values["fail_on"]))
+
+
+def _subject(values: Mapping[str, Any]) -> Subject:
+    if values["client"] is None:
+        known = ", ".join(f"{each}@{each.versions[-1]}" for each in roster())
+        raise UsageError("which client?", f"for example one of {known}")
+    if values["command"] is not None:
+        reference = parse_reference(values["client"])
+        return Subject(reference, Path(), (), 1)
+    adapter = values["adapter"]
+    return subject(values["client"], None if adapter is None else Path(adapter))
+
+
+def _operations(names: tuple[str, ...]) -> tuple[Operation, ...]:
+    known = {str(operation): operation for operation in Operation}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"there is no operation {name}", f"one of {', '.join(known)}")
+    return tuple(known[name] for name in names) or tuple(Operation)
+
+
+def _wanted(kit: Kit, patterns: tuple[str, ...], operations: tuple[Operation, ...]) -> Wanted:
+    names = [case.name for case in kit.cases]
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise UsageError(
+                f"no reference table is called {pattern}",
+                "for example deletionVectors.present, or 'columnMapping.*'",
+            )
+
+    def wanted(case: Case, operation: Operation) -> bool:
+        named = not patterns or any(fnmatchcase(case.name, pattern) for pattern in patterns)
+        return named and operation in operations
+
+    return wanted
+
+
+def _kit(values: Mapping[str, Any], *, show: bool) -> Kit:
+    if values["make_kit"] is not None:
+        return load_kit(Path(values["make_kit"]))
+    if values["kit"] is not None:
+        return load_kit(Path(values["kit"]))
+    folder = _cache() / f"kit-{KIT_VERSION}"
+    if not folder.exists():
+        _made(folder, values, show=show)
+    return load_kit(folder)
+
+
+def _made(folder: Path, values: Mapping[str, Any], *, show: bool) -> None:
+    from deltaproto.certification.kit.make import make_kit
+
+    spark = _spark(values, "starting Spark", show)
+    with rated("reference tables", show=show) as step:
+        make_kit(spark, folder, lambda _name, number, _all: step(number))
+
+
+def _spark(values: Mapping[str, Any], message: str, show: bool) -> SparkSession:
+    from deltaproto.certification.referee import SPARK
+    from deltaproto.tables.session import spark_session
+
+    settings = options.spark_settings(values)
+    if settings.remote is not None:
+        raise UsageError(
+            "certify needs a Spark on this machine, which sees the tables that clients write",
+            "leave out --spark-remote",
+        )
+    with waiting(message, show=show):
+        return spark_session(settings._replace(conf={**SPARK, **settings.conf}))
+
+
+def _cache() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("deltaproto"))
+
+
+def _entry(measured: Measurement, plain: Mapping[str, Any]) -> str:
+    import yaml
+
+    known = measured.client in shipped_ids()
+    versions = shipped(measured.client).versions if known else "dotted"
+    document = {
+        "id": measured.client,
+        "versions": versions if measured.version else "none",
+        "measured": [plain],
+    }
+    return yaml.safe_dump(
+        json.loads(json.dumps(document)), sort_keys=False, allow_unicode=True, width=100
+    )
+
+
+def _arguments(values: Mapping[str, Any]) -> tuple[str, ...]:
+    given = [values["client"]]
+    for flag in ("adapter", "command", "kit"):
+        if values[flag] is not None:
+            given += [f"--{flag}", values[flag]]
+    if values["make_kit"] is not None:
+        given += ["--kit", values["make_kit"]]
+    return tuple(given)
+
+
+def _code(measured: Measurement, fail_on: FailOn) -> ExitCode:
+    found = {cell.outcome for cell in measured.cells}
+    worst: dict[FailOn, set[Outcome]] = {
+        FailOn.ERROR: {Outcome.WRONG},
+        FailOn.WARNING: {Outcome.WRONG, Outcome.CRASHED, Outcome.TIMED_OUT},
+        FailOn.NEVER: set(),
+    }
+    return ExitCode.FINDINGS if found & worst[fail_on] else ExitCode.OK
+
+
+COMMAND = Command(
+    "certify",
+    "Measure what a real client does with each feature, on tables with known answers.",
+    run,
+    Argument(
+        "client",
+        "[CLIENT]",
+        "ID@VERSION or ID/PATH@VERSION; with --adapter or --command any name of your own.",
+        required=False,
+    ),
+    (
+        Option(("--make-kit",), "Make the reference tables in this folder.", str, metavar="DIR"),
+        Option(
+            ("--kit",),
+            "Reference tables made before; else those in the user's cache, made when missing.",
+            str,
+            metavar="DIR",
+        ),
+        Option(("--adapter",), "Python file that calls the client.", str, metavar="FILE"),
+        Option(
+            ("--command",),
+            "Program that calls the client, as COMMAND OPERATION TABLE.",
+            str,
+            metavar="CMD",
+        ),
+        Option(
+            ("--only",),
+            "Reference tables to ask about, by name or pattern; repeatable.",
+            str,
+            many=True,
+            metavar="NAME",
+        ),
+        Option(
+            ("--operation",), "Operations to ask for; repeatable.", str, many=True, metavar="NAME"
+        ),
+        Option(("--timeout",), "Seconds that one request may take.", int, 30, metavar="SECONDS"),
+        Option(("--entry",), "Write a catalogue entry for --catalogue.", str, metavar="FILE"),
+        Option(("--results",), "Write every cell as JSON.", str, metavar="FILE"),
+        options.PAGE_FORMAT,
+        options.OUTPUT,
+        options.FAIL_ON,
+        *options.READING,
+    ),
+)

@@ -1,0 +1,97 @@
+"""The whole catalogue against every feature: a column for each client, version and path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from deltaproto.clients import scheme
+from deltaproto.clients.capability import Client, Confidence, Path
+from deltaproto.clients.catalogue import Candidate, Catalogue, Reference
+from deltaproto.clients.matrix import Answer, Row, matrix
+from deltaproto.protocol import catalogue as features
+from deltaproto.protocol.feature import Status
+
+
+class Column(NamedTuple):
+    """One way through one version of a client."""
+
+    reference: Reference
+    path: Path
+    measured: bool
+    """its answers were measured, and not read somewhere"""
+    rows: dict[str, Row]
+    """by feature"""
+
+
+def newest_columns(catalogue: Catalogue) -> list[Column]:
+    """Every client in the newest version that is known, by name."""
+    return [
+        column
+        for client in catalogue.clients()
+        for column in _columns(catalogue, client, _newest(client))
+    ]
+
+
+def columns_of(catalogue: Catalogue, client: Client) -> list[Column]:
+    """One client in every version from which on something is new, and in every measured one."""
+    found: dict[scheme.Version | None, str | None] = {}
+    for each in (*client.ranges, *client.measured):
+        start = each.start
+        found.setdefault(None if start is None else scheme.parse(client.versions, start), start)
+    ordered = sorted(
+        found.items(), key=lambda item: (item[0] is not None, item[0] or scheme.Version((), True))
+    )
+    return [column for _, start in ordered for column in _columns(catalogue, client, start)]
+
+
+def feature_names(columns: list[Column]) -> list[str]:
+    """The features that a matrix has rows for; those that were given up come last."""
+    known = [feature.name for feature in features.all_features()]
+    late = {f.name for f in features.all_features() if f.status in (Status.RETIRED, Status.TESTING)}
+    others = sorted({name for column in columns for name in column.rows} - set(known))
+    return [
+        *(name for name in known if name not in late),
+        *(name for name in known if name in late),
+        *others,
+    ]
+
+
+def answer(column: Column, feature: str, *, read: bool) -> Answer | None:
+    """What becomes of a table with the feature; None for a path that does not do it at all."""
+    row = column.rows.get(feature)
+    if row is None:
+        return None
+    return row.read if read else row.write
+
+
+def _columns(catalogue: Catalogue, client: Client, start: str | None) -> Iterator[Column]:
+    candidate = _resolved(catalogue, client, start)
+    if candidate is None or candidate.range is None:
+        return
+    measured = {path.name for each in client.measured if each.start == start for path in each.paths}
+    below = candidate.documented or candidate.range
+    for path in candidate.paths:
+        named = Reference(client.id, path.name, start)
+        known = path.name in measured or below.confidence is Confidence.MEASURED
+        yield Column(named, path, known, {row.feature: row for row in matrix(path)})
+
+
+def _resolved(catalogue: Catalogue, client: Client, start: str | None) -> Candidate | None:
+    if start is None and client.versions != "none":
+        first = client.ranges[0]
+        return Candidate(Reference(client.id, None, None), client, first, first.paths)
+    return catalogue.resolve(str(Reference(client.id, None, start)))
+
+
+def _newest(client: Client) -> str | None:
+    starts = [each.start for each in (*client.ranges, *client.measured) if each.start is not None]
+    if client.versions == "none" or not starts:
+        return None
+    return max(starts, key=lambda start: _order(client, start))
+
+
+def _order(client: Client, start: str) -> scheme.Version:
+    parsed = scheme.parse(client.versions, start)
+    assert parsed is not None
+    return parsed

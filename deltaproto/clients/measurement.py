@@ -1,0 +1,184 @@
+"""What was measured of a client: the class of each operation on each reference table.
+
+The measurements that the package brings are files in `measured/`; `certification` makes them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from deltaproto.clients.capability import Access
+from deltaproto.errors import UsageError
+
+_FOLDER = Path(__file__).parent / "measured"
+
+
+class Operation(StrEnum):
+    """The columns of a client's results."""
+
+    ROWS = "rows"
+    COUNT = "count"
+    TOTAL = "total"
+    FILTER = "filter"
+    SCHEMA = "schema"
+    TIME_TRAVEL = "time-travel"
+    APPEND = "append"
+    APPEND_OMITTING = "append-omitting"
+    """without the columns that a writer must fill"""
+    APPEND_VIOLATING = "append-violating"
+    """a row that a constraint forbids"""
+    OVERWRITE = "overwrite"
+    DELETE = "delete"
+    UPDATE = "update"
+    MERGE = "merge"
+    OPTIMIZE = "optimize"
+    CHECKPOINT = "checkpoint"
+    VACUUM = "vacuum"
+    CONFIGURE = "configure"
+
+    @property
+    def access(self) -> Access:
+        """The kind of access that a policy declares for it."""
+        return _ACCESS.get(self, Access.READ)
+
+    @property
+    def reads(self) -> bool:
+        return self.access is Access.READ
+
+
+_ACCESS = {
+    Operation.APPEND: Access.APPEND,
+    Operation.APPEND_OMITTING: Access.APPEND,
+    Operation.APPEND_VIOLATING: Access.APPEND,
+    Operation.OVERWRITE: Access.DML,
+    Operation.DELETE: Access.DML,
+    Operation.UPDATE: Access.DML,
+    Operation.MERGE: Access.DML,
+    Operation.OPTIMIZE: Access.MAINTAIN,
+    Operation.CHECKPOINT: Access.MAINTAIN,
+    Operation.VACUUM: Access.MAINTAIN,
+    Operation.CONFIGURE: Access.MAINTAIN,
+}
+
+
+class Outcome(StrEnum):
+    """What became of it, the best first."""
+
+    RIGHT = "right"
+    REFUSED = "refused"
+    """it failed with an error, and changed nothing"""
+    TIMED_OUT = "timed out"
+    CRASHED = "crashed"
+    """its process died, panicked, or printed without end"""
+    WRONG = "WRONG"
+    """it said that all went well, and it did not"""
+    NOT_OFFERED = "not offered"
+    """the client, or its adapter, has no such operation"""
+
+
+class Cell(NamedTuple):
+    """One operation on one table."""
+
+    case: str
+    operation: Operation
+    outcome: Outcome
+    why: str = ""
+    """the client's error, or what is wrong"""
+
+
+class Measurement(NamedTuple):
+    """What was measured, with what, and when."""
+
+    client: str
+    path: str | None
+    version: str | None
+    release: str
+    """the version that the client told of itself"""
+    kit_version: int
+    kit_digest: str
+    date: str
+    """YYYY-MM-DD"""
+    tool: str
+    """this tool and its version"""
+    python: str
+    packages: tuple[str, ...]
+    """what was installed beside the client"""
+    processors: int
+    """of the machine: some clients answer otherwise on another number"""
+    seconds: float
+    cells: tuple[Cell, ...]
+
+    @property
+    def name(self) -> str:
+        """As a policy names the client."""
+        path = f"/{self.path}" if self.path else ""
+        return f"{self.client}{path}" + (f"@{self.version}" if self.version else "")
+
+
+def to_json(measured: Measurement) -> str:
+    """The file's text. Equal reasons are written once, and what is not offered is left out."""
+    kept = [cell for cell in measured.cells if cell.outcome is not Outcome.NOT_OFFERED]
+    reasons = list(dict.fromkeys(cell.why for cell in kept if cell.why))
+    number = {why: position for position, why in enumerate(reasons)}
+    cells: dict[str, dict[str, Any]] = {}
+    for cell in kept:
+        value = [cell.outcome, number[cell.why]] if cell.why else str(cell.outcome)
+        cells.setdefault(cell.case, {})[cell.operation] = value
+    plain = measured._asdict() | {"packages": list(measured.packages), "reasons": reasons}
+    del plain["cells"]
+    lines = [f" {json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in plain.items()]
+    rows = [f"  {json.dumps(case)}: {json.dumps(found)}" for case, found in cells.items()]
+    lines.append(' "cells": {\n' + ",\n".join(rows) + "\n }")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def from_json(text: str, where: str) -> Measurement:
+    """A measurement from its file's text.
+
+    Raises:
+        UsageError: when it is none.
+    """
+    try:
+        plain: Mapping[str, Any] = json.loads(text)
+        reasons = plain["reasons"]
+        cells = tuple(
+            _cell(case, operation, value, reasons)
+            for case, found in plain["cells"].items()
+            for operation, value in found.items()
+        )
+        fields = {name: plain[name] for name in Measurement._fields if name != "cells"}
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise UsageError(
+            f"{where} holds no measurement: {error}", "measure again: deltaproto certify CLIENT"
+        ) from None
+    return Measurement(**{**fields, "packages": tuple(fields["packages"]), "cells": cells})
+
+
+@cache
+def shipped_measurements() -> tuple[Measurement, ...]:
+    """Those that the package brings, by name."""
+    files = sorted(_FOLDER.glob("*.json"))
+    return tuple(from_json(file.read_text(encoding="utf-8"), file.name) for file in files)
+
+
+def measurement_of(client: str, path: str | None, version: str | None) -> Measurement | None:
+    """The package's measurement of exactly this version, where it has one."""
+    for file in sorted(_FOLDER.glob(f"{file_name(client, path, version)}.json")):
+        return from_json(file.read_text(encoding="utf-8"), file.name)
+    return None
+
+
+def file_name(client: str, path: str | None, version: str | None) -> str:
+    """The name of a measurement's file, without its ending."""
+    named = f"{client}.{path}" if path else client
+    return f"{named}@{version}" if version else named
+
+
+def _cell(case: str, operation: str, value: Any, reasons: list[str]) -> Cell:
+    outcome, why = (value, "") if isinstance(value, str) else (value[0], reasons[value[1]])
+    return Cell(case, Operation(operation), Outcome(outcome), why)

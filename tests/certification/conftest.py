@@ -1,0 +1,84 @@
+"""A small kit, made once, and clients that are wrong on purpose."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deltaproto.certification.certify import certify
+from deltaproto.certification.client import Subject
+from deltaproto.certification.kit.case import Kit
+from deltaproto.certification.kit.make import make_kit
+from deltaproto.certification.process import Limits
+from deltaproto.certification.referee import Referee
+from deltaproto.clients.catalogue import Reference
+from deltaproto.clients.measurement import Cell, Measurement, Operation
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ADAPTERS = Path(__file__).parent / "adapters"
+TABLES = (
+    "plain",
+    "plain.checkpoint",
+    "protocol.1-2",
+    "protocol.2-5",
+    "protocol.unknown-reader",
+    "protocol.unknown-writer",
+    "appendOnly.enabled",
+    "checkConstraints.enabled",
+    "invariants.expression",
+    "changeDataFeed.enabled",
+    "columnMapping.renamed",
+    "deletionVectors.listed",
+    "deletionVectors.enabled",
+    "deletionVectors.present",
+    "rowTracking.enabled",
+    "domainMetadata.present",
+    "generatedColumns.enabled",
+    "inCommitTimestamp.present",
+    "typeWidening.present",
+    "variantType.present",
+)
+Measure = Callable[..., Measurement]
+
+
+@pytest.fixture(scope="session")
+def kit(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Kit:
+    return make_kit(spark, tmp_path_factory.mktemp("kit") / "kit", only=TABLES)
+
+
+@pytest.fixture
+def measure(kit: Kit, spark: SparkSession, tmp_path: Path) -> Measure:
+    """Measure an adapter of this folder: `measure("honest", "plain", Operation.ROWS)`."""
+
+    def run(name: str, *wanted: str | Operation, **more: object) -> Measurement:
+        tables = {each for each in wanted if each in TABLES}
+        operations = {each for each in wanted if isinstance(each, Operation)}
+        subject = Subject(Reference(name, None, None), ADAPTERS / f"{name}.py", (), 2)
+        return certify(
+            subject,
+            kit,
+            Referee(spark),
+            tmp_path / "clients",
+            limits=more.pop("limits", Limits(seconds=30)),  # type: ignore[arg-type]
+            wanted=lambda case, operation: (
+                (not tables or case.name in tables) and (not operations or operation in operations)
+            ),
+            **more,  # type: ignore[arg-type]
+        )
+
+    return run
+
+
+def cell(measured: Measurement, case: str, operation: Operation) -> Cell:
+    """The only cell of this table and operation."""
+    (found,) = (c for c in measured.cells if (c.case, c.operation) == (case, operation))
+    return found
+
+
+PYTHON = sys.executable

@@ -1,0 +1,110 @@
+"""Which adapter and which environment a name stands for."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from deltaproto.certification.client import environment, requirements, roster, subject
+from deltaproto.certification.host import OPERATIONS
+from deltaproto.clients import scheme
+from deltaproto.clients.catalogue import shipped, shipped_ids
+from deltaproto.errors import EngineError, UsageError
+
+NAMES = [f"{each}@{version}" for each in roster() for version in each.versions]
+
+
+@pytest.fixture(autouse=True)
+def a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRINO_SERVER", "/a/folder")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_of_the_roster_stands_for_something_installable(name: str) -> None:
+    found = subject(name)
+    assert found.file.is_file()
+    parsed = [Requirement(each) for each in found.requires]
+    assert parsed
+    assert len({each.name.lower() for each in parsed}) == len(parsed), "asked for twice"
+    assert "{" not in "".join(found.requires)
+
+
+@pytest.mark.parametrize("each", roster(), ids=str)
+def test_adapters_define_operations_and_the_client_is_in_the_catalogue(each: object) -> None:
+    entry = next(known for known in roster() if known is each)
+    tree = ast.parse(entry.file.read_text(encoding="utf-8"))
+    names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    assert "release" in names
+    assert names & set(OPERATIONS)
+    assert ast.get_docstring(tree)
+    assert entry.client in shipped_ids()
+    parsed = [scheme.parse(shipped(entry.client).versions, v) for v in entry.versions]
+    assert None not in parsed
+    assert parsed == sorted(parsed)
+
+
+def test_the_oldest_and_the_newest_deltalake_are_measured() -> None:
+    versions = next(each.versions for each in roster() if str(each) == "deltalake/engine")
+    assert len(versions) >= 12
+    assert versions[0].startswith("0.10")
+
+
+def test_a_pin_replaces_what_the_adapter_asks_for() -> None:
+    assert "numpy<2" in subject("deltalake/engine@0.12.0").requires
+    assert "numpy<2" not in subject("deltalake/engine@1.6.6").requires
+    found = subject("polars/scan@1.20.0").requires
+    assert [each for each in found if each.startswith("deltalake")] == ["deltalake<1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        ("nobody@1", "there is no adapter for nobody", "--adapter"),
+        ("polars@2.1.0", "polars has several paths", "polars/scan"),
+        ("polars/none@2.1.0", "polars has no path none", "polars/eager"),
+        ("daft", "which version of daft", "daft@"),
+        ("@1", "names no client", "ID@VERSION"),
+    ],
+)
+def test_names_that_stand_for_nothing(name: str, message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        subject(name)
+    assert message in raised.value.message
+    assert hint in raised.value.hint
+
+
+def test_a_server_that_nobody_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRINO_SERVER")
+    with pytest.raises(UsageError, match="TRINO_SERVER"):
+        subject("trino@476")
+
+
+def test_an_adapter_of_ones_own(tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text('# /// script\n# dependencies = ["one=={version}", "two"]\n# ///\n')
+    assert subject("mine@3.1", own).requires == ("one==3.1", "two")
+    with pytest.raises(UsageError, match="needs a version"):
+        subject("mine", own)
+    own.write_text("def rows(table): ...\n")
+    assert subject("mine", own).requires == ()
+    own.write_text("# /// script\n# dependencies = [\n# ///\n")
+    with pytest.raises(UsageError, match="no TOML"):
+        requirements(own)
+    with pytest.raises(UsageError, match="no adapter at"):
+        subject("mine", tmp_path / "none.py")
+
+
+def test_what_cannot_be_installed_is_said_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(EngineError) as raised:
+        environment(("no such requirement !",), tmp_path)
+    assert raised.value.message == "cannot install no such requirement !"
+    assert "\n" not in raised.value.hint
+    assert not list(tmp_path.glob("*/.ready"))
+
+
+def test_no_requirements_need_no_environment(tmp_path: Path) -> None:
+    assert environment((), tmp_path).exists()
+    assert list(tmp_path.iterdir()) == []

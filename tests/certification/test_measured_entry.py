@@ -1,0 +1,224 @@
+"""Catalogue entries that follow from measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.certification.entry import Known, entry, left_over, outcomes
+from deltaproto.certification.kit.recipe import State
+from deltaproto.clients.capability import Access
+from deltaproto.clients.measurement import Cell, Measurement, Operation, Outcome
+from deltaproto.clients.needs import needs
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import Kind
+from deltaproto.protocol.protocol import Protocol
+from tests.certification.made import case
+
+FEATURES = ("deletionVectors", "timestampNtz", "domainMetadata", "rowTracking", "columnMapping")
+STRANGE = "nobodyKnowsThisFeature"
+
+
+def _known(name: str, protocol: Mapping[str, Any], state: State, feature: str | None) -> Known:
+    stored = Protocol.stored(protocol)
+    used = dict.fromkeys(stored.supported, False)
+    absent = set(stored.supported)
+    if feature is not None and state is not State.LISTED:
+        used[feature] = True
+        if state is State.PRESENT:
+            absent.discard(feature)
+    if STRANGE in used:
+        used[STRANGE] = True
+    table = case(name, feature=feature, state=state)
+    mode = {"delta.columnMapping.mode": "name"} if feature == "columnMapping" else {}
+    return Known(table, needs(stored, used, mode, absent=absent))
+
+
+def _lists(*names: str) -> dict[str, Any]:
+    whole = sorted(catalogue.closure(names))
+    readers = [n for n in whole if catalogue.record(n).kind is Kind.READER_WRITER]
+    found = {"minReaderVersion": 3 if readers else 1, "minWriterVersion": 7}
+    return {**found, "writerFeatures": whole, **({"readerFeatures": readers} if readers else {})}
+
+
+def tables() -> Iterable[Known]:
+    for reader in (1, 2):
+        for writer in range(1, 7):
+            pair = {"minReaderVersion": reader, "minWriterVersion": writer}
+            yield _known(f"protocol.{reader}-{writer}", pair, State.PROTOCOL, None)
+    for name, readers, writers in (
+        ("1-7", None, []),
+        ("3-7-empty", [], []),
+        ("unknown-writer", None, [STRANGE]),
+        ("unknown-reader", [STRANGE], [STRANGE]),
+    ):
+        versions = {"minReaderVersion": 1 if readers is None else 3, "minWriterVersion": 7}
+        lists = {"writerFeatures": writers} | (
+            {} if readers is None else {"readerFeatures": readers}
+        )
+        yield _known(f"protocol.{name}", versions | lists, State.PROTOCOL, None)
+    for feature in FEATURES:
+        yield _known(f"{feature}.listed", _lists(feature), State.LISTED, feature)
+        yield _known(f"{feature}.enabled", _lists(feature), State.ENABLED, feature)
+        yield _known(f"{feature}.present", _lists(feature), State.PRESENT, feature)
+
+
+TABLES = tuple(tables())
+Does = Callable[[Known, Operation], Outcome]
+
+
+def measured(does: Does) -> Measurement:
+    """A client that does this."""
+    asked = (Operation.ROWS, Operation.APPEND, Operation.DELETE)
+    cells = [
+        Cell(known.case.name, operation, does(known, operation), f"it does, {operation}")
+        for known in TABLES
+        for operation in asked
+    ]
+    return Measurement(
+        "made", None, "1.2.3", "1.2.3", 1, "d", "2026-11-22", "deltaproto", "3.11", (), 2, 1.0,
+        tuple(cells),
+    )  # fmt: skip
+
+
+def strict(understood: Iterable[str], legacy: int = 6) -> Does:
+    """A client that knows these features and those legacy versions, and refuses the rest."""
+
+    def does(known: Known, operation: Operation) -> Outcome:
+        protocol = known.needs.protocol
+        listed = protocol.writer_features if not operation.reads else protocol.reader_features
+        if protocol.min_reader_version == 2 or protocol.min_writer_version < 7:
+            fine = operation.reads or protocol.min_writer_version <= legacy
+            fine &= protocol.min_reader_version == 1 or legacy >= 5
+        else:
+            fine = set(listed or ()) <= set(understood)
+            fine &= set(protocol.reader_features or ()) <= set(understood)
+        return Outcome.RIGHT if fine else Outcome.REFUSED
+
+    return does
+
+
+def test_a_strict_client_needs_gates_only() -> None:
+    understood = ("deletionVectors", "columnMapping")
+    found = measured(strict(understood))
+    plain = entry(found, TABLES)
+    assert plain["read"] == {"legacy": [1, 2], "features": ["columnMapping", "deletionVectors"]}
+    assert plain["write"]["features"] == ["columnMapping", "deletionVectors"]
+    assert plain["write"]["legacy"] == [1, 2, 3, 4, 5, 6]
+    assert plain["access"] == ["read", "append", "dml"]
+    assert "known_bad" not in plain
+    assert left_over(plain, found, TABLES) == []
+    (proof,) = plain["evidence"]
+    assert (proof["kind"], proof["date"]) == ("measured", "2026-11-22")
+    assert "deltaproto" in proof["reference"]
+
+
+def test_a_client_that_goes_by_versions_has_no_features() -> None:
+    plain = entry(measured(strict((), legacy=2)), TABLES)
+    assert plain["read"] == {"legacy": [1], "features": []}
+    assert plain["write"]["legacy"] == [1, 2]
+    assert plain["write"]["readers"] == [1]
+
+
+def test_who_only_vacuums_has_no_gate_for_writing() -> None:
+    found = measured(strict(FEATURES))
+    cells = [c for c in found.cells if c.operation.reads]
+    cells += [Cell("deletionVectors.present", Operation.VACUUM, Outcome.RIGHT)]
+    found = found._replace(cells=tuple(cells))
+    plain = entry(found, TABLES)
+    assert plain["access"] == ["read"]
+    assert "write" not in plain
+    assert left_over(plain, found, TABLES) == []
+
+
+def test_who_ignores_a_feature_is_wrong_where_its_traces_are() -> None:
+    honest = strict(FEATURES)
+
+    def does(known: Known, operation: Operation) -> Outcome:
+        if known.case.name == "deletionVectors.present":
+            return Outcome.WRONG
+        return honest(known, operation)
+
+    found = measured(does)
+    plain = entry(found, TABLES)
+    assert plain["known_bad"] == [
+        {
+            "features": ["deletionVectors"],
+            "access": ["append", "dml", "read"],
+            "what": "rows: it does, rows",
+            "reference": "certify, deletionVectors.present",
+            "where": "present",
+        }
+    ]
+    assert left_over(plain, found, TABLES) == []
+
+
+def test_who_checks_nothing_has_no_gate() -> None:
+    found = measured(
+        lambda known, _: Outcome.WRONG if "unknown" in known.case.name else Outcome.RIGHT
+    )
+    plain = entry(found, (*TABLES, *_future()))
+    assert "unchecked" in plain["read"]
+    assert "unchecked" in plain["write"]
+
+
+def _future() -> Iterable[Known]:
+    for name, versions in (("4-7", (4, 7)), ("1-8", (1, 8))):
+        protocol = {"minReaderVersion": versions[0], "minWriterVersion": versions[1]}
+        yield _known(f"protocol.{name}", protocol, State.PROTOCOL, None)
+
+
+def test_the_worst_operation_decides_and_a_schema_or_an_older_version_does_not() -> None:
+    cells = [
+        Cell("a", Operation.ROWS, Outcome.RIGHT),
+        Cell("a", Operation.COUNT, Outcome.WRONG, "10 instead of 20"),
+        Cell("a", Operation.TOTAL, Outcome.REFUSED),
+        Cell("b", Operation.ROWS, Outcome.CRASHED, "gone"),
+        Cell("c", Operation.SCHEMA, Outcome.WRONG),
+        Cell("c", Operation.TIME_TRAVEL, Outcome.WRONG),
+        Cell("c", Operation.ROWS, Outcome.RIGHT),
+        Cell("d", Operation.APPEND, Outcome.NOT_OFFERED),
+    ]
+    found = outcomes(cells)
+    assert found["a", Access.READ] == (Outcome.WRONG, "count: 10 instead of 20")
+    assert found["b", Access.READ].outcome is Outcome.REFUSED
+    assert found["c", Access.READ].outcome is Outcome.RIGHT
+    assert ("d", Access.APPEND) not in found
+
+
+@given(st.sets(st.sampled_from(FEATURES)), st.integers(1, 6), st.booleans())
+def test_an_entry_never_promises_more_than_was_measured(
+    understood: set[str], legacy: int, careless: bool
+) -> None:
+    knows = understood | ({"domainMetadata"} if "rowTracking" in understood else set())
+    honest = strict(knows, legacy)
+
+    def does(known: Known, operation: Operation) -> Outcome:
+        outcome = honest(known, operation)
+        used = known.case.state in (State.ENABLED, State.PRESENT)
+        if careless and used and outcome is Outcome.RIGHT and not operation.reads:
+            return Outcome.WRONG
+        return outcome
+
+    found = measured(does)
+    assert [each for each in left_over(entry(found, TABLES), found, TABLES) if each.looser] == []
+
+
+@pytest.mark.parametrize("operation", [Operation.ROWS, Operation.APPEND])
+def test_a_refusal_that_gates_do_not_explain_is_kept(operation: Operation) -> None:
+    honest = strict(FEATURES)
+
+    def does(known: Known, asked: Operation) -> Outcome:
+        hit = known.case.feature == "timestampNtz" and known.case.state is State.PRESENT
+        return Outcome.REFUSED if hit and asked is operation else honest(known, asked)
+
+    found = measured(does)
+    plain = entry(found, TABLES)
+    (bad,) = plain["known_bad"]
+    assert bad["fails"] is True
+    assert bad["access"] == [str(operation.access)]
+    assert left_over(plain, found, TABLES) == []

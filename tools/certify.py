@@ -1,0 +1,141 @@
+"""Measure every client of the roster again, and bring what the package says of them up to date.
+
+    python -m tools.certify                       everything
+    python -m tools.certify polars daft@0.7.26    some clients, paths or versions
+    python -m tools.certify --missing             only what was never measured on this kit
+    python -m tools.certify --derive              no measuring: entries and documents only
+
+Writes a file for each client, path and version to `deltaproto/clients/measured/`, the catalogue
+entries that follow from them to `measured/entries/`, and `docs/reference/measured.md`.
+`--survey FILE` compares with a survey of documents, in `measured-and-documented.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from deltaproto.certification.certify import certify
+from deltaproto.certification.client import roster, subject
+from deltaproto.certification.entry import entry, left_over
+from deltaproto.certification.kit.case import Kit, load_kit
+from deltaproto.certification.kit.make import make_kit
+from deltaproto.certification.known import known_tables
+from deltaproto.certification.referee import SPARK, Referee
+from deltaproto.certification.settle import against
+from deltaproto.clients import measurement, scheme
+from deltaproto.clients.catalogue import Catalogue, shipped
+from deltaproto.clients.measurement import Measurement
+from deltaproto.errors import DeltaprotoError
+from deltaproto.report.certification.words import told
+from deltaproto.tables.interface import SparkSettings
+from deltaproto.tables.session import spark_session
+from tools.settled import measured_document, survey_document
+
+ROOT = Path(__file__).parent.parent
+MEASURED = ROOT / "deltaproto" / "clients" / "measured"
+REFERENCE = ROOT / "docs" / "reference"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--kit", type=Path, default=ROOT / ".kit")
+    parser.add_argument("--cache", type=Path, default=ROOT / ".clients")
+    parser.add_argument("--missing", action="store_true")
+    parser.add_argument("--derive", action="store_true")
+    parser.add_argument(
+        "--survey", type=Path, help="clients as documents describe them, to compare"
+    )
+    given = parser.parse_args()
+    failed = 0
+    if given.derive:
+        kit = load_kit(given.kit)
+    else:
+        spark = spark_session(SparkSettings(None, {**SPARK, "spark.driver.memory": "2g"}))
+        if not given.kit.exists():
+            print("making the kit", flush=True)
+            make_kit(spark, given.kit)
+        kit = load_kit(given.kit)
+        referee = Referee(spark)
+        for name in _wanted(given.names, kit, missing=given.missing):
+            failed += not _measured(name, kit, referee, given.cache)
+    derive(kit, given.survey)
+    return 1 if failed else 0
+
+
+def _wanted(names: list[str], kit: Kit, *, missing: bool) -> Iterator[str]:
+    for each in roster():
+        for version in each.versions:
+            name = f"{each}@{version}"
+            forms = {each.client, str(each), name, f"{each.client}@{version}"}
+            if names and not forms & set(names):
+                continue
+            known = measurement.measurement_of(each.client, each.path, version)
+            if not (missing and known is not None and known.kit_digest == kit.digest):
+                yield name
+
+
+def _measured(name: str, kit: Kit, referee: Referee, cache: Path) -> bool:
+    try:
+        found = certify(subject(name), kit, referee, cache)
+    except DeltaprotoError as error:
+        print(f"{name}: {error.message}: {error.hint}", flush=True)
+        return False
+    except Exception:
+        traceback.print_exc()
+        return False
+    file = MEASURED / f"{measurement.file_name(found.client, found.path, found.version)}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(measurement.to_json(found), encoding="utf-8")
+    print(
+        f"{time.strftime('%H:%M:%S')} {name}: {found.seconds:.0f} s, {told(found.cells)}",
+        flush=True,
+    )
+    return True
+
+
+def derive(kit: Kit, survey: Path | None = None) -> None:
+    """Entries and the document, from the measurements that are there."""
+    tables = known_tables(kit)
+    measurement.shipped_measurements.cache_clear()
+    found: dict[str, list[Measurement]] = {}
+    for each in measurement.shipped_measurements():
+        found.setdefault(each.client, []).append(each)
+    (MEASURED / "entries").mkdir(parents=True, exist_ok=True)
+    left = {}
+    for client, all_of_it in found.items():
+        ordered = sorted(all_of_it, key=lambda m: (_version(m), m.path or ""))
+        entries = [entry(each, tables) for each in ordered]
+        lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in entries)
+        file = MEASURED / "entries" / f"{client}.json"
+        file.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+        for each, plain in zip(ordered, entries, strict=True):
+            left[each.name] = left_over(plain, each, tables)
+    shipped.cache_clear()
+    catalogue = Catalogue()
+    differences = {
+        each.name: against(catalogue, each, tables) for group in found.values() for each in group
+    }
+    every = [each for group in found.values() for each in group]
+    every.sort(key=lambda m: (m.client, m.path or "", _version(m)))
+    text = measured_document(every, differences, left)
+    (REFERENCE / "measured.md").write_text(text, encoding="utf-8")
+    if survey is not None:
+        text = survey_document(survey, every, tables)
+        (REFERENCE / "measured-and-documented.md").write_text(text, encoding="utf-8")
+
+
+def _version(measured: Measurement) -> scheme.Version:
+    parsed = scheme.parse("dotted", measured.version or "0")
+    assert parsed is not None
+    return parsed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
