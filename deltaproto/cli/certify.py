@@ -128,7 +128,7 @@ def _made(folder: Path, values: Mapping[str, Any], *, show: bool) -> None:
 
     spark = _spark(values, "starting Spark", show)
     with rated("reference tables", show=show) as step:
-        make_kit(spark, folder, lambda _name, number, _all: step(number))
+        make_kit(spark, folder.absolute(), lambda _name, number, _all: step(number))
 
 
 def _spark(values: Mapping[str, Any], message: str, show: bool) -> SparkSession:

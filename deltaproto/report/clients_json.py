@@ -63,6 +63,7 @@ def _range_fields(each: Range) -> dict[str, Any]:
                         "reference": bad.reference,
                         "fails": bad.fails,
                         "where": str(bad.where),
+                        "ungated": bad.ungated,
                     }
                     for bad in path.known_bad
                 ],

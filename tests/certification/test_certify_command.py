@@ -173,6 +173,7 @@ def test_a_kit_that_comes_out_otherwise_is_an_error(
     monkeypatch.setattr(make, "recipes", lambda: (*recipes, *plain))
     with pytest.raises(EngineError, match="is not what it should be"):
         make_kit(spark, tmp_path / "kit", only=("deletionVectors.present",))
+    assert not (tmp_path / "kit").exists(), "half a kit is no kit"
 
 
 def test_what_the_kit_says_is_what_the_reader_sees(kit: Kit) -> None:

@@ -56,7 +56,10 @@ def make_kit(
     """
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty", "name a folder that is new or empty")
-    (folder / TABLES).mkdir(parents=True)
+    # Under another name until it is whole: a run that is cut off leaves no kit.
+    unfinished = folder.with_name(f".{folder.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    (unfinished / TABLES).mkdir(parents=True)
     wanted = [recipe for recipe in recipes() if only is None or recipe.name in only]
     cases = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -65,7 +68,7 @@ def make_kit(
         for number, recipe in enumerate(wanted):
             if progress is not None:
                 progress(recipe.name, number, len(wanted))
-            cases.append(_case(spark, recipe, folder, Path(scratch), plain_table, base))
+            cases.append(_case(spark, recipe, unfinished, Path(scratch), plain_table, base))
     answers = [case_fields(case) for case in cases]
     digest = hashlib.sha256(_canonical([KIT_VERSION, answers]).encode()).hexdigest()[:16]
     made_with = _made_with(spark)
@@ -75,7 +78,10 @@ def make_kit(
         "made_with": made_with,
         "cases": answers,
     }
-    (folder / INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+    (unfinished / INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+    if folder.exists():
+        folder.rmdir()
+    unfinished.rename(folder)
     return Kit(folder, KIT_VERSION, digest, made_with, tuple(cases))
 
 
