@@ -203,7 +203,13 @@ def _features(known: Mapping[str, Known], passes: Any, *, readers: bool) -> list
         and table.case.feature is not None
         and (not readers or catalogue.record(table.case.feature).kind is Kind.READER_WRITER)
         and passes(name)
+        and not _draft(table.case.feature)
     )
+
+
+def _draft(feature: str) -> bool:
+    """Requires other features, by a draft that nobody is held to: it was tried with them only."""
+    return not catalogue.registered(feature) and bool(catalogue.record(feature).required_features)
 
 
 def _known_bad(
