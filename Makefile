@@ -78,7 +78,7 @@ lock: ## Write constraints.txt from a fresh install of the newest allowed versio
 
 .PHONY: clean
 clean: ## Remove the virtual environment and everything generated
-	@rm -rf $(VENV) .venv-lock $(DEMO) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) .venv-lock $(DEMO) .kit .clients dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 ##@ Set up (each of the targets above does what it needs of this)
 
