@@ -27,13 +27,14 @@ from deltaproto.report.document import (
     Section,
     Strong,
     Table,
+    listed,
 )
 from deltaproto.report.document.markdown import document_markdown
 
 Differences = Mapping[str, Sequence[Left]]
 _HEAD = "<!-- Made by `make certify`; what is written here by hand is lost. -->\n\n"
 _ACCESS = (Access.READ, Access.APPEND)
-_MOST = 12
+_MOST, _MORE = 12, " and {} more"
 
 
 def measured_document(
@@ -117,7 +118,7 @@ def _listed(differences: Differences) -> Block:
                     (name,),
                     (access,),
                     (said if careful else Strong(said),),
-                    (_some([each.case for each in group]),),
+                    listed([each.case for each in group], _MOST, _MORE),
                     (group[0].why,),
                 )
             )
@@ -136,7 +137,7 @@ def survey_document(file: Path, measured: Sequence[Measurement], tables: Iterabl
         each["id"]: each for each in yaml.safe_load(file.read_text(encoding="utf-8"))["clients"]
     }
     known = {each.case.name: each for each in tables}
-    rows: list[tuple[str, ...]] = []
+    rows: list[Sequence[Line]] = []
     agreeing = asked = 0
     for each in measured:
         said = _surveyed(survey, each)
@@ -158,9 +159,9 @@ def survey_document(file: Path, measured: Sequence[Measurement], tables: Iterabl
             reasons.setdefault(key, found.why)
         for key, cases in sorted(grouped.items()):
             access_, verdict_, outcome_ = key
-            rows.append(
-                (each.name, access_, verdict_, outcome_, _some(cases), reasons[key] or "it answers")
-            )
+            told = (each.name, access_, verdict_, outcome_)
+            why = reasons[key] or "it answers"
+            rows.append([*((text,) for text in told), listed(cases, _MOST, _MORE), (why,)])
     blocks: list[Block] = [
         Paragraph(
             (
@@ -199,7 +200,7 @@ def survey_document(file: Path, measured: Sequence[Measurement], tables: Iterabl
         ),
         Table(
             ("Client", "Access", "Survey", "Measured", "Tables", "Of the first"),
-            [[(cell,) for cell in row] for row in rows],
+            rows,
         ),
     ]
     return _HEAD + document_markdown(Document("Documents against measurements", (), blocks))
@@ -249,8 +250,3 @@ def _passes(
         )
     needed = (listed or frozenset()) if version == top else implied
     return needed <= set(side.get("features") or ())
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST])
-    return shown if len(names) <= _MOST else f"{shown} and {len(names) - _MOST} more"

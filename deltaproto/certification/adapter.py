@@ -11,14 +11,12 @@ import json
 import os
 import re
 import shlex
-import sys
 import time
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from deltaproto.certification.host import OPERATIONS
 from deltaproto.certification.operation import Request
 from deltaproto.certification.process import Limits, Process, Stop, Stopped
 from deltaproto.errors import EngineError
@@ -160,7 +158,6 @@ class Command:
     """
 
     release = ""
-    offers = frozenset(OPERATIONS)
     python = ""
     _NO_SUCH_OPERATION = 64
 
@@ -241,6 +238,3 @@ def _failure(failed: Mapping[str, Any]) -> str:
 def _last(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else ""
-
-
-OWN_PYTHON = Path(sys.executable)

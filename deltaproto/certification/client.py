@@ -44,7 +44,7 @@ class Roster(NamedTuple):
     """environment variables that say where something is that no registry has"""
 
     def __str__(self) -> str:
-        return f"{self.client}/{self.path}" if self.path else self.client
+        return str(Reference(self.client, self.path, None))
 
 
 class Subject(NamedTuple):

@@ -7,11 +7,12 @@ over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from deltaproto.certification.kit.case import Case
 from deltaproto.certification.kit.recipe import State
+from deltaproto.certification.scrub import shortened
 from deltaproto.clients.capability import STRANGE, Access, Path, Range, Where
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.matching import Verdict, judge
@@ -122,12 +123,12 @@ def differences(
 ) -> list[Left]:
     """Where a range of the catalogue says something else than was measured of one of its paths."""
     needs = {table.case.name: table.needs for table in tables}
-    measured_accesses = {access for case, access in outcomes(measured.cells) if case == _FIRST}
+    found = outcomes(measured.cells)
     return [
-        Left(case, access, said, found.outcome, found.why)
-        for (case, access), found in outcomes(measured.cells).items()
-        if access in measured_accesses
-        and (said := judge(each, path, needs[case], access).verdict) not in _AGREES[found.outcome]
+        Left(case, access, said, was.outcome, was.why)
+        for (case, access), was in found.items()
+        if (_FIRST, access) in found
+        and (said := judge(each, path, needs[case], access).verdict) not in _AGREES[was.outcome]
     ]
 
 
@@ -155,17 +156,10 @@ def _read_gate(
     def passes(case: str) -> bool:
         return found.get((case, Access.READ), _NOTHING).outcome is not Outcome.REFUSED
 
-    if all(passes(case) for case in ("protocol.4-7", "protocol.unknown-reader")):
-        return {"unchecked": "all", "features": _features(known, passes, readers=True)}
-    legacy = [v for v in (1, 2) if any(passes(f"protocol.{v}-{w}") for w in range(1, 7))]
-    gate: dict[str, Any] = {"legacy": legacy}
     names = _features(known, passes, readers=True)
-    if names or passes("protocol.3-7-empty"):
-        gate["features"] = names
-    if passes("protocol.unknown-reader"):
-        gate["unchecked"] = [STRANGE]
+    gate = _gate(passes, _BY_READER, names, "protocol.3-7-empty", _UNKNOWN_READERS)
     modes = {m for m in ("name", "id") if passes(f"columnMapping.{m}")}
-    if len(modes) == 1:
+    if len(modes) == 1 and "legacy" in gate:
         gate["modes"] = {"columnMapping": sorted(modes)}
     return gate
 
@@ -177,25 +171,53 @@ def _write_gate(
         given = [found[case, access] for access in _WRITES if (case, access) in found]
         return any(each.outcome is not Outcome.REFUSED for each in given)
 
-    if all(passes(case) for case in ("protocol.1-8", "protocol.unknown-writer")):
-        return {"unchecked": "all", "features": _features(known, passes, readers=False)}
-    legacy = [w for w in range(1, 7) if any(passes(f"protocol.{r}-{w}") for r in (1, 2))]
-    gate: dict[str, Any] = {"legacy": legacy}
     names = _features(known, passes, readers=False)
-    if names or passes("protocol.1-7"):
-        gate["features"] = names
-    if passes("protocol.unknown-writer"):
-        gate["unchecked"] = [STRANGE]
-    readers = [r for r in (1, 2) if any(passes(f"protocol.{r}-{w}") for w in range(1, 7))]
-    if readers != [1, 2]:
+    gate = _gate(passes, _BY_WRITER, names, "protocol.1-7", _UNKNOWN_WRITERS)
+    readers = _taken(passes, _BY_READER)
+    if readers != [1, 2] and "legacy" in gate:
         gate["readers"] = readers
     return gate
 
 
+def _gate(
+    passes: Callable[[str], bool],
+    pairs: Mapping[int, Sequence[str]],
+    names: list[str],
+    empty: str,
+    unknown: tuple[str, str],
+) -> dict[str, Any]:
+    """What either side checks.
+
+    Args:
+        pairs: the tables of each legacy version.
+        empty: the table whose lists are empty.
+        unknown: the tables with a feature and with a version that nobody knows.
+    """
+    strange, future = map(passes, unknown)
+    if strange and future:
+        return {"unchecked": "all", "features": names}
+    gate: dict[str, Any] = {"legacy": _taken(passes, pairs)}
+    if names or passes(empty):
+        gate["features"] = names
+    if strange:
+        gate["unchecked"] = [STRANGE]
+    return gate
+
+
+def _taken(passes: Callable[[str], bool], pairs: Mapping[int, Sequence[str]]) -> list[int]:
+    return [version for version, cases in pairs.items() if any(map(passes, cases))]
+
+
+_BY_READER = {r: [f"protocol.{r}-{w}" for w in range(1, 7)] for r in (1, 2)}
+_BY_WRITER = {w: [f"protocol.{r}-{w}" for r in (1, 2)] for w in range(1, 7)}
+_UNKNOWN_READERS = ("protocol.unknown-reader", "protocol.4-7")
+_UNKNOWN_WRITERS = ("protocol.unknown-writer", "protocol.1-8")
 _NOTHING = Found(Outcome.REFUSED, "")
 
 
-def _features(known: Mapping[str, Known], passes: Any, *, readers: bool) -> list[str]:
+def _features(
+    known: Mapping[str, Known], passes: Callable[[str], bool], *, readers: bool
+) -> list[str]:
     return sorted(
         table.case.feature
         for name, table in known.items()
@@ -238,7 +260,7 @@ def _known_bad(
             {
                 "features": "all" if feature is _EVERY else [feature],
                 "access": [],
-                "what": _cut(was.why),
+                "what": shortened(was.why, _LONGEST),
                 "reference": f"certify, {name}",
                 "where": where,
                 **({"fails": True} if fails else {}),
@@ -265,7 +287,3 @@ def _with(measured: Measurement) -> str:
     wanted = ("deltalake", "pyarrow", "pyspark", "pandas")
     told = [each for each in others if each.split("==")[0] in wanted]
     return ", ".join([f"Python {measured.python}", *told])
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -31,6 +31,10 @@ class Seen(NamedTuple):
     checkpoints: frozenset[int]
     files: int
 
+    def on(self, key: str) -> bool:
+        """Whether a property is `true`."""
+        return self.configuration.get(key, "").lower() == "true"
+
 
 def observe(table: Path) -> Seen:
     """The newest version, read with the log reader and nothing else.
@@ -38,8 +42,7 @@ def observe(table: Path) -> Seen:
     Raises:
         TableError: when the log is damaged.
     """
-    store = LocalLogStore(str(table))
-    listing = sort_names(store.list())
+    store, listing = _log(table)
     version = -1 if listing.newest is None else listing.newest
     check_reach(listing, version)
     snapshot = replay(store, listing, version)
@@ -66,8 +69,7 @@ def protocol_of(table: Path) -> dict[str, Any]:
 
 def commits_since(table: Path, version: int) -> list[list[dict[str, Any]]]:
     """The actions of each commit after `version`."""
-    store = LocalLogStore(str(table))
-    listing: Listing = sort_names(store.list())
+    store, listing = _log(table)
     found = []
     for number in sorted(listing.commits):
         if number > version:
@@ -81,8 +83,7 @@ def plain_rows(table: Path) -> list[dict[str, Any]] | None:
     """The rows of the live files, by `id`; None where files alone do not tell the rows."""
     import pyarrow.parquet as pq
 
-    store = LocalLogStore(str(table))
-    listing = sort_names(store.list())
+    store, listing = _log(table)
     live = live_files(store, listing, listing.newest or 0)
     if any(file.vector for file in live.files.values()):
         return None
@@ -95,6 +96,11 @@ def plain_rows(table: Path) -> list[dict[str, Any]] | None:
         except FileNotFoundError:
             return None
     return by_id(rows)
+
+
+def _log(table: Path) -> tuple[LocalLogStore, Listing]:
+    store = LocalLogStore(str(table))
+    return store, sort_names(store.list())
 
 
 def _text(value: Any) -> Any:

@@ -11,8 +11,9 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 _TICK = 0.25
 _TAIL = 4000
@@ -81,8 +82,8 @@ class Process:
         self._printed = 0
         self._tail = b""
         self._lock = threading.Lock()
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
+        assert isinstance(self._process.stdout, BufferedReader)
+        assert isinstance(self._process.stderr, BufferedReader)
         self._readers = [
             threading.Thread(target=self._read_lines, args=(self._process.stdout,), daemon=True),
             threading.Thread(target=self._read_tail, args=(self._process.stderr,), daemon=True),
@@ -175,10 +176,10 @@ class Process:
             most = self._limits.memory // 1024**2
             raise Stopped(Stop.MEMORY, f"took more than {most:,} MiB of memory", self.said)
 
-    def _read_lines(self, stream: IO[bytes]) -> None:
+    def _read_lines(self, stream: BufferedReader) -> None:
         rest = b""
         with contextlib.suppress(OSError, ValueError):
-            while chunk := stream.read1(65536):  # type: ignore[attr-defined]
+            while chunk := stream.read1(65536):
                 if self._counted(len(chunk)):
                     break
                 *lines, rest = (rest + chunk).split(b"\n")
@@ -188,9 +189,9 @@ class Process:
             self._lines.put(rest)
         self._lines.put(None)
 
-    def _read_tail(self, stream: IO[bytes]) -> None:
+    def _read_tail(self, stream: BufferedReader) -> None:
         with contextlib.suppress(OSError, ValueError):
-            while chunk := stream.read1(65536):  # type: ignore[attr-defined]
+            while chunk := stream.read1(65536):
                 if self._counted(len(chunk)):
                     break
                 with self._lock:

@@ -29,11 +29,11 @@ def broken(
     added = [action["add"] for actions in commits for action in actions if "add" in action]
     if "rowTracking" in protocol.supported:
         yield from _row_ids(added, after)
-    if _on(before, "delta.enableInCommitTimestamps"):
+    if before.on("delta.enableInCommitTimestamps"):
         yield from _commit_times(commits)
-    if any(_on(before, f"delta.enable{name[0].upper()}{name[1:]}") for name in _ICEBERG):
+    if any(before.on(f"delta.enable{name[0].upper()}{name[1:]}") for name in _ICEBERG):
         yield from _statistics(added)
-    no_vectors = any(_on(before, f"delta.enableIcebergCompatV{n}") for n in (1, 2))
+    no_vectors = any(before.on(f"delta.enableIcebergCompatV{n}") for n in (1, 2))
     if no_vectors and any(add.get("deletionVector") for add in added):
         yield "deletion vectors were written, which icebergCompat forbids"
 
@@ -121,7 +121,3 @@ def _records(add: Mapping[str, Any]) -> int:
         return int(json.loads(add.get("stats") or "{}").get("numRecords") or 0)
     except (ValueError, TypeError):
         return 0
-
-
-def _on(seen: Seen, key: str) -> bool:
-    return seen.configuration.get(key, "").lower() == "true"

@@ -80,9 +80,9 @@ class Referee:
             yield from self._checkpoint(case, before, after, table)
             return
         yield from self._rows(case, operation, table)
-        if operation in _FEED and before.configuration.get("delta.enableChangeDataFeed") == "true":
+        if operation in _FEED and before.on("delta.enableChangeDataFeed"):
             yield from self._changes(case, operation, before, table)
-        if before.configuration.get("delta.enableRowTracking") == "true":
+        if before.on("delta.enableRowTracking"):
             yield from self._ids_kept(case, operation, table, source)
 
     def _rows(self, case: Case, operation: Operation, table: Path) -> Iterator[str]:

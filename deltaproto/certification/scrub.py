@@ -25,5 +25,9 @@ def scrubbed(text: str, folders: Iterable[Path]) -> str:
         text = text.replace(str(folder), "…")
     for pattern, instead in _SCRUBBED:
         text = pattern.sub(instead, text)
-    text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return shortened(" ".join(text.split()), _LONGEST)
+
+
+def shortened(text: str, most: int) -> str:
+    """At most so many characters of a text, and a sign where more were."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"

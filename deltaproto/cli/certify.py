@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -161,9 +160,7 @@ def _entry(measured: Measurement, plain: Mapping[str, Any]) -> str:
         "versions": versions if measured.version else "none",
         "measured": [plain],
     }
-    return yaml.safe_dump(
-        json.loads(json.dumps(document)), sort_keys=False, allow_unicode=True, width=100
-    )
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
 
 
 def _arguments(values: Mapping[str, Any]) -> tuple[str, ...]:

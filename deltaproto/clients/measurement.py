@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from deltaproto.clients.capability import Access
+from deltaproto.clients.catalogue import Reference
 from deltaproto.errors import UsageError
 
 _FOLDER = Path(__file__).parent / "measured"
@@ -116,8 +117,7 @@ class Measurement(NamedTuple):
     @property
     def name(self) -> str:
         """As a policy names the client."""
-        path = f"/{self.path}" if self.path else ""
-        return f"{self.client}{path}" + (f"@{self.version}" if self.version else "")
+        return str(Reference(self.client, self.path, self.version))
 
 
 def to_json(measured: Measurement) -> str:
@@ -168,9 +168,8 @@ def shipped_measurements() -> tuple[Measurement, ...]:
 
 def measurement_of(client: str, path: str | None, version: str | None) -> Measurement | None:
     """The package's measurement of exactly this version, where it has one."""
-    for file in sorted(_FOLDER.glob(f"{file_name(client, path, version)}.json")):
-        return from_json(file.read_text(encoding="utf-8"), file.name)
-    return None
+    file = _FOLDER / f"{file_name(client, path, version)}.json"
+    return from_json(file.read_text(encoding="utf-8"), file.name) if file.exists() else None
 
 
 def file_name(client: str, path: str | None, version: str | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from deltaproto.clients.capability import Access, Confidence, Path
-from deltaproto.clients.catalogue import Candidate
+from deltaproto.clients.catalogue import Candidate, Reference
 from deltaproto.clients.matching import Judgement, Verdict, judge
 from deltaproto.clients.needs import Needs
 from deltaproto.clients.remedies import Remedy, remedies
@@ -33,9 +33,7 @@ class ClientVerdict(NamedTuple):
     @property
     def named(self) -> str:
         """The client as people write it."""
-        path = f"/{self.path}" if self.path else ""
-        version = f"@{self.version}" if self.version else ""
-        return f"{self.client}{path}{version}"
+        return str(Reference(self.client, self.path, self.version))
 
 
 def client_verdicts(

@@ -6,13 +6,13 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.errors import EngineError
 from deltaproto.execution.answer import Answer, error_class
 from deltaproto.planning.engine import EngineName
 from deltaproto.tables.interface import SparkSettings
-from deltaproto.tables.session import first_line, remove_folder, spark_session
+from deltaproto.tables.session import first_line, remove_folder, spark_session, spark_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,8 +109,7 @@ class Runner:
             ):
                 self._session.sql(sql).collect()
         except Exception as error:
-            java = getattr(error, "java_exception", None)
-            text = _text_of(error, java)
+            text = spark_text(error)
             if _GONE.search(text):
                 return Answer("", first_line(error), lost=True)
             return Answer(error_class(text), _line(text))
@@ -133,7 +132,7 @@ class Runner:
             yield
         except Exception as error:
             # Asking a session that is gone takes half a minute, and there is nothing to restore.
-            if not _GONE.search(_text_of(error, getattr(error, "java_exception", None))):
+            if not _GONE.search(spark_text(error)):
                 self._restore(key, before)
             raise
         except BaseException:
@@ -148,15 +147,6 @@ class Runner:
                 self._session.conf.unset(key)
             else:
                 self._session.conf.set(key, str(before))
-
-
-def _text_of(error: BaseException, java: Any) -> str:
-    if java is None:
-        return str(error) or type(error).__name__
-    try:
-        return str(java.toString())
-    except Exception:
-        return str(error)
 
 
 def _line(text: str) -> str:

@@ -56,15 +56,11 @@ def write_matrix(
             indent = 2 if format_ is PageFormat.JSON else None
             payload = {"clients": [], "matrix": list(_fields(columns))}
             file.write(dumps(envelope("clients", payload), indent=indent) + "\n")
-        case PageFormat.MARKDOWN:
-            from deltaproto.report.document.markdown import document_markdown
+        case PageFormat.MARKDOWN | PageFormat.HTML:
+            from deltaproto.report.document.render import document_text
 
-            file.write(document_markdown(matrix_document(columns)))
-        case PageFormat.HTML:
-            from deltaproto.report.document.html import document_html
-            from deltaproto.report.document.page import Words
-
-            file.write(document_html(matrix_document(columns), Words()))
+            html = format_ is PageFormat.HTML
+            file.write(document_text(matrix_document(columns), html=html))
         case PageFormat.TEXT:
             from deltaproto.report.console import DataConsole
 

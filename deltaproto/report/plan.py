@@ -103,18 +103,11 @@ class PlanReport:
             self._file.write(f',\n  "summary": {json.dumps(self._summary.fields())}\n}}\n')
 
     def _page(self) -> None:
+        from deltaproto.report.document.render import document_text
         from deltaproto.report.plan_page import plan_document
 
         document = plan_document(self._plans, self._unplanned, self._now)
-        if self._format is PageFormat.MARKDOWN:
-            from deltaproto.report.document.markdown import document_markdown
-
-            self._file.write(document_markdown(document))
-        else:
-            from deltaproto.report.document.html import document_html
-            from deltaproto.report.document.page import Words
-
-            self._file.write(document_html(document, Words()))
+        self._file.write(document_text(document, html=self._format is PageFormat.HTML))
 
     def _entry(self, fields: dict[str, Any], *, complete: bool) -> None:
         if self._format is PageFormat.JSONL:

@@ -246,7 +246,18 @@ def first_line(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def spark_reason(error: BaseException) -> str:
-    """The first line of what Spark itself says; py4j's own text names the call only."""
+def spark_text(error: BaseException) -> str:
+    """What Spark itself says; py4j's own text names the call only."""
     java = getattr(error, "java_exception", None)
-    return first_line(error if java is None else Exception(str(java.toString())))
+    if java is None:
+        return str(error) or type(error).__name__
+    try:
+        return str(java.toString())
+    except Exception:
+        # The JVM may be gone.
+        return str(error)
+
+
+def spark_reason(error: BaseException) -> str:
+    """The first line of what Spark itself says."""
+    return first_line(Exception(spark_text(error)))

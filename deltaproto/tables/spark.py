@@ -18,7 +18,7 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import ReaderName, SparkSettings, TableState
 from deltaproto.tables.location import Kind, Location, locate
-from deltaproto.tables.session import first_line, spark_session
+from deltaproto.tables.session import first_line, spark_session, spark_text
 from deltaproto.tables.sql import table_name
 
 if TYPE_CHECKING:
@@ -144,10 +144,7 @@ _CODES: tuple[tuple[str, ErrorCode], ...] = (
 
 
 def _refusal(error: BaseException) -> TableError:
-    text = str(error)
-    java = getattr(error, "java_exception", None)
-    if java is not None:
-        text = str(java.toString())
+    text = spark_text(error)
     match = _ERROR_CLASS.search(text)
     error_class = match[1] if match else ""
     message = first_line(Exception(text))

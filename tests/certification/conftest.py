@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,7 +55,12 @@ def kit(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Kit:
 def measure(kit: Kit, spark: SparkSession, tmp_path: Path) -> Measure:
     """Measure an adapter of this folder: `measure("honest", "plain", Operation.ROWS)`."""
 
-    def run(name: str, *wanted: str | Operation, **more: object) -> Measurement:
+    def run(
+        name: str,
+        *wanted: str | Operation,
+        limits: Limits = Limits(seconds=30),
+        command: str | None = None,
+    ) -> Measurement:
         tables = {each for each in wanted if each in TABLES}
         operations = {each for each in wanted if isinstance(each, Operation)}
         subject = Subject(Reference(name, None, None), ADAPTERS / f"{name}.py", (), 2)
@@ -65,11 +69,11 @@ def measure(kit: Kit, spark: SparkSession, tmp_path: Path) -> Measure:
             kit,
             Referee(spark),
             tmp_path / "clients",
-            limits=more.pop("limits", Limits(seconds=30)),  # type: ignore[arg-type]
+            command=command,
+            limits=limits,
             wanted=lambda case, operation: (
                 (not tables or case.name in tables) and (not operations or operation in operations)
             ),
-            **more,  # type: ignore[arg-type]
         )
 
     return run
@@ -79,6 +83,3 @@ def cell(measured: Measurement, case: str, operation: Operation) -> Cell:
     """The only cell of this table and operation."""
     (found,) = (c for c in measured.cells if (c.case, c.operation) == (case, operation))
     return found
-
-
-PYTHON = sys.executable

@@ -5,16 +5,15 @@
 
 import os
 import time
+from importlib.metadata import version as installed
+
+import kit
+from delta import configure_spark_with_delta_pip
+from pyspark.sql import SparkSession
 
 # Values of timestamps are collected in the time zone of the process.
 os.environ["TZ"] = "UTC"
 time.tzset()
-
-from importlib.metadata import version as installed  # noqa: E402
-
-import kit  # noqa: E402
-from delta import configure_spark_with_delta_pip  # noqa: E402
-from pyspark.sql import SparkSession  # noqa: E402
 
 SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

@@ -26,6 +26,7 @@ from deltaproto.certification.kit.case import (
 )
 from deltaproto.certification.kit.recipe import Recipe, State
 from deltaproto.certification.kit.recipes import KIT_VERSION, recipes
+from deltaproto.certification.observe import protocol_of
 from deltaproto.errors import EngineError, UsageError
 from deltaproto.tables.session import spark_reason
 
@@ -90,11 +91,10 @@ def _case(
 ) -> Case:
     # What only its protocol tells apart needs no Spark.
     copied = recipe.state in (State.LISTED, State.PROTOCOL) and recipe.edit is not None
-    made = plain_table if copied else scratch / recipe.name
     if recipe.name == "plain" or copied:
-        case = base
-        made = plain_table
+        made, case = plain_table, base
     else:
+        made = scratch / recipe.name
         case = _made(spark, recipe, made)
     target = folder / TABLES / recipe.name
     # Hadoop's checksums stand beside its files, and are wrong once somebody else rewrites one.
@@ -104,15 +104,14 @@ def _case(
     if recipe.expire:
         edit.expire(target)
         _same(recipe, "after its old commits are gone", spark_rows(spark, target), list(case.rows))
-    simple = recipe.state in (State.LISTED, State.PROTOCOL) and recipe.edit is not None
     return case._replace(
         name=recipe.name,
         feature=recipe.feature,
         state=recipe.state,
         about=recipe.about,
-        protocol=_protocol(target),
-        filters=() if simple else case.filters,
-        past=None if simple or recipe.expire else case.past,
+        protocol=protocol_of(target),
+        filters=() if copied else case.filters,
+        past=None if copied or recipe.expire else case.past,
         must_refuse=recipe.must_refuse,
     )
 
@@ -238,12 +237,6 @@ def _settings(spark: SparkSession, recipe: Recipe) -> Iterator[None]:
                 spark.conf.unset(key)
             else:
                 spark.conf.set(key, old)
-
-
-def _protocol(table: Path) -> dict[str, Any]:
-    from deltaproto.certification.observe import protocol_of
-
-    return protocol_of(table)
 
 
 def _made_with(spark: SparkSession) -> dict[str, str]:

@@ -29,6 +29,7 @@ from deltaproto.report.document import (
     Strong,
     Table,
     Tone,
+    listed,
 )
 
 
@@ -112,13 +113,8 @@ def _reasons(certified: Certified) -> Iterator[Block]:
     ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
     yield Table(
         ("What it says", "Tables"),
-        [((why,), (_some(names),)) for why, names in ordered],
+        [((why,), listed(names, 6, " and {} more")) for why, names in ordered],
     )
-
-
-def _some(names: list[str]) -> str:
-    shown = ", ".join(names[:6])
-    return shown if len(names) <= 6 else f"{shown} and {len(names) - 6} more"
 
 
 def _differences(certified: Certified) -> Iterator[Block]:

@@ -20,17 +20,12 @@ def write_certified(
             file.write(
                 dumps(envelope("certify", certified_fields(certified)), indent=indent) + "\n"
             )
-        case PageFormat.MARKDOWN:
+        case PageFormat.MARKDOWN | PageFormat.HTML:
             from deltaproto.report.certification.page import certification_document
-            from deltaproto.report.document.markdown import document_markdown
+            from deltaproto.report.document.render import document_text
 
-            file.write(document_markdown(certification_document(certified)))
-        case PageFormat.HTML:
-            from deltaproto.report.certification.page import certification_document
-            from deltaproto.report.document.html import document_html
-            from deltaproto.report.document.page import Words
-
-            file.write(document_html(certification_document(certified), Words()))
+            html = format_ is PageFormat.HTML
+            file.write(document_text(certification_document(certified), html=html))
         case PageFormat.TEXT:
             from deltaproto.report.certification.text import print_certified
             from deltaproto.report.console import DataConsole

@@ -7,8 +7,7 @@ from enum import StrEnum
 
 from deltaproto import __version__
 from deltaproto.report.document import Document, Section
-from deltaproto.report.document.html import document_html
-from deltaproto.report.document.markdown import document_markdown
+from deltaproto.report.document.render import document_text
 from deltaproto.report.runbook.after import burn_in, restart, sign_off, undo, verification
 from deltaproto.report.runbook.before import before
 from deltaproto.report.runbook.book import Book
@@ -66,6 +65,4 @@ def _chapters(book: Book, say: Phrases) -> Iterator[Section]:
 def rendered(book: Book, say: Phrases, format: RunbookFormat) -> str:
     """The runbook as text."""
     document = runbook(book, say)
-    if format is RunbookFormat.HTML:
-        return document_html(document, say.words)
-    return document_markdown(document)
+    return document_text(document, html=format is RunbookFormat.HTML, words=say.words)
