@@ -23,6 +23,8 @@ from deltaproto.errors import EngineError
 
 HOST = Path(__file__).parent / "host.py"
 _NUMBERS = ("count", "total")
+_NO_KNOWN_FORM = (ValueError, KeyError, TypeError, AttributeError)
+_STRANGE = "its process answers in no known form"
 _KEPT = re.compile(
     r"PATH|HOME|LANG|LC_.*|TZ|TMPDIR|TEMP|TMP|JAVA_HOME|USER|LOGNAME|.*_proxy|.*_PROXY"
 )
@@ -54,6 +56,9 @@ class Adapter(Protocol):
     release: str
     """the version that the client itself tells; empty where it tells none"""
 
+    def lacks(self, function: str) -> bool:
+        """Whether it has said already that it offers no such function."""
+
     def ask(self, table: Path, request: Request) -> Reply:
         """Put one request; what the client does to end itself is an answer as well."""
 
@@ -82,7 +87,7 @@ class Served:
         self._answered = False
         self._number = 0
         self.release = ""
-        self.offers: frozenset[str] = frozenset()
+        self.offers: frozenset[str] | None = None
         self.python = ""
 
     def start(self) -> None:
@@ -99,6 +104,9 @@ class Served:
                 _last(stopped.said) or "the adapter says nothing about it",
             ) from None
 
+    def lacks(self, function: str) -> bool:
+        return self.offers is not None and function not in self.offers
+
     def ask(self, table: Path, request: Request) -> Reply:
         self._number += 1
         plain = {
@@ -110,22 +118,22 @@ class Served:
         try:
             process = self._started()
             seconds = self._limits.seconds + (0 if self._answered else self._limits.first)
-            if request.function not in self.offers:
+            if self.lacks(request.function):
                 return Reply(Kind.NOT_OFFERED)
             process.forget_output()
             process.send(json.dumps(plain) + "\n")
             line = process.line(seconds)
             if line is None:
                 raise process.how_it_died()
-            found = json.loads(line)
+            reply = _reply(json.loads(line))
             self._answered = True
         except Stopped as stopped:
             self._process = None
             return _stopped(stopped)
-        except ValueError:
+        except _NO_KNOWN_FORM:
             self.close()
-            return Reply(Kind.CRASHED, message="its process answers in no known form")
-        return _reply(found)
+            return Reply(Kind.CRASHED, message=_STRANGE)
+        return reply
 
     def close(self) -> None:
         process, self._process = self._process, None
@@ -139,12 +147,16 @@ class Served:
         line = process.line(self._limits.starting)
         if line is None:
             raise process.how_it_died()
-        found = json.loads(line)
-        if not found["ready"]:
+        try:
+            found = json.loads(line)
+            if not found["ready"]:
+                process.kill()
+                raise Stopped(Stop.DIED, _failure(found["failed"]), process.said)
+            self.release, self.python = found["release"], found["python"]
+            self.offers = frozenset(found["offers"])
+        except _NO_KNOWN_FORM:
             process.kill()
-            raise Stopped(Stop.DIED, _failure(found["failed"]), process.said)
-        self.release, self.python = found["release"], found["python"]
-        self.offers = frozenset(found["offers"])
+            raise Stopped(Stop.DIED, _STRANGE, process.said) from None
         self._process = process
         return process
 
@@ -164,6 +176,10 @@ class Command:
     def __init__(self, command: str, folder: Path, limits: Limits) -> None:
         self._words = shlex.split(command)
         self._folder, self._limits = folder, limits
+
+    def lacks(self, function: str) -> bool:
+        # It may offer rows without a condition, and none with one.
+        return False
 
     def ask(self, table: Path, request: Request) -> Reply:
         plain = {"operation": request.function, "table": str(table), **request.arguments}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -29,7 +30,10 @@ class Seen(NamedTuple):
     partition_columns: tuple[str, ...]
     domains: Mapping[str, str]
     checkpoints: frozenset[int]
-    files: int
+    files: frozenset[str]
+    """the live files, each by its path and its deletion vector"""
+    vectors: bool
+    """whether a live file has a deletion vector"""
 
     def on(self, key: str) -> bool:
         """Whether a property is `true`."""
@@ -49,6 +53,7 @@ def observe(table: Path) -> Seen:
     assert snapshot.protocol is not None
     assert snapshot.metadata is not None
     metadata = snapshot.metadata
+    live = live_files(store, listing, version).files
     return Seen(
         version=version,
         protocol=snapshot.protocol.to_action(),
@@ -58,7 +63,8 @@ def observe(table: Path) -> Seen:
         partition_columns=tuple(metadata.partition_columns),
         domains=snapshot.live_domains,
         checkpoints=frozenset(listing.checkpoints),
-        files=len(live_files(store, listing, version).files),
+        files=frozenset(live),
+        vectors=any(file.vector for file in live.values()),
     )
 
 
@@ -77,6 +83,29 @@ def commits_since(table: Path, version: int) -> list[list[dict[str, Any]]]:
             with store.open(name) as file:
                 found.append([dict(action) for action in read_actions(name, file, files=True)])
     return found
+
+
+def rows_untouched(
+    before: Seen,
+    after: Seen,
+    commits: Sequence[Sequence[Mapping[str, Any]]],
+    source: Path,
+    table: Path,
+) -> bool:
+    """Whether log and files alone show that a write left every row as it was.
+
+    False does not say that a row is different.
+
+    Args:
+        commits: the actions of each commit that the write made.
+        source: the table as it was before.
+    """
+    if before.vectors or after.files != before.files or after.checkpoints != before.checkpoints:
+        return False
+    if any(action.keys() & {"add", "remove", "cdc"} for actions in commits for action in actions):
+        return False
+    paths = [unquote(path) for path in before.files]
+    return not any(filecmp.cmpfiles(source, table, paths, shallow=False)[1:])
 
 
 def plain_rows(table: Path) -> list[dict[str, Any]] | None:

@@ -11,7 +11,13 @@ from deltaproto.certification.compare import rows_differ
 from deltaproto.certification.kit.case import Case, Row
 from deltaproto.certification.kit.edit import without_commits
 from deltaproto.certification.kit.make import spark_rows
-from deltaproto.certification.observe import Seen, commits_since, observe, plain_rows
+from deltaproto.certification.observe import (
+    Seen,
+    commits_since,
+    observe,
+    plain_rows,
+    rows_untouched,
+)
 from deltaproto.certification.operation import changes, rows_after
 from deltaproto.certification.promises import broken, state_differs
 from deltaproto.clients.measurement import Operation
@@ -22,10 +28,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SPARK = {
+    "spark.driver.extraJavaOptions": "-Djdk.lang.Process.launchMechanism=VFORK -XX:+UseSerialGC"
+    " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.databricks.delta.delta.log.cacheSize": "8",
     "spark.sql.ui.retainedExecutions": "1",
@@ -36,6 +45,7 @@ SPARK = {
 """Settings for a session that looks at hundreds of tables of a few rows, once each: what takes
 longer to prepare than to do is off, and nothing is kept that is not asked for again."""
 _FEED = (Operation.DELETE, Operation.UPDATE, Operation.MERGE, Operation.OVERWRITE)
+_ROWS_STAY = (Operation.CONFIGURE, Operation.VACUUM, Operation.OPTIMIZE)
 _SAME = {"update_preimage": "delete", "update_postimage": "insert"}
 
 
@@ -43,7 +53,7 @@ class Referee:
     """Judges writes. Spark is the authority on rows, the log reader on everything else.
 
     Of tables on which nothing but the protocol matters, the rows are read from the files that the
-    log reader names.
+    log reader names. After a write that touched no file at all they are not read again.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -75,9 +85,12 @@ class Referee:
         except TableError as error:
             yield f"the log is damaged: {error.message}"
             return
-        yield from broken(operation, before, after, commits_since(table, before.version))
+        commits = commits_since(table, before.version)
+        yield from broken(operation, before, after, commits)
         if operation is Operation.CHECKPOINT:
             yield from self._checkpoint(case, before, after, table)
+            return
+        if operation in _ROWS_STAY and rows_untouched(before, after, commits, source, table):
             return
         yield from self._rows(case, operation, table)
         if operation in _FEED and before.on("delta.enableChangeDataFeed"):

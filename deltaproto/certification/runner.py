@@ -152,6 +152,8 @@ class Runner:
         return judge_write(case, operation, faults)
 
     def _ask(self, adapter: Adapter, case: Case, table: Path, request: Request) -> Reply:
+        if adapter.lacks(request.function):
+            return Reply(Kind.NOT_OFFERED)
         if self._hung[request.function] >= PATIENCE:
             return Reply(Kind.TIMED_OUT, message=f"not tried: {PATIENCE} others took too long")
         if self._hung_on[case.name] >= _TABLE_PATIENCE:

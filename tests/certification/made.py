@@ -55,6 +55,7 @@ def seen(**more: Any) -> Seen:
         "partition_columns": (),
         "domains": {},
         "checkpoints": frozenset(),
-        "files": 2,
+        "files": frozenset(),
+        "vectors": False,
     }
     return Seen(**{**fields, **more})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pytest
 from deltaproto.certification.kit.case import load_kit
 from deltaproto.certification.kit.edit import edit, expire
 from deltaproto.certification.kit.recipe import Edit
-from deltaproto.certification.observe import commits_since, observe, plain_rows
+from deltaproto.certification.observe import commits_since, observe, plain_rows, rows_untouched
 from deltaproto.certification.scrub import scrubbed
 from deltaproto.errors import UsageError
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
@@ -30,7 +31,7 @@ def test_a_protocol_is_replaced_wherever_it_stands(table: Path) -> None:
     edit(table, Edit((3, 7), ("deletionVectors",), ("deletionVectors",)))
     seen = observe(table)
     assert seen.protocol["readerFeatures"] == ["deletionVectors"]
-    assert (seen.version, seen.files) == (1, 1)
+    assert (seen.version, seen.files) == (1, frozenset({"a"}))
     assert list((table / "_delta_log").glob("*.crc")) == []
 
 
@@ -79,6 +80,50 @@ def test_rows_behind_a_vector_are_not_told_from_files(log: Log) -> None:
     log.commit(2, {"remove": {"path": "a", "deletionVector": vector, "dataChange": True}})
     log.commit(3, add("gone"))
     assert plain_rows(log.root) is None
+
+
+def _moved(log: Log, tmp_path: Path) -> bool:
+    """Whether anything in `log` since version 1 can have touched a row of the copy before it."""
+    source = tmp_path / "source"
+    before = observe(source)
+    since = commits_since(log.root, before.version)
+    return not rows_untouched(before, observe(log.root), since, source, log.root)
+
+
+def test_rows_are_untouched_only_where_no_action_and_no_byte_says_otherwise(
+    log: Log, tmp_path: Path
+) -> None:
+    log.commit(0, commit_info(), protocol(1, 2), metadata())
+    log.commit(1, add("a%20b"))
+    data = log.root / "a b"
+    data.write_bytes(b"rows")
+    shutil.copytree(log.root, tmp_path / "source")
+    assert not _moved(log, tmp_path)
+    log.commit(2, commit_info(), metadata(configuration={"delta.appendOnly": "true"}))
+    assert not _moved(log, tmp_path)
+    data.write_bytes(b"ROWS")
+    assert _moved(log, tmp_path)
+    data.unlink()
+    assert _moved(log, tmp_path)
+    data.write_bytes(b"rows")
+    assert not _moved(log, tmp_path)
+    log.commit(3, add("a%20b"))
+    assert _moved(log, tmp_path)
+
+
+def test_what_a_new_checkpoint_or_a_vector_holds_is_read(log: Log, tmp_path: Path) -> None:
+    vector = {"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
+    log.commit(0, commit_info(), protocol(1, 2), metadata())
+    shutil.copytree(log.root, tmp_path / "source")
+    log.checkpoint(0, protocol(1, 2), metadata())
+    assert _moved(log, tmp_path)
+    log.path(0, ".checkpoint.parquet").unlink()
+    assert not _moved(log, tmp_path)
+    log.commit(1, add("a", deletionVector=vector))
+    (log.root / "a").touch()
+    shutil.rmtree(tmp_path / "source")
+    shutil.copytree(log.root, tmp_path / "source")
+    assert _moved(log, tmp_path)
 
 
 @pytest.mark.parametrize(

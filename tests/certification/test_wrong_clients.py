@@ -133,6 +133,7 @@ def test_a_table_on_which_everything_hangs_is_left(measure: Measure) -> None:
     assert cell(measured, "plain", Operation.ROWS).why == "no answer within 1 s"
     left = cell(measured, "plain", Operation.APPEND)
     assert (left.outcome, "this table" in left.why) == (Outcome.TIMED_OUT, True)
+    assert cell(measured, "plain", Operation.MERGE).outcome is Outcome.NOT_OFFERED
 
 
 def test_a_function_that_hangs_is_not_tried_for_ever(measure: Measure) -> None:

@@ -24,7 +24,9 @@ SETTINGS = {
     # interpret, and every partition and every look at a stage's size is a task of its own.
     "spark.master": "local[1]",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-Djdk.lang.Process.launchMechanism=VFORK -XX:+UseSerialGC",
+    # The best compiler never earns back what it costs, and its simple code needs the room.
+    "spark.driver.extraJavaOptions": "-Djdk.lang.Process.launchMechanism=VFORK -XX:+UseSerialGC"
+    " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.ui.retainedJobs": "1",

@@ -1,0 +1,59 @@
+"""Adapters whose process does not keep to the form."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from deltaproto.certification import adapter
+from deltaproto.certification.adapter import Kind, Served
+from deltaproto.certification.operation import Request
+from deltaproto.certification.process import Limits
+from deltaproto.errors import EngineError
+
+READY = '{"ready": true, "release": "1", "python": "3", "offers": ["count"]}'
+
+
+def served(said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Served:
+    """A process that tells its id, prints these lines, and then waits."""
+    host = tmp_path / "host.py"
+    host.write_text(
+        "import os, pathlib, sys, time\n"
+        "pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))\n"
+        f"print({chr(10).join(said)!r}, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    monkeypatch.setattr(adapter, "HOST", host)
+    return Served(Path(sys.executable), tmp_path / "pid", tmp_path, Limits(seconds=10))
+
+
+def running(tmp_path: Path) -> bool:
+    try:
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("line", ["hello", "[]", "{}", '{"ready": false}', '{"ready": true}'])
+def test_one_that_starts_in_no_known_form_is_ended(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(EngineError, match="in no known form"):
+        served([line], tmp_path, monkeypatch).start()
+    assert not running(tmp_path)
+
+
+@pytest.mark.parametrize("line", ["hello", "[]", '"x"', "7", '{"failed": 3}', '{"failed": {}}'])
+def test_one_that_answers_in_no_known_form_has_crashed(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = served([READY, line], tmp_path, monkeypatch)
+    client.start()
+    assert client.ask(tmp_path, Request("rows", {})).kind is Kind.NOT_OFFERED
+    reply = client.ask(tmp_path, Request("count", {}))
+    assert (reply.kind, reply.message) == (Kind.CRASHED, "its process answers in no known form")
+    assert not running(tmp_path)
