@@ -22,8 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import pyarrow as pa
 
 from deltaproto.checking.check import Checker
-from deltaproto.checking.site import site_catalogue
-from deltaproto.cli.check import load_one_policy
+from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.fleet.drift.change import Kind
 from deltaproto.fleet.inventory import InventoryTables, inventory_at
 from deltaproto.fleet.past import LocalQuestions, pair
@@ -118,7 +117,7 @@ def main() -> int:
         began = time.perf_counter()
         make(inventory, count)
         print(f"made an inventory of 2 x {count:,} tables in {time.perf_counter() - began:.0f} s")
-        policy = load_one_policy(str(POLICY))
+        policy = site_policy(str(POLICY))
         checker = Checker(policy, site_catalogue((), policy))
         changed = -(-count // _EVERY)
         good = on_spark(folder, checker, count, changed)

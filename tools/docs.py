@@ -13,6 +13,7 @@ all in one folder of its own, so that a guide is a story that holds.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
 import re
@@ -20,11 +21,13 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from deltaproto import api
+from deltaproto.api.given import NONE
 from deltaproto.cli.main import COMMANDS, main
 from deltaproto.report.schemas import schema
 from tools.recipes import RECIPES
@@ -38,6 +41,7 @@ _STEP = re.compile(
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)([T ])(\d\d:\d\d)(:\d\d)?(Z| UTC)")
 # When the guides were carried out, as their readers see it.
 _SHOWN = datetime(2026, 11, 22, 22, 0, 0, tzinfo=UTC).timestamp()
+_FUNCTIONS = ("inspect_table", "check", "plan_upgrade", "plan_downgrade", "apply", "to_dict")
 _NEAR = 3 * 86_400
 _SCHEMAS = (
     *("inspect", "history", "check", "plan", "apply", "conflicts", "scan", "drift", "report"),
@@ -50,6 +54,7 @@ def made() -> Iterator[tuple[Path, str]]:
     for path in sorted((DOCS / "guides").glob("*.md")):
         yield path, guide(path.read_text(encoding="utf-8"))
     yield DOCS / "reference" / "commands.md", commands()
+    yield DOCS / "reference" / "python.md", functions()
     yield DOCS / "reference" / "rules.md", rules()
     yield DOCS / "reference" / "features.md", _page("Features", "features")
     yield DOCS / "reference" / "clients.md", _page("Clients", "clients")
@@ -139,6 +144,44 @@ def commands() -> str:
     for name in COMMANDS:
         parts += [f"## deltaproto {name}", f"```text\n{printed([name, '--help'])}\n```"]
     return "\n\n".join(parts) + "\n"
+
+
+def functions() -> str:
+    """The functions with their arguments, from their docstrings."""
+    parts = ["# Python\n", inspect.getdoc(api) or ""]
+    for name in _FUNCTIONS:
+        function = getattr(api, name)
+        signature = inspect.signature(function)
+        lines = [f"    {each}," for each in _spelt(signature)]
+        result = str(signature.return_annotation)
+        head = "\n".join((f"{name}(", *lines, f") -> {result}"))
+        parts.append(f"\n## {name}\n\n```python\n{head}\n```\n\n{_described(function)}")
+    return "\n".join(parts) + "\n"
+
+
+def _spelt(signature: inspect.Signature) -> Iterator[str]:
+    keyword = False
+    for each in signature.parameters.values():
+        if each.kind is each.KEYWORD_ONLY and not keyword:
+            keyword = True
+            yield "*"
+        default = "{}" if each.default is NONE else repr(each.default)
+        yield f"{each.name}: {each.annotation}" + (
+            "" if each.default is each.empty else f" = {default}"
+        )
+
+
+def _described(function: Callable[..., Any]) -> str:
+    """A docstring's sections as Markdown."""
+    lines = []
+    for line in (inspect.getdoc(function) or "").splitlines():
+        if re.fullmatch(r"(Args|Raises|Returns):", line):
+            lines.append(f"**{line[:-1]}**\n")
+        elif item := re.fullmatch(r"    (\w+): (.*)", line):
+            lines.append(f"- `{item[1]}`: {item[2]}")
+        else:
+            lines.append(f"  {line.strip()}" if line.startswith("     ") else line.strip())
+    return "\n".join(lines)
 
 
 def rules() -> str:

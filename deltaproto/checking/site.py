@@ -1,20 +1,25 @@
-"""The catalogue with the clients of a site: those of its files, and those of its policy."""
+"""What a site adds: its policy, the clients of its files, and those of its policy."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from deltaproto.clients.capability import Client
-from deltaproto.clients.catalogue import Catalogue, shipped_ids
+from deltaproto.clients.capability import Access, Client
+from deltaproto.clients.catalogue import Catalogue, parse_reference, shipped_ids
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.members import EntryError
-from deltaproto.policy.document import Policy, PolicyError
+from deltaproto.policy.document import Policy, PolicyError, Position, load_policy
 from deltaproto.policy.document.clients import plain
 from deltaproto.policy.document.errors import Fault
+from deltaproto.policy.document.model import Declared
 from deltaproto.policy.document.source import EMPTY, read
+from deltaproto.policy.rules import all_rules
 
+DEFAULT_ACCESS = (Access.READ, Access.APPEND)
+"""what a client does of which nothing else is said"""
 _FORM = "write one client (id, versions, ranges), or a list of them under `clients`"
 
 
@@ -47,6 +52,22 @@ def site_catalogue(files: Iterable[str], policy: Policy | None = None) -> Catalo
                 f"to replace that one, declare it with the id {min(taken)}",
             )
     return Catalogue(own.values())
+
+
+def site_policy(path: str) -> Policy:
+    """The policy in a file, waivers judged by today's date.
+
+    Raises:
+        UsageError: naming the file, and the line that is wrong.
+    """
+    rules = [rule.id for rule in all_rules()]
+    return load_policy(path, rules=rules, today=datetime.datetime.now(datetime.UTC).date())
+
+
+def declared(text: str, access: tuple[Access, ...] = DEFAULT_ACCESS) -> Declared:
+    """A client that somebody names beside a policy."""
+    reference = parse_reference(text)
+    return Declared(text, *reference, access, None, None, Position(0, 0))
 
 
 def _join(own: dict[str, Client], more: Mapping[str, Client]) -> None:

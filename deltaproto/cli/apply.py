@@ -9,9 +9,9 @@ from itertools import chain
 from typing import Any
 
 from deltaproto.checking.check import Checker
-from deltaproto.checking.site import site_catalogue
+from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.cli import options
-from deltaproto.cli.check import load_one_policy, spare
+from deltaproto.cli.check import spare
 from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.executing import FORMAT, PLANS, beside, read_all, shown, starts
 from deltaproto.cli.way_back import way_back
@@ -39,7 +39,7 @@ def run(values: Mapping[str, Any]) -> int:
     storage = options.pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values)
     redact = Redactor(storage, spark.conf)
-    policy = load_one_policy(values["policy"]) if values["policy"] else None
+    policy = site_policy(values["policy"]) if values["policy"] else None
     context = Context(
         storage,
         spark,

@@ -10,24 +10,19 @@ from deltaproto.checking.check import Checked, Checker, unreadable
 from deltaproto.checking.live import facts
 from deltaproto.checking.notes import notes
 from deltaproto.checking.saved import SavedError, read_saved
-from deltaproto.checking.site import site_catalogue
+from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inspect import READER, given_tables
 from deltaproto.cli.inventories import ENGINE, SCAN, EngineChoice, chosen, opened_inventory, told
 from deltaproto.cli.progress import counting, waiting
 from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import parse_reference
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.schemas import is_inventory
-from deltaproto.policy.document import Policy, Position, load_policy
-from deltaproto.policy.document.model import Declared
+from deltaproto.policy.document import Policy
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import FailOn, exit_code
-from deltaproto.policy.rules import all_rules
 from deltaproto.report.check import CheckFormat, Style, write_check
-
-_ACCESS = (Access.READ, Access.APPEND)
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -70,21 +65,7 @@ def _policy(values: Mapping[str, Any]) -> Policy:
         raise UsageError(
             "--policy is given twice", "one policy holds; put everything into one file"
         )
-    return load_one_policy(path)
-
-
-def load_one_policy(path: str) -> Policy:
-    """The policy in a file, waivers judged by today's date."""
-    import datetime
-
-    rules = [rule.id for rule in all_rules()]
-    return load_policy(path, rules=rules, today=datetime.datetime.now(datetime.UTC).date())
-
-
-def declared(text: str, access: tuple[Access, ...] = _ACCESS) -> Declared:
-    """A client that a command line names, or the catalogue, and no policy."""
-    reference = parse_reference(text)
-    return Declared(text, *reference, access, None, None, Position(0, 0))
+    return site_policy(path)
 
 
 def _access(given: Iterable[str]) -> tuple[Access, ...]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import plans
 from deltaproto.cli.declare import Command, Option
-from deltaproto.drafting.users import DEFAULT_ACCESS, Users
+from deltaproto.drafting.goals import downgrading, letting_in
+from deltaproto.drafting.users import Users
+from deltaproto.drafting.words import feature_names, versions
 from deltaproto.errors import UsageError
-from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.given import Given
-from deltaproto.planning.goal import Use
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.downgrade import Downgrade
 from deltaproto.planning.search import History
 from deltaproto.protocol import catalogue
 
@@ -42,53 +41,9 @@ def run(values: Mapping[str, Any]) -> int:
         history=values["history"],
         rewrite=values["rewrite"],
     )
-
-    def planner(given: Given) -> Plan:
-        if not kinds & {"--for-client"}:
-            return plan_downgrade(given, asked)
-        wanted = [c for c in given.clients if str(c.candidate.reference) not in values["client"]]
-        uses = tuple(Use(each.candidate, each.access or DEFAULT_ACCESS) for each in wanted)
-        return plan_downgrade(given, asked._replace(clients=uses))
-
+    by_client = kinds == {"--for-client"}
+    planner = letting_in(asked, values["client"]) if by_client else downgrading(asked)
     return plans.plan_tables(values, "plan-downgrade", users, planner)
-
-
-def feature_names(given: Iterable[str], flag: str) -> tuple[str, ...]:
-    """The features that are meant, in any case, with or without commas.
-
-    A name that nobody knows is taken as it is: a log can hold it.
-
-    Raises:
-        UsageError: for a name that looks like a mistake.
-    """
-    found: dict[str, None] = {}
-    for text in given:
-        for word in filter(None, (part.strip() for part in text.split(","))):
-            record, near = catalogue.search(word)
-            if record is None and near:
-                raise UsageError(f"{flag}: no feature {word}", f"did you mean {near[0]}?")
-            found.setdefault(word if record is None else record.name)
-    return tuple(found)
-
-
-def versions(text: str | None) -> tuple[int, int] | None:
-    """Reader and writer version as `R,W`.
-
-    Raises:
-        UsageError: when they are no versions that Delta has.
-    """
-    if text is None:
-        return None
-    match = re.fullmatch(r"\s*\(?\s*(\d+)\s*,\s*(\d+)\s*\)?\s*", text)
-    if match is None:
-        raise UsageError(f"--to {text} is no pair of versions", "for example --to 1,2")
-    reader, writer = int(match[1]), int(match[2])
-    if not (1 <= reader <= 3 and 1 <= writer <= 7):
-        raise UsageError(
-            f"no protocol has reader version {reader} and writer version {writer}",
-            "reader versions are 1 to 3, writer versions 1 to 7",
-        )
-    return reader, writer
 
 
 def is_feature(word: str) -> bool:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import options, plans
 from deltaproto.cli.declare import Command, Option
-from deltaproto.cli.plan_downgrade import feature_names, is_client, is_feature, versions
+from deltaproto.cli.plan_downgrade import is_client, is_feature
+from deltaproto.drafting.goals import upgrading
 from deltaproto.drafting.users import Users
+from deltaproto.drafting.words import script, split, versions, wanted_features
 from deltaproto.errors import UsageError
 from deltaproto.planning.asked import Upgrade
-from deltaproto.planning.ddl.own import Parsed
-from deltaproto.planning.ddl.parse import parse
-from deltaproto.planning.enable import Wanted
-from deltaproto.planning.given import Given
-from deltaproto.planning.plan import Plan
-from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.protocol import catalogue
 
 _ASKS = ("--enable", "--set", "--to", "--isolation", "--cluster-by", "--sql")
 
@@ -30,62 +24,17 @@ def run(values: Mapping[str, Any]) -> int:
         raise UsageError("nothing is asked for", f"one of {', '.join(_ASKS)}")
     named = plans.for_clients(values)
     users = Users(plans.policy_of(values), values["catalogue"], (*named, *values["client"]))
-    columns = tuple(name for text in values["cluster_by"] for name in _split(text))
     asked = Upgrade(
-        enable=_wanted(values["enable"], columns),
+        enable=wanted_features(values["enable"], tuple(split(values["cluster_by"])), "--enable"),
         set=options.pairs(values["set"], "--set"),
         to=versions(values["to"]),
         isolation=values["isolation"],
-        statements=tuple(parsed for text in values["sql"] for parsed in _script(text)),
+        statements=tuple(parsed for text in values["sql"] for parsed in script(text)),
     )
-
-    def planner(given: Given) -> Plan:
-        keep = [c for c in given.clients if str(c.candidate.reference) in named]
-        return plan_upgrade(given, asked._replace(keep=tuple(keep)))
-
+    planner = upgrading(asked, named)
     # Statements name tables.
     alike = not asked.statements
     return plans.plan_tables(values, "plan-upgrade", users, planner, alike_saved=alike)
-
-
-def _wanted(given: Iterable[str], columns: tuple[str, ...]) -> tuple[Wanted, ...]:
-    found: dict[str, Wanted] = {}
-    for text in given:
-        for word in _split(text):
-            name, equals, mode = word.partition("=")
-            (feature,) = feature_names([name], "--enable")
-            if equals and (feature != "columnMapping" or mode.lower() not in ("name", "id")):
-                raise UsageError(
-                    f"--enable {word}: {feature} has no such mode",
-                    "only columnMapping has modes: columnMapping=name",
-                )
-            clustered = columns if feature == "clustering" else ()
-            found.setdefault(feature, Wanted(feature, mode.lower() or None, clustered))
-    if columns and "clustering" not in found:
-        found["clustering"] = Wanted("clustering", columns=columns)
-    return tuple(sorted(found.values(), key=_requirements_first))
-
-
-def _script(text: str) -> list[Parsed]:
-    """The statements of `--sql`, which is a file or SQL itself."""
-    if os.path.isfile(text):
-        try:
-            with open(text, encoding="utf-8-sig") as file:
-                text = file.read()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"cannot read {text}: {error}", "it must be SQL, as UTF-8") from None
-    found = parse(text)
-    if not found:
-        raise UsageError("--sql holds no statement", "give SQL, or a file of SQL statements")
-    return found
-
-
-def _requirements_first(wanted: Wanted) -> tuple[int, str]:
-    return len(catalogue.closure({wanted.feature})), wanted.feature
-
-
-def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _is_setting(word: str) -> bool:

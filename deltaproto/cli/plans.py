@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from deltaproto.checking.saved import saved_entries
+from deltaproto.checking.site import site_policy
 from deltaproto.cli import options
-from deltaproto.cli.check import load_one_policy, spare
+from deltaproto.cli.check import spare
 from deltaproto.cli.declare import Argument, Option
 from deltaproto.cli.inspect import given_tables
 from deltaproto.cli.inventories import SCAN, chosen
 from deltaproto.cli.progress import counting, waiting
 from deltaproto.drafting.alike import Alike
+from deltaproto.drafting.goals import Planner
 from deltaproto.drafting.live import look
 from deltaproto.drafting.saved import given_entry
 from deltaproto.drafting.users import Users
+from deltaproto.drafting.words import split
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.fleet.schemas import is_inventory
 from deltaproto.planning.engine import Engine, parse_engine
@@ -26,8 +29,6 @@ from deltaproto.planning.plan import Plan
 from deltaproto.policy.document import Policy
 from deltaproto.report.plan import PlanReport, Script
 from deltaproto.tables.location import Kind, locate
-
-Planner = Callable[[Given], Plan]
 
 TABLES = Argument(
     "tables",
@@ -127,7 +128,7 @@ def plan_tables(
             try:
                 if isinstance(found, TableError):
                     raise found
-                ready = _for(found, engine, users)._replace(session=session)
+                ready = users.on(found)._replace(engine=engine, session=session)
                 # Saved tables are many and of few kinds.
                 saved = alike_saved and found.fingerprint.metadata is None
                 plan = alike(ready) if saved else planner(ready)
@@ -141,16 +142,6 @@ def plan_tables(
             report.add(plan)
         report.close()
     return int(ExitCode.worst(codes))
-
-
-def _for(found: Given, engine: Engine, users: Users) -> Given:
-    clients = users.of(found.name, found.location)
-    everybody = not users.any
-    return found._replace(
-        engine=engine,
-        clients=users.everybody() if everybody else clients,
-        everybody=everybody,
-    )
 
 
 def _code(plan: Plan, detailed: bool) -> ExitCode:
@@ -216,9 +207,9 @@ def _read(
 
 def for_clients(values: Mapping[str, Any]) -> list[str]:
     """What `--for-client` names, given once or several times, with commas or without."""
-    return [word for text in values["for_client"] for word in text.split(",") if word]
+    return split(values["for_client"])
 
 
 def policy_of(values: Mapping[str, Any]) -> Policy | None:
     """The policy, or None without one."""
-    return load_one_policy(values["policy"]) if values["policy"] else None
+    return site_policy(values["policy"]) if values["policy"] else None

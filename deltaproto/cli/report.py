@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.checking.check import Checker
-from deltaproto.checking.site import site_catalogue
+from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
-from deltaproto.cli.check import declared, load_one_policy, spare
+from deltaproto.cli.check import spare
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inventories import SCAN, chosen
 from deltaproto.cli.progress import waiting
@@ -45,7 +45,7 @@ def run(values: Mapping[str, Any]) -> int:
 
 def _checker(path: str | None, files: tuple[str, ...]) -> Checker:
     if path is not None:
-        policy = load_one_policy(path)
+        policy = site_policy(path)
         return Checker(policy, site_catalogue(files, policy))
     catalogue = site_catalogue(files)
     everybody = [

@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from deltaproto.activity import Activity, read_activity
+from deltaproto.checking.site import site_policy
 from deltaproto.cli import options
-from deltaproto.cli.check import load_one_policy, spare
+from deltaproto.cli.check import spare
 from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.executing import PLANS, load_all
 from deltaproto.cli.progress import counting
@@ -30,7 +31,7 @@ def run(values: Mapping[str, Any]) -> int:
     plans, unplanned = load_all(values["plans"])
     now = time.time()
     say = phrases(values["language"])
-    policy = load_one_policy(values["policy"]) if values["policy"] else None
+    policy = site_policy(values["policy"]) if values["policy"] else None
     start = now
     if values["start"] is not None:
         wanted = options.milliseconds(

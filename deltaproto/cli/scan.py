@@ -8,9 +8,8 @@ from contextlib import suppress
 from typing import Any
 
 from deltaproto.checking.check import Checker
-from deltaproto.checking.site import site_catalogue
+from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.cli import options
-from deltaproto.cli.check import load_one_policy
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inventories import ENGINE, EngineChoice, opened_inventory
 from deltaproto.cli.progress import rated, waiting
@@ -127,7 +126,7 @@ def _checker(values: Mapping[str, Any]) -> Checker | None:
         return None
     if not values["to"]:
         raise UsageError("--policy needs --to", "it is asked of the inventory; name one")
-    policy = load_one_policy(values["policy"])
+    policy = site_policy(values["policy"])
     return Checker(policy, site_catalogue((), policy))
 
 

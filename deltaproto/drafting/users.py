@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from deltaproto.checking.site import site_catalogue
+from deltaproto.checking.site import DEFAULT_ACCESS, site_catalogue
 from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import Candidate, Catalogue, Reference
 from deltaproto.errors import UsageError
-from deltaproto.planning.given import Client
+from deltaproto.planning.given import Client, Given
 from deltaproto.policy.document import Policy, PolicyError, settings_for
-
-DEFAULT_ACCESS = (Access.READ, Access.APPEND)
 
 
 class Users:
@@ -60,6 +58,11 @@ class Users:
             for each in settings_for(self._policy, table, location).clients or ():
                 declared.append(Client(self._declared[each.text], each.access, each.label))
         return (*self._named, *declared)
+
+    def on(self, given: Given) -> Given:
+        """A table with its clients; with all that are known, where nobody was named."""
+        clients = self.of(given.name, given.location) if self.any else self.everybody()
+        return given._replace(clients=clients, everybody=not self.any)
 
     def everybody(self) -> tuple[Client, ...]:
         """Every client of the catalogue at its newest version, where nobody was named."""

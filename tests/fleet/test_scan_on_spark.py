@@ -10,8 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from deltaproto.checking.check import Checker
-from deltaproto.checking.site import site_catalogue
-from deltaproto.cli.check import load_one_policy
+from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.fleet import spark_scan
 from deltaproto.fleet.checks import checked
 from deltaproto.fleet.inventory import inventory_at
@@ -165,5 +164,5 @@ def said(ran: Ran, name: str) -> list[str]:
 
 
 def checker_of(policy: str) -> Checker:
-    loaded = load_one_policy(policy)
+    loaded = site_policy(policy)
     return Checker(loaded, site_catalogue((), loaded))

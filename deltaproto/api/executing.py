@@ -1,0 +1,118 @@
+"""Carrying out a plan."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deltaproto.api.given import NONE, spark_settings, words
+from deltaproto.errors import UsageError
+
+if TYPE_CHECKING:
+    from deltaproto.execution.plan_file import Planned
+    from deltaproto.execution.result import Applied
+    from deltaproto.planning.plan import Plan
+
+
+def apply(
+    plan: Plan | str | os.PathLike[str],
+    *,
+    journal: str | os.PathLike[str] = ".deltaproto",
+    dry_run: bool = False,
+    allow_irreversible: bool = False,
+    policy: str | os.PathLike[str] | None = None,
+    outside_window: bool = False,
+    wait: bool = False,
+    retries: int = 5,
+    catalogue: Sequence[str] = (),
+    storage_options: Mapping[str, str] = NONE,
+    spark_remote: str | None = None,
+    spark_conf: Mapping[str, str] = NONE,
+) -> Applied:
+    """Carry out one plan through Spark: gated, step by step, verified, on record.
+
+    Nobody is asked: the call is the consent. Look at the plan first, or at `warning` of a dry run.
+    Call it again to resume; what is done is found in the table.
+
+    Args:
+        plan: a plan, or a file with one.
+        journal: the folder for journal and audit log; a plan is kept there as JSON.
+        dry_run: pass every gate, change nothing.
+        allow_irreversible: execute steps beyond the point of no return, too.
+        policy: a YAML file: its clients must not lose anything, its windows hold.
+        wait: stay until waiting steps may go on.
+        retries: of a step that lost a race.
+
+    Returns:
+        What came of it. Only `status` done and nothing-to-do (`code` 0) are a success.
+
+    Raises:
+        UsageError: for what is no plan, was changed, or holds several.
+    """
+    from deltaproto.checking.check import Checker
+    from deltaproto.checking.site import site_catalogue, site_policy
+    from deltaproto.execution.apply import Session, apply_plans
+    from deltaproto.execution.audit import NAME
+    from deltaproto.execution.observer import Silent
+    from deltaproto.execution.prepare import Context
+    from deltaproto.execution.redact import Redactor
+    from deltaproto.execution.runner import Runner
+    from deltaproto.execution.stepping import Limits
+
+    folder = os.fspath(journal)
+    spark = spark_settings(spark_remote, spark_conf, storage_options)
+    rules = None if policy is None else site_policy(os.fspath(policy))
+    context = Context(
+        dict(storage_options),
+        spark,
+        folder=lambda _: folder,
+        policy=rules,
+        checker=None
+        if rules is None
+        else Checker(rules, site_catalogue(words(catalogue, "catalogue"), rules)),
+        allow_irreversible=allow_irreversible,
+        outside_window=outside_window,
+    )
+    session = Session(
+        context,
+        lambda: Runner.started(spark),
+        audit=lambda _: os.path.join(folder, NAME),
+        redact=Redactor(storage_options, spark.conf),
+        observer=Silent(),
+        limits=Limits(retries, wait),
+        dry_run=dry_run,
+    )
+    planned = _from_file(plan if isinstance(plan, str | os.PathLike) else _kept(plan, folder))
+    (applied,) = apply_plans([planned], session, lambda _: None, ask_all_first=False)
+    return applied
+
+
+def _kept(plan: Plan, folder: str) -> str:
+    """The file that holds a plan: one made earlier counts its waits from when it was made."""
+    from deltaproto.report.interface import dumps, envelope
+    from deltaproto.report.plan_json import plan_fields
+
+    fields = plan_fields(plan, time.time())
+    path = Path(folder) / f"{fields['plan_id']}.json"
+    if not path.exists():
+        text = dumps(envelope(plan.command, fields, complete=plan.complete))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"cannot keep the plan in {folder}: {error.strerror}", "choose another journal"
+            ) from None
+    return str(path)
+
+
+def _from_file(path: str | os.PathLike[str]) -> Planned:
+    from deltaproto.execution.plan_file import Planned, read_plans
+
+    found = read_plans(os.fspath(path))
+    if len(found) != 1 or not isinstance(found[0], Planned):
+        raise UsageError(f"{os.fspath(path)} holds not one plan", "apply one plan at a time")
+    return found[0]
