@@ -49,7 +49,7 @@ def pairs(values: Sequence[str], flag: str) -> dict[str, str]:
     """`K=V` options as a mapping; the last of equal keys wins.
 
     Raises:
-        UsageError: for an option without a key or without `=`.
+        UsageError: for an option without a key or without `=`, and for what is no text.
     """
     mapping: dict[str, str] = {}
     for value in values:
@@ -57,6 +57,8 @@ def pairs(values: Sequence[str], flag: str) -> dict[str, str]:
         if not key or not equals:
             # The value may be a secret, so it is not repeated.
             raise UsageError(f"{flag} takes K=V", f"for example {flag} key=value")
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise UsageError(f"{flag} holds bytes that are no UTF-8", "write it in UTF-8")
         mapping[key] = rest
     return mapping
 

@@ -48,7 +48,7 @@ def given_entry(entry: Any, path: str) -> Given:
             entry.get("id"),
             _FROM_SAVED,
         )
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
             f"{path} is not what `inspect --format json` writes: a table lacks or breaks {error}"
         ) from None

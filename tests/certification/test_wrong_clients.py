@@ -107,7 +107,7 @@ def test_who_hangs_floods_or_dies_is_stopped(measure: Measure) -> None:
     began = time.monotonic()
     limits = Limits(seconds=3, first=0, output=1024**2, memory=512 * 1024**2)
     asked = (Operation.ROWS, Operation.COUNT, Operation.TOTAL, Operation.SCHEMA)
-    asked += (Operation.APPEND, Operation.DELETE, Operation.OPTIMIZE)
+    asked += (Operation.APPEND, Operation.DELETE, Operation.OPTIMIZE, Operation.CONFIGURE)
     measured = measure("misbehaves", "plain", *asked, limits=limits)
     assert time.monotonic() - began < 60
 
@@ -121,6 +121,7 @@ def test_who_hangs_floods_or_dies_is_stopped(measure: Measure) -> None:
     assert found(Operation.SCHEMA) == (Outcome.CRASHED, "PanicException: index out of bounds")
     assert found(Operation.APPEND) == (Outcome.CRASHED, "ended with exit code 7")
     assert found(Operation.DELETE) == (Outcome.REFUSED, "ValueError: no")
+    assert found(Operation.CONFIGURE) == (Outcome.TIMED_OUT, "no answer within 3 s")
     if sys.platform == "linux":
         assert found(Operation.OPTIMIZE) == (
             Outcome.CRASHED,

@@ -37,6 +37,15 @@ def delete(table, where):
     raise ValueError("no")
 
 
+def configure(table, key, value):
+    log = os.path.join(table, "_delta_log")
+    newest = max(name for name in os.listdir(log) if name.endswith(".json"))
+    name = f"{int(newest[:20]) + 1:020d}.json"
+    with open(os.path.join(log, name), "w") as file:
+        file.write('{"commitInfo":{}}')
+    time.sleep(3600)
+
+
 def optimize(table):
     _ = b"x" * (600 * 1024**2)
     time.sleep(30)

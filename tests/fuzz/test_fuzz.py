@@ -1,0 +1,103 @@
+"""Ten thousand damaged documents for each target: an answer or a refusal, and nothing else.
+
+`FUZZ_CASES` is how many; `FUZZ_SEED` where they begin. What is found is kept as a seed below.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fuzz import mutate
+from tests.fuzz.targets import TARGETS
+
+MEMBERS = (
+    *("protocol", "metaData", "add", "remove", "domainMetadata", "commitInfo", "sidecar", "tables"),
+    *("minReaderVersion", "minWriterVersion", "readerFeatures", "writerFeatures", "configuration"),
+    *("schemaString", "path", "deletionVector", "schema_version", "command", "plans", "features"),
+)
+
+CASES = int(os.environ.get("FUZZ_CASES", "2000"))
+FIRST = int(os.environ.get("FUZZ_SEED", "0"))
+SECONDS = 10
+MEBIBYTES = 600
+"""the most that all cases of a target may add to this process"""
+
+
+@contextmanager
+def alarm(name: str, seed: int) -> Iterator[None]:
+    """Fails where one case does not end."""
+
+    def late(*_: object) -> None:
+        raise AssertionError(f"{name} {seed} takes more than {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def peak() -> float:
+    """The most memory that this process ever had, in MiB."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_whole_documents_are_answered(name: str) -> None:
+    target = TARGETS[name]
+    assert all(target.holds(document) for document in target.corpus())
+
+
+JSON = ("commit", "first-commit", "checksum", "last-checkpoint", "v2-checkpoint", "plan")
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(mutate.VALUES),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(MEMBERS), inner),
+)
+
+
+@pytest.mark.parametrize("name", [*JSON, "saved-inspection"])
+@given(value=VALUES | st.sampled_from([mutate.deep(200), mutate.deep(100_000)]))
+def test_any_json_is_answered_or_refused(name: str, value: Any) -> None:
+    try:
+        text = json.dumps(value)
+    except RecursionError:
+        text = "[" * 100_000 + "]" * 100_000
+    TARGETS[name].holds(text.encode())
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", TARGETS)
+def test_damaged_documents_are_answered_or_refused(name: str) -> None:
+    target, before, began = TARGETS[name], peak(), time.monotonic()
+    answered = 0
+    for seed in range(FIRST, FIRST + CASES):
+        document = target.case(seed)
+        try:
+            with alarm(name, seed):
+                answered += target.holds(document)
+        except Exception as error:
+            raise AssertionError(f"{name}, seed {seed}: {type(error).__name__}: {error}") from error
+    print(f"{name}: {CASES} cases, {answered} answered, {time.monotonic() - began:.1f} s")
+    assert peak() - before < MEBIBYTES
+    if CASES >= 1000:
+        assert answered > 0, "everything is refused: nothing behind the first check is reached"
