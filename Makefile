@@ -22,7 +22,7 @@ PYTEST := -m pytest -p no:cacheprovider
 .PHONY: test
 test: check java browser ## Lint, types and the whole test suite, in two processes
 	@other=$$(mktemp); trap 'rm -f "$$other"' EXIT; \
-	  { $(BIN)/python $(PYTEST) -m "not spark"; first=$$?; \
+	  { $(BIN)/python $(PYTEST) -m "not spark and not packaging"; first=$$?; \
 	    $(BIN)/python $(PYTEST) -m spark $(APART); exit $$((first | $$?)); } > "$$other" 2>&1 & beside=$$!; \
 	  $(BIN)/python $(PYTEST) -m spark $(addprefix --ignore=,$(APART)); here=$$?; \
 	  wait $$beside; status=$$?; cat "$$other"; exit $$((here | status))
@@ -35,7 +35,15 @@ check: $(READY) ## Lint, format and types
 
 .PHONY: fast
 fast: $(READY) ## The tests that need neither Java nor an object store
-	@$(BIN)/python -m pytest -m "not spark and not storage"
+	@$(BIN)/python -m pytest -m "not spark and not storage and not packaging"
+
+.PHONY: fuzz
+fuzz: $(READY) ## Ten thousand damaged documents for each of twelve targets
+	@FUZZ_CASES=$${FUZZ_CASES:-10000} $(BIN)/python $(PYTEST) -s tests/fuzz
+
+.PHONY: package
+package: $(READY) java ## Build twice, install with pip, pipx and uv, and try what is installed
+	@$(BIN)/python $(PYTEST) -m packaging tests/packaging
 
 .PHONY: format
 format: $(READY) ## Format the code

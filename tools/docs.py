@@ -30,6 +30,7 @@ from deltaproto import api
 from deltaproto.api.given import NONE
 from deltaproto.cli.main import COMMANDS, main
 from deltaproto.report.schemas import schema
+from tools.man import manual
 from tools.recipes import RECIPES
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -54,6 +55,7 @@ def made() -> Iterator[tuple[Path, str]]:
     for path in sorted((DOCS / "guides").glob("*.md")):
         yield path, guide(path.read_text(encoding="utf-8"))
     yield DOCS / "reference" / "commands.md", commands()
+    yield DOCS / "man" / "deltaproto.1", manual()
     yield DOCS / "reference" / "python.md", functions()
     yield DOCS / "reference" / "rules.md", rules()
     yield DOCS / "reference" / "features.md", _page("Features", "features")

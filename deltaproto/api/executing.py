@@ -58,9 +58,9 @@ def apply(
     from deltaproto.execution.audit import NAME
     from deltaproto.execution.observer import Silent
     from deltaproto.execution.prepare import Context
-    from deltaproto.execution.redact import Redactor
     from deltaproto.execution.runner import Runner
     from deltaproto.execution.stepping import Limits
+    from deltaproto.tables.redact import Redactor
 
     folder = os.fspath(journal)
     spark = spark_settings(spark_remote, spark_conf, storage_options)

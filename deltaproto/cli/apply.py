@@ -20,11 +20,11 @@ from deltaproto.execution.apply import Session, apply_plans, unprepared
 from deltaproto.execution.audit import NAME
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.prepare import Context, Prepared
-from deltaproto.execution.redact import Redactor
 from deltaproto.execution.result import Applied
 from deltaproto.execution.stepping import Limits
 from deltaproto.execution.undo import StalePlan
 from deltaproto.report.interface import visible
+from deltaproto.tables.redact import Redactor
 
 _MOST = 64
 

@@ -16,13 +16,13 @@ from deltaproto.cli.declare import Argument, Option
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.journal import FOLDER
 from deltaproto.execution.plan_file import Planned, Unplanned, plan_files, read_plans
-from deltaproto.execution.redact import Redactor
 from deltaproto.execution.result import Applied
 from deltaproto.execution.runner import Runner
 from deltaproto.report.apply import ApplyFormat, ApplyReport
 from deltaproto.report.apply_text import ApplyText
 from deltaproto.report.interface import visible
 from deltaproto.tables.interface import SparkSettings
+from deltaproto.tables.redact import Redactor
 
 PLANS = Argument(
     "plans",

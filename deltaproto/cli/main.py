@@ -113,11 +113,11 @@ def report(error: DeltaprotoError, words: Sequence[str]) -> int:
         command = words[0] if words and words[0] in COMMANDS else ""
         document = envelope(command, {"error": error_fields(error)}, complete=False)
         print(dumps(document, indent=None))
-    from deltaproto.report.interface import visible
+    from deltaproto.report.paint import flat
 
-    print(f"error: {visible(error.message)}", file=sys.stderr)
+    print(f"error: {flat(error.message)}", file=sys.stderr)
     if error.hint:
-        print(f"hint: {visible(error.hint)}", file=sys.stderr)
+        print(f"hint: {flat(error.hint)}", file=sys.stderr)
     return int(error.exit_code)
 
 

@@ -11,9 +11,9 @@ from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.executing import FORMAT, PLANS, beside, read_all, shown, starts
 from deltaproto.errors import ExitCode
 from deltaproto.execution.prepare import Context
-from deltaproto.execution.redact import Redactor
 from deltaproto.execution.rehearse import Rehearsal, rehearse
 from deltaproto.execution.stepping import Limits
+from deltaproto.tables.redact import Redactor
 
 
 def run(values: Mapping[str, Any]) -> int:

@@ -13,11 +13,11 @@ from deltaproto.execution.observer import Observer
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.prepare import Context, Prepared, prepare
 from deltaproto.execution.recheck import Stop
-from deltaproto.execution.redact import Redactor
 from deltaproto.execution.result import Applied, Done, Status, StepRecord
 from deltaproto.execution.runner import Runner
 from deltaproto.execution.stepping import Limits, Stepping
 from deltaproto.planning.plan import Step
+from deltaproto.tables.redact import Redactor
 from deltaproto.whoami import whoami
 
 

@@ -155,7 +155,7 @@ def _entry(entry: Any, document: Mapping[str, Any], path: str) -> Planned | Unpl
         return _planned(entry, str(document["command"]), path)
     except KeyError as error:
         raise _no_plan(path, f"it lacks {error}") from None
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise _no_plan(path, str(error)) from None
 
 

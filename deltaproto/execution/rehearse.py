@@ -18,7 +18,6 @@ from deltaproto.execution.observer import Observer
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.prepare import Context, Prepared, stand
 from deltaproto.execution.recheck import Stop
-from deltaproto.execution.redact import Redactor
 from deltaproto.execution.result import Applied, Done, Status, StepRecord
 from deltaproto.execution.resume import standing
 from deltaproto.execution.runner import Runner
@@ -27,6 +26,7 @@ from deltaproto.execution.stepping import Limits, Stepping
 from deltaproto.execution.warning import warning
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.tables.location import locate
+from deltaproto.tables.redact import Redactor
 from deltaproto.tables.sql import table_name
 
 _MARK = "deltaproto: a clone for a rehearsal"

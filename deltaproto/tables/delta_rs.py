@@ -12,6 +12,7 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import ReaderName, TableState
 from deltaproto.tables.location import Kind, locate
+from deltaproto.tables.redact import Redactor
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -81,7 +82,7 @@ class DeltaRsReader:
                     uri, version=version, storage_options=self._options or None
                 )
         except Exception as error:
-            raise _refusal(error) from None
+            raise _refusal(error, Redactor(self._options)) from None
         except BaseException as error:
             # A Rust panic, as after a fork, is no Exception, and its class cannot be imported.
             if type(error).__name__ != "PanicException":
@@ -105,8 +106,8 @@ def _protocol(versions: Any) -> Protocol:
     )
 
 
-def _refusal(error: BaseException) -> TableError:
-    message = _first_line(error)
+def _refusal(error: BaseException, redact: Redactor) -> TableError:
+    message = redact(_first_line(error))
     return TableError(_code(error, message), f"deltalake: {message}", "")
 
 

@@ -56,12 +56,25 @@ def locate(table: str) -> Location:
     if colon and scheme.lower() == "file":
         from urllib.parse import unquote_to_bytes
 
-        return _local(table, os.fsdecode(unquote_to_bytes(_without_host(rest))))
+        return _local(table, os.fsdecode(unquote_to_bytes(_bytes(_without_host(rest)))))
     if rest.startswith("//") and scheme.replace("+", "").isalnum():
         return Location(table, Kind.URI, None, table.rstrip("/"))
     if "/" not in table and not os.path.lexists(table) and re.fullmatch(_NAME, table):
         return Location(table, Kind.NAME, None, table)
+    _bytes(table)
     return _local(table, table)
+
+
+def _bytes(path: str) -> bytes:
+    """What the file system calls it; undecodable bytes of a command line are themselves."""
+    try:
+        return os.fsencode(path)
+    except UnicodeEncodeError:
+        raise TableError(
+            ErrorCode.NOT_FOUND,
+            "the table's name holds half a character, which no file name can",
+            "check how the name was encoded",
+        ) from None
 
 
 def at(place: str, table: str) -> Location:

@@ -11,9 +11,9 @@ import pytest
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.audit import Audit
 from deltaproto.execution.journal import Busy, Journal, JournalError, journal_path, recorded
-from deltaproto.execution.redact import HIDDEN, Redactor
 from deltaproto.execution.sight import Point
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.redact import HIDDEN, Redactor
 
 PLAN = "0123456789abcdef"
 DONE = {

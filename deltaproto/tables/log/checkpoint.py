@@ -2,22 +2,19 @@
 
 Classic, multi-part and V2 checkpoints keep these actions in their own columns (Parquet) or
 lines (JSON); the sidecars of a V2 checkpoint hold file actions only (PROTOCOL.md, "V2 Spec").
-Only the needed columns are decoded, a batch of rows at a time, and row groups whose statistics
-say that they are empty of them are skipped: the cost does not grow with the number of files.
+Only the needed columns are decoded, and row groups whose statistics say that they are empty of them
+are skipped: the cost does not grow with the number of files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from deltaproto.tables.log.actions import corrupt, read_actions
 from deltaproto.tables.log.names import Checkpoint
 from deltaproto.tables.log.parquet import NotSimple, rows
 from deltaproto.tables.storage.interface import LogStore
-
-if TYPE_CHECKING:
-    import pyarrow.parquet as pq
 
 _ACTIONS = ("protocol", "metaData", "domainMetadata")
 _BATCH_ROWS = 64 * 1024
@@ -55,31 +52,13 @@ def _with_pyarrow(name: str, file: IO[bytes]) -> Iterator[dict[str, Any]]:
     try:
         parquet = pq.ParquetFile(file)
         wanted = [column for column in _ACTIONS if column in parquet.schema_arrow.names]
-        groups = [
-            index
-            for index in range(parquet.metadata.num_row_groups)
-            if _may_hold(parquet.metadata.row_group(index))
-        ]
-        for batch in parquet.iter_batches(_BATCH_ROWS, row_groups=groups, columns=wanted):
+        # Statistics are not asked for here: of a damaged file they end the whole process.
+        for batch in parquet.iter_batches(_BATCH_ROWS, columns=wanted):
             for column, values in zip(batch.schema.names, batch.columns, strict=True):
                 if values.null_count < len(values):
                     yield from ({column: _plain(v)} for v in values.drop_null().to_pylist())
     except (pa.ArrowException, OSError, ValueError) as error:
         raise corrupt(name, None, f"not a readable checkpoint: {_first_line(error)}") from None
-
-
-def _may_hold(group: pq.RowGroupMetaData) -> bool:
-    """False when statistics prove that every wanted action is null in the row group."""
-    for index in range(group.num_columns):
-        chunk = group.column(index)
-        if not chunk.path_in_schema.startswith(tuple(f"{action}." for action in _ACTIONS)):
-            continue
-        statistics = chunk.statistics
-        if statistics is None or not statistics.has_null_count:
-            return True
-        if statistics.null_count < group.num_rows:
-            return True
-    return False
 
 
 def _plain(action: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import IO, Any, cast
 from urllib.parse import quote
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.tables.redact import Redactor
 from deltaproto.tables.storage.interface import Entry, gone
 from deltaproto.tables.storage.ranges import RangeFile
 
@@ -221,7 +222,7 @@ def _classified(uri: str, error: BaseException) -> TableError:
     timed_out = "timed out" in text or "kind: Timeout" in state
     return TableError(
         ErrorCode.TIMEOUT if timed_out else ErrorCode.STORAGE,
-        f"{uri} cannot be read: {_short(text)}",
+        f"{uri} cannot be read: {_short(Redactor()(text))}",
         "check the endpoint, the region and the credentials",
     )
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.execution.redact import HIDDEN, Redactor
+from deltaproto.tables.redact import HIDDEN, Redactor
 
 CANARY = "c4n4ryV4lue9"
 

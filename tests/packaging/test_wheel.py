@@ -1,0 +1,270 @@
+"""The package as users get it: built twice, installed by pip, pipx and uv, with nothing of ours.
+
+`make package` runs these: they fetch tools and libraries, and take minutes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.logs import Log, add, commit_info, metadata, protocol
+
+pytestmark = [pytest.mark.packaging, pytest.mark.timeout(900)]
+ROOT = Path(__file__).parents[2]
+
+
+def run(*words: object, **more: Any) -> subprocess.CompletedProcess[str]:
+    settings = {"capture_output": True, "text": True, "check": False, **more}
+    return subprocess.run([str(word) for word in words], **settings)
+
+
+def fine(*words: object, **more: Any) -> str:
+    ran = run(*words, **more)
+    assert ran.returncode == 0, f"{words}: {ran.stdout[-2000:]}{ran.stderr[-2000:]}"
+    return ran.stdout
+
+
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `python`, `uv` and `pipx`, and the means to build."""
+    home = tmp_path_factory.mktemp("tools") / "venv"
+    fine(sys.executable, "-m", "venv", home)
+    fine(home / "bin" / "pip", "install", "-q", "build", "uv", "pipx", "twine")
+    return home / "bin"
+
+
+def _source(folder: Path) -> Path:
+    """What git knows, as a fresh checkout has it: with other times and another place."""
+    names = fine("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
+    for name in filter(None, names.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def built(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two builds of the same source, in two places."""
+    found = []
+    for name in ("one", "another place"):
+        source = _source(tmp_path_factory.mktemp("source") / name)
+        out = source.parent / f"{name}.dist"
+        fine(tools / "python", "-m", "build", "--outdir", out, source)
+        found.append(out)
+    return found[0], found[1]
+
+
+@pytest.fixture(scope="session")
+def wheel(built: tuple[Path, Path]) -> Path:
+    (found,) = built[0].glob("*.whl")
+    return found
+
+
+@pytest.fixture
+def table(log: Log) -> str:
+    log.commit(0, commit_info(), protocol(3, 7, ["deletionVectors"], ["deletionVectors"]))
+    return log.commit(1, metadata(), add("a")).table
+
+
+def environment(tmp_path: Path, **more: object) -> dict[str, str]:
+    """A user's environment without Java, and without anything of this one."""
+    return {
+        "PATH": "/usr/local/bin:/bin",
+        "HOME": str(tmp_path),
+        **{k: str(v) for k, v in more.items()},
+    }
+
+
+def answers(program: Path, table: str, env: dict[str, str]) -> None:
+    """What has to work without Java, and what has to say that there is no Spark."""
+    assert fine(program, "--version", env=env).startswith("deltaproto ")
+    said = json.loads(fine(program, "inspect", table, "--format", "json", env=env))
+    assert said["tables"][0]["protocol"]["readerFeatures"] == ["deletionVectors"]
+    checked = run(program, "check", table, "--client", "trino@422", "--format", "json", env=env)
+    assert checked.returncode == 1, checked.stderr
+    plan = json.loads(
+        fine(program, "plan-downgrade", table, "--lowest", "--format", "json", env=env)
+    )
+    assert plan["steps"]
+    without = run(program, "inspect", table, "--reader", "spark", env=env)
+    assert without.returncode == 3
+    assert "pip install 'deltaproto[spark]'" in without.stdout
+    assert "Traceback" not in without.stdout + without.stderr
+
+
+def test_builds_are_the_same_byte_by_byte(built: tuple[Path, Path], tools: Path) -> None:
+    def digests(folder: Path) -> dict[str, str]:
+        return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in folder.iterdir()}
+
+    assert digests(built[0]) == digests(built[1])
+    assert len(digests(built[0])) == 2
+    fine(tools / "twine", "check", "--strict", *built[0].iterdir())
+
+
+def test_a_wheel_holds_the_data_and_no_tests(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    for wanted in ("clients/data/trino.yaml", "policies/policy.schema.json", "py.typed"):
+        assert f"deltaproto/{wanted}" in names
+    assert any(name.endswith("share/man/man1/deltaproto.1") for name in names)
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert not [name for name in names if name.startswith(("tests/", "tools/", "benchmarks/"))]
+
+
+def test_an_sdist_passes_what_the_tests_need(built: tuple[Path, Path]) -> None:
+    (sdist,) = built[0].glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = [name.partition("/")[2] for name in archive.getnames()]
+    for wanted in (
+        "Makefile",
+        "constraints.txt",
+        "tests/conftest.py",
+        "tools/docs.py",
+        "docs/index.md",
+    ):
+        assert wanted in names
+    assert not [name for name in names if name.startswith((".kit", ".clients", ".venv"))]
+
+
+def test_pip_installs_it(wheel: Path, tmp_path: Path, table: str) -> None:
+    fine(sys.executable, "-m", "venv", tmp_path / "v")
+    fine(tmp_path / "v" / "bin" / "pip", "install", "-q", wheel)
+    answers(tmp_path / "v" / "bin" / "deltaproto", table, environment(tmp_path))
+
+
+def test_uv_installs_it(tools: Path, wheel: Path, tmp_path: Path, table: str) -> None:
+    env = environment(
+        tmp_path, UV_TOOL_DIR=tmp_path / "tools", UV_TOOL_BIN_DIR=tmp_path / "bin", **_proxies()
+    )
+    fine(tools / "uv", "tool", "install", "--python", sys.executable, wheel, env=env)
+    answers(tmp_path / "bin" / "deltaproto", table, environment(tmp_path))
+
+
+def test_pipx_installs_it(tools: Path, wheel: Path, tmp_path: Path, table: str) -> None:
+    env = environment(
+        tmp_path, PIPX_HOME=tmp_path / "pipx", PIPX_BIN_DIR=tmp_path / "bin", **_proxies()
+    )
+    fine(tools / "pipx", "install", "--python", sys.executable, wheel, env=env)
+    answers(tmp_path / "bin" / "deltaproto", table, environment(tmp_path))
+
+
+@pytest.mark.parametrize("extra", ["spark", "connect", "sql"])
+def test_an_extra_installs_what_it_promises(extra: str, wheel: Path, tmp_path: Path) -> None:
+    fine(sys.executable, "-m", "venv", tmp_path / "v")
+    fine(tmp_path / "v" / "bin" / "pip", "install", "-q", f"{wheel}[{extra}]")
+    module = {"spark": "delta", "connect": "pyspark.sql.connect.session", "sql": "sqlglot"}[extra]
+    fine(tmp_path / "v" / "bin" / "python", "-c", f"import {module}")
+
+
+def test_with_java_the_spark_reader_answers(wheel: Path, tmp_path: Path) -> None:
+    import deltalake
+    import pyarrow as pa
+
+    deltalake.write_deltalake(str(tmp_path / "t"), pa.table({"id": [1]}))
+    fine(sys.executable, "-m", "venv", tmp_path / "v")
+    fine(tmp_path / "v" / "bin" / "pip", "install", "-q", f"{wheel}[spark]")
+    program = tmp_path / "v" / "bin" / "deltaproto"
+    said = json.loads(
+        fine(program, "inspect", tmp_path / "t", "--reader", "all", "--format", "json")
+    )
+    (found,) = said["tables"]
+    assert {name: each.get("error") for name, each in found["readers"].items()} == {
+        "log": None,
+        "delta-rs": None,
+        "spark": None,
+    }
+
+
+def _proxies() -> dict[str, str]:
+    """How this machine reaches its package index."""
+    wanted = ("PIP_", "UV_", "HTTP", "http", "SSL", "REQUESTS")
+    return {k: v for k, v in os.environ.items() if k.startswith(wanted)}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_for_each_shell(shell: str, tmp_path: Path) -> None:
+    program = Path(sys.executable).parent / "deltaproto"
+    script = fine(program, env={**os.environ, "_DELTAPROTO_COMPLETE": f"source_{shell}"})
+    assert "deltaproto" in script
+    if (found := shutil.which(shell)) is not None:
+        file = tmp_path / "completion"
+        file.write_text(script)
+        fine(found, "-n", file)
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("plan-", "plan-upgrade"), ("inspect --rea", "--reader"), ("inspect --reader de", "delta-rs")],
+)
+def test_what_is_completed(typed: str, offered: str) -> None:
+    program = Path(sys.executable).parent / "deltaproto"
+    words = f"deltaproto {typed}"
+    env = {"_DELTAPROTO_COMPLETE": "complete_bash", "COMP_WORDS": words}
+    more = {"COMP_CWORD": str(len(words.split()) - 1)}
+    assert offered in fine(program, env={**os.environ, **env, **more}).split()
+
+
+def _action(inputs: dict[str, str], program: Path, tmp_path: Path) -> Any:
+    """What the action's last step does with these inputs."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    step = action["runs"]["steps"][-1]
+    given = {name: each.get("default", "") for name, each in action["inputs"].items()}
+    given.update(inputs)
+    env = {
+        key: given[text.removeprefix("${{ inputs.").removesuffix(" }}")]
+        for key, text in step["env"].items()
+    }
+    path = f"{program.parent}:{os.environ['PATH']}"
+    return run(
+        "bash", "-eo", "pipefail", "-c", step["run"], env={**env, "PATH": path}, cwd=tmp_path
+    )
+
+
+def test_the_action_does_what_it_says(table: str, tmp_path: Path) -> None:
+    program = Path(sys.executable).parent / "deltaproto"
+    ran = _action({"tables": f"{table}\n", "clients": "trino@422\nchdb@4.4.0\n"}, program, tmp_path)
+    assert ran.returncode == 1, ran.stderr
+    assert "::error" in ran.stdout
+    never = _action(
+        {"tables": table, "clients": "trino@422", "fail-on": "never"}, program, tmp_path
+    )
+    assert never.returncode == 0
+    policy = tmp_path / "p.yaml"
+    policy.write_text("policy_version: 1\nclients:\n- client: delta-spark@4.0.1\n")
+    assert _action({"tables": table, "policy": str(policy)}, program, tmp_path).returncode == 0
+    wrong = _action({"tables": table}, program, tmp_path)
+    assert (wrong.returncode, "nothing to check against" in wrong.stderr) == (2, True)
+
+
+def test_the_action_is_not_fooled_by_its_inputs(table: str, tmp_path: Path) -> None:
+    program = Path(sys.executable).parent / "deltaproto"
+    hostile = f'"; touch {tmp_path}/hit; "$(touch {tmp_path}/hit)`touch {tmp_path}/hit`'
+    for name in ("tables", "policy", "clients", "fail-on"):
+        _action({"tables": table, "clients": "trino@422", name: hostile}, program, tmp_path)
+        assert not (tmp_path / "hit").exists(), name
+    for each in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]:
+        assert "${{" not in each["run"]
+
+
+def test_the_hook_does_what_it_says(table: str, tmp_path: Path) -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    program = Path(sys.executable).parent / "deltaproto"
+    saved = tmp_path / "orders.inspection.json"
+    saved.write_text(fine(program, "inspect", table, "--format", "json"))
+    words = hook["entry"].split()
+    assert words[0] == "deltaproto"
+    args = (*words[1:], "--client", "trino@422", saved)
+    assert run(program, *args).returncode == 1
+    assert run(program, *words[1:], "--client", "delta-spark@4.0.1", saved).returncode == 0
