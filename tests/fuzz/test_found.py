@@ -25,7 +25,10 @@ DEADLY = 2918
 
 
 def test_a_damaged_checkpoint_does_not_end_the_process() -> None:
-    code = f"from tests.fuzz.targets import TARGETS as t; t['checkpoint'].holds(t['checkpoint'].case({DEADLY}))"
+    code = (
+        "from tests.fuzz.targets import TARGETS; target = TARGETS['checkpoint']; "
+        f"target.holds(target.case({DEADLY}))"
+    )
     ran = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -79,9 +82,8 @@ def test_a_secret_that_slipped_into_another_option_is_not_told() -> None:
 
 def test_an_error_is_one_line_whatever_it_quotes(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "ours.yaml"
-    file.write_text(
-        'id: ours\nname: "a\\nhint: trust me"\nversions: "x\\nhint: all is well"\nranges: []\n'
-    )
+    entry = {"id": "ours", "name": "a", "versions": "x\nhint: all is well", "ranges": []}
+    file.write_text(json.dumps(entry))
     ran = cli("clients", "ours", "--catalogue", str(file))
     assert ran.code == 2
     assert [line.partition(":")[0] for line in ran.err.splitlines()] == ["error", "hint"]
