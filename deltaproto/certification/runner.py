@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,6 +27,12 @@ PATIENCE = 3
 _TABLE_PATIENCE = 2
 """after so many time-outs on one table nothing more is tried there"""
 Wanted = Callable[[Case, Operation], bool]
+
+
+def in_order(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+    """Cells by table and operation."""
+    order = list(Operation)
+    return tuple(sorted(cells, key=lambda cell: (cell.case, order.index(cell.operation))))
 
 
 class Runner:
@@ -78,8 +84,7 @@ class Runner:
                 futures = [asking.submit(work) for _ in range(self._workers)]
                 cells = [cell for future in futures for cell in future.result()]
             cells += [future.result() for future in pending]
-        order = list(Operation)
-        return sorted(cells, key=lambda cell: (cell.case, order.index(cell.operation)))
+        return list(in_order(cells))
 
     def _asked(self, case: Case) -> list[Operation]:
         return [

@@ -15,13 +15,14 @@ from pyspark.sql import SparkSession
 os.environ["TZ"] = "UTC"
 time.tzset()
 
+VERSION = tuple(int(part) for part in installed("delta-spark").split(".")[:2])
 SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
-    # The rest is for tables of a few rows: a plan's code takes longer to generate than to
-    # interpret, and every partition and every look at a stage's size is a task of its own.
+    # The rest is for tables of a few rows: every partition and every look at a stage's size is a
+    # task of its own, and below, a plan's code takes longer to generate than to interpret.
     "spark.master": "local[1]",
     "spark.driver.memory": "2g",
     # The best compiler never earns back what it costs, and its simple code needs the room.
@@ -34,14 +35,18 @@ SETTINGS = {
     "spark.ui.retainedTasks": "1",
     "spark.sql.ui.retainedExecutions": "1",
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
     # Every table is asked for a few times and never again, and its state takes some megabytes.
     "spark.databricks.delta.delta.log.cacheSize": "2",
 }
+
+
+# Before 3.1 rows of files with deletion vectors can be read by generated code only.
+if VERSION >= (3, 1):
+    SETTINGS["spark.sql.codegen.factoryMode"] = "NO_CODEGEN"
+    SETTINGS["spark.sql.codegen.wholeStage"] = "false"
 
 
 def _session():
