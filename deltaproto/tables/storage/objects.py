@@ -222,9 +222,13 @@ def _classified(uri: str, error: BaseException) -> TableError:
     timed_out = "timed out" in text or "kind: Timeout" in state
     return TableError(
         ErrorCode.TIMEOUT if timed_out else ErrorCode.STORAGE,
-        f"{uri} cannot be read: {_short(Redactor()(text))}",
+        f"{uri} cannot be read: {_short(Redactor()(text[:_MOST]))}",
         "check the endpoint, the region and the credentials",
     )
+
+
+_MOST = 4000
+"""as many letters of what a store says are looked at; fewer are shown"""
 
 
 def _short(text: str, limit: int = 200) -> str:
