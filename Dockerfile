@@ -14,7 +14,7 @@ RUN apt-get update \
 COPY . /src
 RUN python -m pip install --no-cache-dir -c /src/constraints.txt "/src[connect]" \
     && python /src/docker/bake.py \
-    && rm -rf /src /root/.ivy2* \
+    && rm -rf /src \
     && useradd --create-home --uid 10001 user
 
 USER 10001

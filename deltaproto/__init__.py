@@ -8,22 +8,21 @@ The functions are described in `deltaproto.api`.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-_FUNCTIONS = ("apply", "check", "inspect_table", "plan_downgrade", "plan_upgrade", "to_dict")
-_ERRORS = ("DeltaprotoError", "EngineError", "TableError", "UsageError")
-__all__ = [  # noqa: RUF022 - functions first
+__all__ = [
+    "DeltaprotoError",
+    "EngineError",
+    "TableError",
+    "UsageError",
     "apply",
     "check",
     "inspect_table",
     "plan_downgrade",
     "plan_upgrade",
     "to_dict",
-    "DeltaprotoError",
-    "EngineError",
-    "TableError",
-    "UsageError",
 ]
 
 if TYPE_CHECKING:
@@ -39,16 +38,11 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # The commands start without any of this.
-    if name in _FUNCTIONS:
-        from deltaproto import api
-
-        return getattr(api, name)
-    if name in _ERRORS:
-        from deltaproto import errors
-
-        return getattr(errors, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "errors" if name.endswith("Error") else "api"
+    return getattr(importlib.import_module(f"deltaproto.{home}"), name)
 
 
 def __dir__() -> list[str]:

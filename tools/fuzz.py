@@ -30,7 +30,6 @@ def main() -> int:
             Path(folder, f"{number}").write_bytes(document)
         options = sys.argv[2:]
         where = [] if any(not each.startswith("-") for each in options) else [folder]
-        # Names of members and features are what chance never finds.
         atheris.Setup([sys.argv[0], *options, *where], target.holds)
         atheris.Fuzz()
     return 0

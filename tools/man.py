@@ -6,18 +6,9 @@ import textwrap
 from collections.abc import Iterator
 
 from deltaproto import __version__
+from deltaproto.cli.app import EPILOG
 from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.main import COMMANDS, command_named
-
-_CODES = (
-    ("0", "Done; no finding at or above --fail-on."),
-    ("1", "Findings at or above --fail-on, or the plan is blocked."),
-    ("2", "Usage or configuration error."),
-    ("3", "A table or engine could not be read: an incomplete answer is never a compliant one."),
-    ("4", "Stale plan or lost precondition; nothing was changed."),
-    ("5", "A concurrent writer won or a step failed: part of the plan may be applied."),
-    ("10", "With --detailed-exitcode: changes are pending and nothing blocks them."),
-)
 
 
 def manual() -> str:
@@ -47,7 +38,8 @@ def _lines() -> Iterator[str]:
     for name in COMMANDS:
         yield from _command(command_named(name))
     yield ".SH EXIT STATUS"
-    for code, meaning in _CODES:
+    for each in EPILOG.removeprefix("Exit codes: ").split("; "):
+        code, _, meaning = each.partition(" ")
         yield from _item(f"\\fB{code}\\fR", meaning)
     yield ".SH SEE ALSO"
     yield from _text("deltaproto COMMAND --help, and the guides in the documentation.")

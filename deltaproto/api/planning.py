@@ -70,7 +70,7 @@ def plan_upgrade(
     keep = words(for_clients, "for_clients")
     named = (*keep, *words(clients, "clients"))
     spark = spark_settings(spark_remote, spark_conf, storage_options)
-    return planned_one(
+    return _planned(
         table, upgrading(asked, keep), named, policy, catalogue, engine, storage_options, spark
     )
 
@@ -134,10 +134,10 @@ def plan_downgrade(
     planner = letting_in(asked, watched) if by_client else downgrading(asked)
     named = (*words(for_clients, "for_clients"), *watched)
     spark = spark_settings(spark_remote, spark_conf, storage_options)
-    return planned_one(table, planner, named, policy, catalogue, engine, storage_options, spark)
+    return _planned(table, planner, named, policy, catalogue, engine, storage_options, spark)
 
 
-def planned_one(
+def _planned(
     table: str,
     planner: Planner,
     named: Sequence[str],
@@ -155,6 +155,6 @@ def planned_one(
 
     rules = None if policy is None else site_policy(os.fspath(policy))
     users = Users(rules, words(catalogue, "catalogue"), named)
-    engine_found = Engine() if engine is None else parse_engine(engine)
+    by = Engine() if engine is None else parse_engine(engine)
     given = users.on(look(table, dict(storage_options), spark, time.time()))
-    return planner(given._replace(engine=engine_found, session=spark.conf))
+    return planner(given._replace(engine=by, session=spark.conf))

@@ -27,15 +27,20 @@ from deltaproto.tables.session import spark_reason
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SPARK = {
-    "spark.driver.extraJavaOptions": "-Djdk.lang.Process.launchMechanism=VFORK -XX:+UseSerialGC"
-    " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+FEW_ROWS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
+}
+"""Settings for tables of a few rows: one partition is enough, generating code for a plan takes
+longer than interpreting it, and a stage whose size is looked at first is a job of its own."""
+SPARK = {
+    **FEW_ROWS,
+    "spark.driver.extraJavaOptions": "-Djdk.lang.Process.launchMechanism=VFORK -XX:+UseSerialGC"
+    " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
     "spark.databricks.delta.delta.log.cacheSize": "8",
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "1",

@@ -62,7 +62,7 @@ class Runner:
         self._lock = threading.Lock()
         self._done = 0
 
-    def cells(self) -> list[Cell]:
+    def cells(self) -> tuple[Cell, ...]:
         """Every cell, by table and operation."""
         plan = [(case, asked) for case in self._kit.cases if (asked := self._asked(case))]
         self._total = sum(len(asked) for _, asked in plan)
@@ -84,7 +84,7 @@ class Runner:
                 futures = [asking.submit(work) for _ in range(self._workers)]
                 cells = [cell for future in futures for cell in future.result()]
             cells += [future.result() for future in pending]
-        return list(in_order(cells))
+        return in_order(cells)
 
     def _asked(self, case: Case) -> list[Operation]:
         return [

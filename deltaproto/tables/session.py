@@ -164,7 +164,9 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
     hadoop = {f"spark.hadoop.{key}": value for key, value in settings.hadoop.items()}
     for key, value in {**_LOCAL_CONF, **_warehouse(), **hadoop, **settings.conf}.items():
         builder = builder.config(key, value)
-    if not (_own_jars("delta-spark") or any(key in settings.conf for key in _SUPPLIES_JARS)):
+    stores = _file_systems(settings.hadoop)
+    complete = not stores and _own_jars("delta-spark")
+    if not (complete or any(key in settings.conf for key in _SUPPLIES_JARS)):
         try:
             from delta import configure_spark_with_delta_pip
         except ImportError:
@@ -172,7 +174,7 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
                 "delta-spark is not installed",
                 "pip install 'deltaproto[spark]', or give its jars with --spark-conf spark.jars=…",
             ) from None
-        builder = configure_spark_with_delta_pip(builder, _file_systems(settings.hadoop))
+        builder = configure_spark_with_delta_pip(builder, stores)
     with tempfile.TemporaryFile() as log:
         try:
             with _output_to(None if settings.show_log else log.fileno()):
@@ -188,8 +190,12 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
 
 
 def _file_systems(hadoop: Mapping[str, str]) -> list[str]:
-    """The packages of the file systems that are set up; a fresh pyspark holds none of them."""
-    wanted = [name for prefix, name in _FILE_SYSTEMS if any(k.startswith(prefix) for k in hadoop)]
+    """The packages of the file systems that are set up and not among pyspark's own jars."""
+    wanted = [
+        name
+        for prefix, name in _FILE_SYSTEMS
+        if any(k.startswith(prefix) for k in hadoop) and not _own_jars(name)
+    ]
     found = (re.fullmatch(r"hadoop-client-api-(.+)\.jar", n) for n in _own_jars("hadoop-client"))
     versions = [match[1] for match in found if match]
     return [f"org.apache.hadoop:{name}:{versions[0]}" for name in wanted if versions]

@@ -167,7 +167,7 @@ def test_several_plans_in_a_file_are_not_applied(cli: Cli, table: str, tmp_path:
 
 def test_to_dict_takes_results_only() -> None:
     with pytest.raises(TypeError, match="int is no result"):
-        to_dict(3)  # type: ignore[arg-type]
+        to_dict(3)
 
 
 def test_everything_is_there_and_described() -> None:

@@ -144,8 +144,8 @@ def seen(files: Mapping[str, bytes], *, checksums: bool = True) -> TableState:
     return state
 
 
-def _log_of(name: str, rest: Mapping[str, bytes], document: bytes) -> object:
-    return seen({**rest, name: document})
+def _log_with(name: str, document: bytes) -> object:
+    return seen({**COMMITS, name: document})
 
 
 @cache
@@ -472,17 +472,15 @@ def _tells_nothing(error: DeltaprotoError) -> None:
 _json = mutate.json_of
 _json_lines = partial(mutate.json_of, lines=True)
 TARGETS: dict[str, Target] = {
-    "commit": Target(
-        lambda: list(COMMITS.values()), _json_lines, partial(_log_of, _commit(1), COMMITS)
-    ),
+    "commit": Target(lambda: list(COMMITS.values()), _json_lines, partial(_log_with, _commit(1))),
     "first-commit": Target(
         lambda: [COMMITS[_commit(0)], PLAIN[_commit(0)]], _json_lines, as_deltalake
     ),
-    "checksum": Target(lambda: [_checksum()], _json, partial(_log_of, f"{1:020d}.crc", COMMITS)),
+    "checksum": Target(lambda: [_checksum()], _json, partial(_log_with, f"{1:020d}.crc")),
     "last-checkpoint": Target(
         lambda: [b'{"version":1,"size":4,"parts":2,"v2Checkpoint":{"path":"x"}}'],
         _json,
-        partial(_log_of, "_last_checkpoint", COMMITS),
+        partial(_log_with, "_last_checkpoint"),
     ),
     "checkpoint": Target(checkpoints, mutate.bytes_of, same_protocol),
     "v2-checkpoint": Target(

@@ -1,6 +1,6 @@
-"""Ten thousand damaged documents for each target: an answer or a refusal, and nothing else.
+"""Damaged documents for each target: an answer or a refusal, and nothing else.
 
-`FUZZ_CASES` is how many; `FUZZ_SEED` where they begin. What is found is kept as a seed below.
+`FUZZ_CASES` is how many; `FUZZ_SEED` where they begin. What was found is kept in `test_found.py`.
 """
 
 from __future__ import annotations
