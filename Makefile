@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+RELEASE := .venv-release
+RELEASE_READY := $(RELEASE)/.ready
 DEMO ?= .demo
 
 ##@ Use
@@ -72,9 +74,29 @@ docs: $(READY) ## Bring the documentation up to date, and make its site in site/
 	@$(BIN)/python -m tools.docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
+##@ Release
+
 .PHONY: build
-build: $(READY) ## Wheel and sdist in dist/
-	@$(BIN)/python -m pip install --quiet build && $(BIN)/python -m build --outdir dist .
+build: $(RELEASE_READY) ## Wheel and sdist in dist/
+	@$(RELEASE)/bin/python -m build --outdir dist .
+
+.PHONY: audit
+audit: $(RELEASE_READY) ## Known vulnerabilities of everything that constraints.txt pins (AUDIT: more options)
+	@$(RELEASE)/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt $(AUDIT)
+
+# Of a fresh environment that holds the wheel and what it needs, and nothing of ours.
+.PHONY: sbom
+sbom: build ## What the wheel brings along, as CycloneDX, in dist/
+	@rm -rf .venv-sbom && $(PYTHON) -m venv .venv-sbom
+	@version=$$($(PYTHON) -c 'import deltaproto; print(deltaproto.__version__)') && \
+	  .venv-sbom/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/deltaproto-$$version-*.whl && \
+	  .venv-sbom/bin/python -m pip --disable-pip-version-check uninstall --quiet --yes setuptools pip && \
+	  sed "s/^dynamic = .*/version = \"$$version\"/" pyproject.toml > .venv-sbom/pyproject.toml && \
+	  $(RELEASE)/bin/cyclonedx-py environment --pyproject .venv-sbom/pyproject.toml --output-reproducible \
+	    --output-file dist/deltaproto-$$version.cdx.json .venv-sbom
+	@rm -rf .venv-sbom
+
+##@ Keep up to date
 
 .PHONY: lock
 lock: ## Write constraints.txt from a fresh install of the newest allowed versions
@@ -86,7 +108,7 @@ lock: ## Write constraints.txt from a fresh install of the newest allowed versio
 
 .PHONY: clean
 clean: ## Remove the virtual environment and everything generated
-	@rm -rf $(VENV) .venv-lock $(DEMO) .kit .clients dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) .venv-lock .venv-sbom $(RELEASE) $(DEMO) .kit .clients dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 ##@ Set up (each of the targets above does what it needs of this)
 
@@ -101,6 +123,12 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[connect]" --group dev
 	@$(BIN)/python -m compileall -q deltaproto
 	@touch $(READY)
+
+$(RELEASE_READY): pyproject.toml
+	@$(PYTHON) -m venv $(RELEASE)
+	@$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --group release
+	@touch $(RELEASE_READY)
 
 .PHONY: java
 java: $(READY)

@@ -12,6 +12,7 @@ from deltaproto.errors import UsageError
 
 if TYPE_CHECKING:
     from deltaproto.drafting.goals import Planner
+    from deltaproto.drafting.users import Users
     from deltaproto.planning.plan import Plan
     from deltaproto.tables.interface import SparkSettings
 
@@ -26,6 +27,7 @@ def plan_upgrade(
     cluster_by: Sequence[str] = (),
     sql: Sequence[str] = (),
     for_clients: Sequence[str] = (),
+    access: Sequence[str] = (),
     clients: Sequence[str] = (),
     policy: str | os.PathLike[str] | None = None,
     engine: str | None = None,
@@ -44,6 +46,7 @@ def plan_upgrade(
         cluster_by: columns.
         sql: statements of your own, or names of files of them.
         for_clients: clients that must keep working, as ID@VERSION.
+        access: what the clients named here do; read and append unless given.
         clients: clients to tell the effect on.
         policy: a YAML file with declared clients.
         engine: that will execute the plan, as `delta-spark@4.4` or `databricks@16.4`.
@@ -68,11 +71,9 @@ def plan_upgrade(
         statements=tuple(parsed for text in words(sql, "sql") for parsed in script(text)),
     )
     keep = words(for_clients, "for_clients")
-    named = (*keep, *words(clients, "clients"))
     spark = spark_settings(spark_remote, spark_conf, storage_options)
-    return _planned(
-        table, upgrading(asked, keep), named, policy, catalogue, engine, storage_options, spark
-    )
+    users = _users(policy, catalogue, (*keep, *words(clients, "clients")), access)
+    return _planned(table, upgrading(asked, keep), users, engine, storage_options, spark)
 
 
 def plan_downgrade(
@@ -83,6 +84,7 @@ def plan_downgrade(
     drop: Sequence[str] = (),
     to: tuple[int, int] | None = None,
     for_clients: Sequence[str] = (),
+    access: Sequence[str] = (),
     policy: str | os.PathLike[str] | None = None,
     history: str | None = None,
     rewrite: bool = False,
@@ -101,7 +103,8 @@ def plan_downgrade(
         lowest: drop whatever nothing uses; with `include_enabled` what is in use, too.
         drop: features that shall be gone.
         to: versions no higher than these.
-        for_clients: clients that can read and write again, as ID@VERSION.
+        for_clients: clients that can read and append again, as ID@VERSION.
+        access: what the clients named here do, instead of reading and appending.
         policy: a YAML file: every client that it declares can do what it declares.
         history: keep or truncate.
         rewrite: where drops do not reach the goal, plan a copy into a new table.
@@ -131,30 +134,41 @@ def plan_downgrade(
         rewrite=rewrite,
     )
     watched = words(clients, "clients")
-    planner = letting_in(asked, watched) if by_client else downgrading(asked)
-    named = (*words(for_clients, "for_clients"), *watched)
+    wanted = words(for_clients, "for_clients")
+    assumed = () if access else wanted
+    planner = letting_in(asked, watched, assumed) if by_client else downgrading(asked)
+    users = _users(policy, catalogue, (*wanted, *watched), access)
     spark = spark_settings(spark_remote, spark_conf, storage_options)
-    return _planned(table, planner, named, policy, catalogue, engine, storage_options, spark)
+    return _planned(table, planner, users, engine, storage_options, spark)
+
+
+def _users(
+    policy: str | os.PathLike[str] | None,
+    catalogue: Sequence[str],
+    named: Sequence[str],
+    access: Sequence[str],
+) -> Users:
+    from deltaproto.checking.site import DEFAULT_ACCESS, site_policy
+    from deltaproto.drafting.users import Users
+    from deltaproto.drafting.words import accesses
+
+    rules = None if policy is None else site_policy(os.fspath(policy))
+    does = accesses(words(access, "access"), "access") or DEFAULT_ACCESS
+    return Users(rules, words(catalogue, "catalogue"), named, does)
 
 
 def _planned(
     table: str,
     planner: Planner,
-    named: Sequence[str],
-    policy: str | os.PathLike[str] | None,
-    catalogue: Sequence[str],
+    users: Users,
     engine: str | None,
     storage_options: Mapping[str, str],
     spark: SparkSettings,
 ) -> Plan:
     """The plan for a table that is looked at now."""
-    from deltaproto.checking.site import site_policy
     from deltaproto.drafting.live import look
-    from deltaproto.drafting.users import Users
     from deltaproto.planning.engine import Engine, parse_engine
 
-    rules = None if policy is None else site_policy(os.fspath(policy))
-    users = Users(rules, words(catalogue, "catalogue"), named)
     by = Engine() if engine is None else parse_engine(engine)
     given = users.on(look(table, dict(storage_options), spark, time.time()))
     return planner(given._replace(engine=by, session=spark.conf))

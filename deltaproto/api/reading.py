@@ -85,7 +85,7 @@ def check(
     from deltaproto.checking.check import Checker, unreadable
     from deltaproto.checking.live import facts
     from deltaproto.checking.site import declared, site_catalogue, site_policy
-    from deltaproto.clients.capability import Access
+    from deltaproto.drafting.words import accesses
     from deltaproto.policy.document import Policy
 
     if policy is None and not clients:
@@ -95,7 +95,7 @@ def check(
         rules,
         site_catalogue(words(catalogue, "catalogue"), rules),
         asked=[declared(text) for text in words(clients, "clients")],
-        access=tuple(member(Access, each, "access") for each in words(access, "access")),
+        access=accesses(words(access, "access"), "access"),
     )
 
     def checked(table: str) -> Checked:

@@ -16,7 +16,7 @@ from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inspect import READER, given_tables
 from deltaproto.cli.inventories import ENGINE, SCAN, EngineChoice, chosen, opened_inventory, told
 from deltaproto.cli.progress import counting, waiting
-from deltaproto.clients.capability import Access
+from deltaproto.drafting.words import accesses
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.schemas import is_inventory
 from deltaproto.policy.document import Policy
@@ -37,7 +37,7 @@ def run(values: Mapping[str, Any]) -> int:
         policy,
         site_catalogue(values["catalogue"], policy),
         asked=asked,
-        access=_access(values["access"]),
+        access=accesses(values["access"], "--access"),
         baseline=_baseline(values["baseline"]),
     )
     style = Style(
@@ -66,16 +66,6 @@ def _policy(values: Mapping[str, Any]) -> Policy:
             "--policy is given twice", "one policy holds; put everything into one file"
         )
     return site_policy(path)
-
-
-def _access(given: Iterable[str]) -> tuple[Access, ...]:
-    chosen = []
-    for text in given:
-        for name in text.split(","):
-            if name.strip() not in set(Access):
-                raise UsageError(f"--access takes no {name}", f"one of {', '.join(Access)}")
-            chosen.append(Access(name.strip()))
-    return tuple(dict.fromkeys(chosen))
 
 
 def _baseline(path: str | None) -> dict[str, Facts] | None:

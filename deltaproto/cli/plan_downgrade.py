@@ -9,7 +9,6 @@ from typing import Any
 from deltaproto.cli import plans
 from deltaproto.cli.declare import Command, Option
 from deltaproto.drafting.goals import downgrading, letting_in
-from deltaproto.drafting.users import Users
 from deltaproto.drafting.words import feature_names, versions
 from deltaproto.errors import UsageError
 from deltaproto.planning.downgrade import Downgrade
@@ -30,9 +29,7 @@ def run(values: Mapping[str, Any]) -> int:
         raise UsageError(said, _HINT)
     if values["include_enabled"] and not values["lowest"]:
         raise UsageError("--include-enabled goes with --lowest", _HINT)
-    policy = plans.policy_of(values)
-    named = plans.for_clients(values)
-    users = Users(policy, values["catalogue"], (*named, *values["client"]))
+    users = plans.users_of(values)
     asked = Downgrade(
         lowest=values["lowest"],
         include_enabled=values["include_enabled"],
@@ -42,7 +39,8 @@ def run(values: Mapping[str, Any]) -> int:
         rewrite=values["rewrite"],
     )
     by_client = kinds == {"--for-client"}
-    planner = letting_in(asked, values["client"]) if by_client else downgrading(asked)
+    assumed = () if values["access"] else plans.for_clients(values)
+    planner = letting_in(asked, values["client"], assumed) if by_client else downgrading(asked)
     return plans.plan_tables(values, "plan-downgrade", users, planner)
 
 
@@ -79,7 +77,7 @@ COMMAND = Command(
         ),
         Option(
             ("--for-client",),
-            "Goal: these clients can read and write again; several may follow.",
+            "Goal: these clients can read and append again; several may follow.",
             str,
             many=True,
             metavar="ID@VERSION...",
@@ -103,6 +101,7 @@ COMMAND = Command(
             bool,
             False,
         ),
+        plans.ACCESS,
         plans.CLIENT,
         *plans.ENDING,
     ),

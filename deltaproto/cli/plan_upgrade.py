@@ -10,7 +10,6 @@ from deltaproto.cli import options, plans
 from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.plan_downgrade import is_client, is_feature
 from deltaproto.drafting.goals import upgrading
-from deltaproto.drafting.users import Users
 from deltaproto.drafting.words import script, split, versions, wanted_features
 from deltaproto.errors import UsageError
 from deltaproto.planning.asked import Upgrade
@@ -22,8 +21,7 @@ def run(values: Mapping[str, Any]) -> int:
     """Plan the upgrade of every table."""
     if not any(values[flag.lstrip("-").replace("-", "_")] for flag in _ASKS):
         raise UsageError("nothing is asked for", f"one of {', '.join(_ASKS)}")
-    named = plans.for_clients(values)
-    users = Users(plans.policy_of(values), values["catalogue"], (*named, *values["client"]))
+    users = plans.users_of(values)
     asked = Upgrade(
         enable=wanted_features(values["enable"], tuple(split(values["cluster_by"])), "--enable"),
         set=options.pairs(values["set"], "--set"),
@@ -31,7 +29,7 @@ def run(values: Mapping[str, Any]) -> int:
         isolation=values["isolation"],
         statements=tuple(parsed for text in values["sql"] for parsed in script(text)),
     )
-    planner = upgrading(asked, named)
+    planner = upgrading(asked, plans.for_clients(values))
     # Statements name tables.
     alike = not asked.statements
     return plans.plan_tables(values, "plan-upgrade", users, planner, alike_saved=alike)
@@ -96,6 +94,7 @@ COMMAND = Command(
             metavar="ID@VERSION...",
             follows=is_client,
         ),
+        plans.ACCESS,
         plans.CLIENT,
         plans.POLICY,
         *plans.ENDING,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from deltaproto.checking.saved import saved_entries
-from deltaproto.checking.site import site_policy
+from deltaproto.checking.site import DEFAULT_ACCESS, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.check import spare
 from deltaproto.cli.declare import Argument, Option
@@ -20,13 +20,12 @@ from deltaproto.drafting.goals import Planner
 from deltaproto.drafting.live import look
 from deltaproto.drafting.saved import given_entry
 from deltaproto.drafting.users import Users
-from deltaproto.drafting.words import split
+from deltaproto.drafting.words import accesses, split
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.fleet.schemas import is_inventory
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
-from deltaproto.policy.document import Policy
 from deltaproto.report.plan import PlanReport, Script
 from deltaproto.tables.location import Kind, locate
 
@@ -68,6 +67,13 @@ CLIENT = Option(
     str,
     many=True,
     metavar="ID@VERSION",
+)
+ACCESS = Option(
+    ("--access",),
+    "What clients of the command line do, read and append unless given; repeatable.",
+    str,
+    many=True,
+    metavar="ACCESS",
 )
 POLICY = Option(("--policy",), "YAML file with declared clients.", str, metavar="FILE")
 DETAILED = Option(
@@ -210,6 +216,18 @@ def for_clients(values: Mapping[str, Any]) -> list[str]:
     return split(values["for_client"])
 
 
-def policy_of(values: Mapping[str, Any]) -> Policy | None:
-    """The policy, or None without one."""
-    return site_policy(values["policy"]) if values["policy"] else None
+def users_of(values: Mapping[str, Any]) -> Users:
+    """The clients of the command line and of the policy, for every table.
+
+    Raises:
+        UsageError: for a client, a policy or an access that makes no sense.
+    """
+    policy = site_policy(values["policy"]) if values["policy"] else None
+    named = (*for_clients(values), *values["client"])
+    access = accesses(values["access"], "--access")
+    if access and not named:
+        raise UsageError(
+            "--access without a client",
+            "it goes with --for-client and --client; policies declare it",
+        )
+    return Users(policy, values["catalogue"], named, access or DEFAULT_ACCESS)

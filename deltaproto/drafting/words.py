@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable
 
+from deltaproto.clients.capability import Access
 from deltaproto.errors import UsageError
 from deltaproto.planning.ddl.own import Parsed
 from deltaproto.planning.ddl.parse import parse
@@ -64,6 +65,23 @@ def wanted_features(
     if columns and "clustering" not in found:
         found["clustering"] = Wanted("clustering", columns=columns)
     return tuple(sorted(found.values(), key=_requirements_first))
+
+
+def accesses(given: Iterable[str], flag: str) -> tuple[Access, ...]:
+    """What clients do, with or without commas.
+
+    Args:
+        flag: what an error calls the place where they were given.
+
+    Raises:
+        UsageError: for what is no access.
+    """
+    found: dict[Access, None] = {}
+    for word in (part.strip() for text in given for part in text.split(",")):
+        if word not in set(Access):
+            raise UsageError(f"{flag} takes no {word}", f"one of {', '.join(Access)}")
+        found.setdefault(Access(word))
+    return tuple(found)
 
 
 def versions(text: str | None, flag: str = "--to") -> tuple[int, int] | None:

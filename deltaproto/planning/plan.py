@@ -126,7 +126,7 @@ class Alternative(NamedTuple):
     """Another way, side by side with the plan's."""
 
     name: str
-    """fast, fast-then-truncate, truncating, fill-gaps, nearest, rewrite"""
+    """fast, fast-then-truncate, truncating, fill-gaps, no-drops, nearest, rewrite, reading"""
     text: str
     reaches_goal: bool
     protocol_after: Protocol

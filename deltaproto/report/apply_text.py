@@ -27,7 +27,7 @@ from deltaproto.report.paint import (
     runs,
 )
 from deltaproto.report.plan_json import stamp
-from deltaproto.report.plan_text import size
+from deltaproto.report.plan_words import size
 
 _COLOURS = {
     Status.DONE: GREEN,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import IO
 
+from deltaproto.planning.impact import better, worse
+from deltaproto.planning.outcome import Rewrite
 from deltaproto.planning.plan import Plan
-from deltaproto.report.paint import duration, flat, runs
+from deltaproto.report.paint import flat, runs
 from deltaproto.report.plan_json import moments, plan_id, stamp
+from deltaproto.report.plan_words import cost_text, rewrites_text, wait_text
 
 
 def write_script(plan: Plan, file: IO[str], now: float) -> None:
@@ -24,6 +27,13 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
         comment(f"warning: {warning}")
     for blocked in plan.blocked:
         comment(f"blocked: {blocked.feature or ''} {blocked.reason}; {blocked.remedy}")
+    if plan.steps:
+        comment(f"cost: {cost_text(plan.cost, plan.steps)}")
+    for change in plan.clients:
+        if better(change) or worse(change):
+            because = f", because of {', '.join(change.because)}" if change.because else ""
+            gains = f"{change.before} -> {change.after}"
+            comment(f"client: {change.client} {change.access} {gains}{because}")
     if not plan.steps and not plan.blocked:
         comment("nothing to do")
     times = moments(plan.steps, now)
@@ -33,9 +43,11 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
             comment("point of no return")
         comment(f"{step.id}: {step.why}")
         if step.sql is None:
-            comment(f"{duration(step.wait_hours)}, by {step.setting}: until {stamp(earliest)}")
+            comment(wait_text(step, stamp(earliest)))
             continue
         comment(f"commits: {runs(step.operations)}")
+        if step.rewrites.which is not Rewrite.NONE:
+            comment(f"rewrites: {rewrites_text(step)}")
         comment(f"then: {step.protocol_after.in_words}")
         if step.expects is not None:
             comment(f"answers {step.expects}, as it should")

@@ -9,7 +9,7 @@ from deltaproto.clients.judgement import Verdict
 from deltaproto.errors import TableError
 from deltaproto.planning.impact import better, worse
 from deltaproto.planning.outcome import Rewrite
-from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan, Step
+from deltaproto.planning.plan import Blocked, ClientChange, Plan, Step
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.report.paint import (
@@ -21,13 +21,13 @@ from deltaproto.report.paint import (
     RED,
     YELLOW,
     Painter,
-    duration,
     runs,
     some,
 )
 from deltaproto.report.plan_impact import hits
 from deltaproto.report.plan_json import moments, stamp
 from deltaproto.report.plan_summary import Summary, print_summary
+from deltaproto.report.plan_words import cost_text, rewrites_text, wait_text
 
 _SHOWN_SAME = 8
 _SHOWN_BECAUSE = 4
@@ -56,6 +56,8 @@ class PlanText:
             out.line()
             out.line("  " + out.paint("Nothing to do: the table is as asked for.", GREEN))
         if plan.steps:
+            out.line()
+            out.folded(cost_text(plan.cost, plan.steps), first="  cost      ")
             self._steps(plan)
         self._clients(plan.clients)
         self._alternatives(plan)
@@ -125,7 +127,8 @@ class PlanText:
             out.folded(text, first=f"        {label:<10}")
         if step.undo is not None:
             # To be copied, and so on one line.
-            out.line("        undo      " + out.paint(step.undo, DIM))
+            kept = "" if lost is None else "  -- what was deleted stays deleted"
+            out.line("        undo      " + out.paint(step.undo + kept, DIM))
         for loss in step.losses:
             out.folded(f"for good: {loss}", RED, first="        ")
 
@@ -159,7 +162,8 @@ class PlanText:
         out.line("  " + out.paint("alternatives", BOLD))
         for each in plan.alternatives:
             out.folded(f"{each.name}: {each.text}", first="    ")
-            out.folded(_summary(each), DIM, first="      ")
+            text = f"{cost_text(each.cost, each.steps)}; ends with {each.protocol_after.in_words}"
+            out.folded(text, DIM, first="      ")
             if not each.reaches_goal:
                 for step in each.steps:
                     out.line("      " + out.paint(f"{step.sql or 'wait'}", DIM))
@@ -180,7 +184,7 @@ class PlanText:
 
 def _details(step: Step, earliest: float | None, lost: float | None) -> Iterable[tuple[str, str]]:
     if step.wait_hours:
-        yield "wait", f"{duration(step.wait_hours)}, by {step.setting}; over at {stamp(earliest)}"
+        yield "wait", wait_text(step, stamp(earliest))
         return
     least, most = step.commits
     count = f"{most}" if least == most else f"{least} to {most}"
@@ -189,7 +193,7 @@ def _details(step: Step, earliest: float | None, lost: float | None) -> Iterable
     if step.protocol_after != step.protocol_before:
         yield "protocol", _difference(step.protocol_before, step.protocol_after)
     if step.rewrites.which is not Rewrite.NONE:
-        yield "rewrites", _rewrites(step)
+        yield "rewrites", rewrites_text(step)
     if earliest is not None:
         yield "earliest", str(stamp(earliest))
     if lost is not None:
@@ -203,40 +207,6 @@ def _difference(before: Protocol, after: Protocol) -> str:
     signs += [f"+{name}" for name in sorted(after.supported - before.supported)]
     versions = f"{before} -> {after}" if str(before) != str(after) else f"still {after}"
     return f"{' '.join(signs) or 'the same features'}  {versions}"
-
-
-def _rewrites(step: Step) -> str:
-    which = {
-        Rewrite.VECTORS: "the files with deletion vectors",
-        Rewrite.WIDENED: "the files from before a type change",
-        Rewrite.SOME: "some files",
-        Rewrite.ALL: "every file",
-    }[step.rewrites.which]
-    if step.rewrites.files is None or step.rewrites.bytes is None:
-        return f"{which}; their number was not looked at"
-    return f"{which}: at most {step.rewrites.files:,}, {size(step.rewrites.bytes)}"
-
-
-def size(number: int) -> str:
-    """Bytes as people read them."""
-    value = float(number)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if value < 1024 or unit == "TiB":
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    raise AssertionError(number)
-
-
-def _summary(each: Alternative) -> str:
-    cost = each.cost
-    parts = [
-        f"{cost.commits} commits at most",
-        f"{cost.waits} wait" + ("s" if cost.waits != 1 else ""),
-        "history truncated" if cost.history else "history kept",
-    ]
-    if cost.irreversible:
-        parts.append(f"{cost.irreversible} irreversible")
-    return f"{'; '.join(parts)}; ends with {each.protocol_after.in_words}"
 
 
 def _kind(name: str) -> str:

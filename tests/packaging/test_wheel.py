@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import email
 import hashlib
 import json
 import os
@@ -18,6 +19,8 @@ from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
@@ -112,6 +115,28 @@ def test_builds_are_the_same_byte_by_byte(built: tuple[Path, Path], tools: Path)
     assert digests(built[0]) == digests(built[1])
     assert len(digests(built[0])) == 2
     fine(tools / "twine", "check", "--strict", *built[0].iterdir())
+
+
+def test_the_sbom_names_what_the_wheel_brings(wheel: Path, tmp_path: Path) -> None:
+    source = _source(tmp_path / "source")
+    found = []
+    for _ in range(2):
+        fine("make", "-C", source, f"PYTHON={sys.executable}", "sbom")
+        (made,) = (source / "dist").glob("*.cdx.json")
+        found.append(made.read_text())
+    assert found[0] == found[1]
+    assert str(tmp_path) not in found[0]
+    sbom = json.loads(found[0])
+    root = sbom["metadata"]["component"]
+    assert wheel.name.startswith(f"{root['name']}-{root['version']}-")
+    brought = {canonicalize_name(each["name"]): each["version"] for each in sbom["components"]}
+    assert not {"pip", "setuptools"} & brought.keys()
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        asked = email.message_from_bytes(archive.read(name)).get_all("Requires-Dist", [])
+    for requirement in map(Requirement, asked):
+        if requirement.marker is None:
+            assert requirement.specifier.contains(brought[canonicalize_name(requirement.name)])
 
 
 def test_a_wheel_holds_the_data_and_no_tests(wheel: Path) -> None:

@@ -26,7 +26,7 @@ from deltaproto.report.document import (
 from deltaproto.report.interface import visible
 from deltaproto.report.paint import duration, runs
 from deltaproto.report.plan_json import stamp
-from deltaproto.report.plan_text import size
+from deltaproto.report.plan_words import size
 from deltaproto.report.runbook.book import Book, Entry, gone, known, leads
 from deltaproto.report.runbook.phrases import Phrases
 from deltaproto.report.runbook.pyspark import script

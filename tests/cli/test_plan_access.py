@@ -1,0 +1,131 @@
+"""What clients do decides what a plan must reach: reading alone asks for less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaproto
+from tests.conftest import Ran
+from tests.support.contract import documents
+from tests.support.logs import Log, add, commit_info, metadata, protocol
+
+Cli = Callable[..., Ran]
+VECTORS = "deletionVectors"
+CLIENT = "deltalake@0.17.4"
+
+
+@pytest.fixture
+def vectors(log: Log) -> str:
+    stored = protocol(3, 7, [VECTORS], ["appendOnly", "invariants", VECTORS])
+    marked = {"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
+    log.commit(0, commit_info(), stored, metadata({"delta.enableDeletionVectors": "true"}))
+    log.commit(1, add("a.parquet", size=10), add("b.parquet", size=32, deletionVector=marked))
+    return log.table
+
+
+def plan(ran: Ran, command: str = "plan-downgrade") -> dict[str, Any]:
+    (document,) = documents(ran, command)
+    return document
+
+
+def downgrade(cli: Cli, table: str, *words: str) -> dict[str, Any]:
+    return plan(cli("plan-downgrade", table, *words, "--format", "json"))
+
+
+def test_reading_alone_needs_no_wait(cli: Cli, vectors: str) -> None:
+    found = downgrade(cli, vectors, "--for-client", CLIENT, "--access", "read")
+    assert found["goal"]["clients"] == [{"client": CLIENT, "access": ["read"]}]
+    assert found["cost"]["waits"] == 0
+    assert found["features_added"] == ["checkpointProtection"]
+    by_drop = downgrade(cli, vectors, "--drop", VECTORS)
+    assert [s["sql"] for s in found["steps"]] == [s["sql"] for s in by_drop["steps"]]
+
+
+def test_what_is_enough_for_reading_stands_beside_it(cli: Cli, vectors: str) -> None:
+    both = downgrade(cli, vectors, "--for-client", CLIENT)
+    assert both["goal"]["clients"][0]["access"] == ["read", "append"]
+    assert both["cost"]["waits"] == 1
+    (other,) = [each for each in both["alternatives"] if each["name"] == "reading"]
+    alone = downgrade(cli, vectors, "--for-client", CLIENT, "--access", "read")
+    assert not other["reaches_goal"]
+    assert other["cost"] == alone["cost"]
+    assert [step["sql"] for step in other["steps"]] == [step["sql"] for step in alone["steps"]]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--for-client", CLIENT, "--access", "read,append"),
+        # Nothing is cheaper there.
+        ("--for-client", "trino@476"),
+        ("--drop", VECTORS, "--client", CLIENT),
+    ],
+)
+def test_it_does_not_where_it_is_no_question(cli: Cli, vectors: str, words: tuple[str]) -> None:
+    found = downgrade(cli, vectors, *words)
+    assert not [each for each in found["alternatives"] if each["name"] == "reading"]
+
+
+def test_a_policy_says_itself_what_clients_do(cli: Cli, vectors: str, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(f"policy_version: 1\nclients: [{{client: {CLIENT}, access: [append]}}]\n")
+    words = ("--policy", str(policy), "--for-client", "polars@1.20.0", "--access", "read")
+    found = downgrade(cli, vectors, *words)
+    uses = {each["client"]: each["access"] for each in found["goal"]["clients"]}
+    assert uses == {"polars@1.20.0": ["read"], CLIENT: ["append"]}
+
+
+def test_an_upgrade_keeps_what_clients_do(cli: Cli, log: Log) -> None:
+    log.commit(0, commit_info(), protocol(1, 2), metadata())
+    words = ("--enable", "rowTracking", "--for-client", CLIENT, "--format", "json")
+    assert cli("plan-upgrade", log.table, *words).code == 1
+    reading = cli("plan-upgrade", log.table, *words, "--access", "read")
+    assert reading.code == 0
+    assert not plan(reading, "plan-upgrade")["blocked"]
+
+
+def test_python_says_the_same(cli: Cli, vectors: str) -> None:
+    mine = deltaproto.plan_downgrade(vectors, for_clients=[CLIENT], access=["read"])
+    said = downgrade(cli, vectors, "--for-client", CLIENT, "--access", "read")
+    assert deltaproto.to_dict(mine)["plan_id"] == said["plan_id"]
+    assert {a.name for a in deltaproto.plan_downgrade(vectors, for_clients=[CLIENT]).alternatives}
+    other = deltaproto.plan_downgrade(vectors, for_clients=[CLIENT]).alternatives[0]
+    assert other.name == "reading"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--for-client", CLIENT, "--access", "write"), "--access takes no write"),
+        (("--lowest", "--access", "read"), "--access without a client"),
+    ],
+)
+def test_mistakes(cli: Cli, vectors: str, words: tuple[str, ...], said: str) -> None:
+    ran = cli("plan-downgrade", vectors, *words)
+    assert ran.code == 2
+    assert said in ran.err
+    assert "hint:" in ran.err
+
+
+def test_costs_are_told_at_once(cli: Cli, vectors: str) -> None:
+    out = cli("plan-downgrade", vectors, "--for-client", CLIENT).out
+    (line,) = [each for each in out.splitlines() if each.startswith("  cost ")]
+    assert "1 wait of 24 h" in line
+    assert "rewrites at most 32 B" in line
+    after = out[out.index("point of no return") :]
+    assert all("stays deleted" in line for line in after.splitlines() if " undo " in line)
+    before = out[: out.index("point of no return")]
+    assert "stays deleted" not in before
+
+
+def test_a_script_tells_costs_and_clients(cli: Cli, vectors: str) -> None:
+    words = ("--for-client", CLIENT, "--access", "read", "--script", "sql")
+    lines = cli("plan-downgrade", vectors, *words).out.splitlines()
+    assert any(line.startswith("-- cost: ") and "no wait" in line for line in lines)
+    assert "-- rewrites: the files with deletion vectors: at most 1, 32 B" in lines
+    (client,) = [line for line in lines if line.startswith("-- client: ")]
+    assert "read refused -> ok" in client
