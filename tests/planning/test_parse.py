@@ -53,6 +53,25 @@ def test_troublesome_text_is_read(text: str) -> None:
         each.statement.outcome(PLAIN, Engine())
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "alter table t change column a a bigint comment 'c' after b",
+        "alter table if exists t add columns (a struct<b: int not null> first, c decimal(5, 2))",
+        "alter table t add constraint c check (a > 1) not enforced",
+        "create or replace table t (a int default 1, constraint c check (a > 1)) cluster by (a)",
+        "reorg table t where a = 1 apply (upgrade uniform (iceberg_compat_version = 2))",
+        "with q as (select 1) insert into t values (1)",
+        "optimize t where a = 1 zorder by (b, c)",
+        "vacuum t using inventory (select 1) retain 1 hours dry run",
+    ],
+)
+def test_a_statement_may_break_off_anywhere(sql: str) -> None:
+    for token in scan(sql):
+        (each,) = parse(sql[: token.end])
+        each.statement.outcome(PLAIN, Engine())
+
+
 @given(st.lists(st.text().map(literal) | st.text(min_size=1).map(identifier), min_size=1))
 def test_semicolons_in_strings_and_names_part_nothing(words: list[str]) -> None:
     statement = "select " + ", ".join(words)
@@ -161,6 +180,8 @@ def test_the_table_and_what_it_counts_as(
         "alter table t alter column a type int, b type int",
         "alter table t set tblproperties ('a' = 'b') oops",
         "set spark.databricks.delta.replace.protocolDowngradeAllowed = true",
+        "set  spark.databricks.delta.replace.protocolDowngradeAllowed = true",
+        "set `spark.databricks.delta.replace.protocolDowngradeAllowed` = true",
         "alter table",
         "'string'",
     ],

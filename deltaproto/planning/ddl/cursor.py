@@ -33,6 +33,11 @@ class Cursor:
         """The next keys, as many as there are."""
         return tuple(token.key for token in self.tokens[self.at : self.at + count])
 
+    @property
+    def key(self) -> str:
+        """The next key; empty at the end, and before a string or a quoted name."""
+        return "" if self.done else self.tokens[self.at].key
+
     def take(self, *keys: str) -> bool:
         """Read these keys, if they come next."""
         if self.keys(len(keys)) != keys:

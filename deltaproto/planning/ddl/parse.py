@@ -99,8 +99,8 @@ def _target(cursor: Cursor) -> tuple[Path, tuple[int, int]]:
 
 def _reading(cursor: Cursor) -> _Read:
     """Statements that leave every table alone."""
-    word = cursor.keys(1)[0]
-    if word == "SET" and not cursor.sql.lower().startswith(_DELTA, cursor.tokens[0].end + 1):
+    word = cursor.key
+    if word == "SET" and not _of_delta(cursor):
         cursor.until()
         return _Read(Nothing())
     if word in _READING:
@@ -112,6 +112,12 @@ def _reading(cursor: Cursor) -> _Read:
         return _Read(Nothing())
     what = "a setting of Delta" if word == "SET" else f"{cursor.tokens[0].text[:40]} is not known"
     raise UnreadableError(what)
+
+
+def _of_delta(cursor: Cursor) -> bool:
+    """Whether a SET is about Delta's own settings, which change what statements do."""
+    named = "".join(token.value for token in cursor.tokens[1:])
+    return named.lower().startswith(_DELTA)
 
 
 def _operation(sql: str) -> Operation | None:

@@ -206,7 +206,7 @@ def _replace_columns(cursor: Cursor) -> Effect:
 def _change(cursor: Cursor, change: bool) -> Effect:
     """ALTER COLUMN in Spark's form, or CHANGE COLUMN in Hive's: old name, new name, type."""
     path = cursor.path()
-    hive = change and cursor.keys(1)[0] not in _CHANGES
+    hive = change and cursor.key not in _CHANGES
     if hive and cursor.path() != path:
         cursor.at = len(cursor.tokens)
         refusal = Refusal("", "CHANGE COLUMN renames no column", "RENAME COLUMN")

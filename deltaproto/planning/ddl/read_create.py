@@ -71,7 +71,7 @@ def _columns(cursor: Cursor, table: CreateTable) -> CreateTable:
 
     def one() -> None:
         nonlocal constrained
-        if cursor.keys(1)[0] in _CONSTRAINTS:
+        if cursor.key in _CONSTRAINTS:
             constrained = True
             cursor.until(",", ")")
         else:
