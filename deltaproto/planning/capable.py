@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.engine import EngineName
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Blocked
 from deltaproto.protocol import catalogue
@@ -23,7 +23,7 @@ def incapable(given: Given) -> Iterator[Blocked]:
             yield Blocked(
                 name,
                 f"{given.engine} does not know it, and so cannot write the table",
-                _remedy(name, given.engine),
+                given.engine.instead(record),
                 "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
             )
     managed = sorted(CATALOG_MANAGED & protocol.supported)
@@ -34,12 +34,3 @@ def incapable(given: Given) -> Iterator[Blocked]:
             "name the table as its catalog does",
             "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED",
         )
-
-
-def _remedy(name: str, engine: Engine) -> str:
-    since = catalogue.record(name).since
-    if engine.name is EngineName.DELTA_SPARK and since.delta_spark is not None:
-        return f"--engine delta-spark@{since.delta_spark} or later"
-    if since.databricks is not None:
-        return f"--engine databricks@{since.databricks.removesuffix(' LTS')} or later"
-    return "an engine that knows it has to run the plan"

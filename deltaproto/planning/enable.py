@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from deltaproto.planning.engine import Engine
 from deltaproto.planning.refused import FEATURE
 from deltaproto.planning.statement import ClusterBy, SetProperties, Statement
 from deltaproto.planning.switches import SWITCHES, switched_off
@@ -40,7 +41,7 @@ class Wanted(NamedTuple):
     """clustering: its columns"""
 
 
-def enabling(wanted: Wanted, table: Table) -> list[Statement] | Impossible:
+def enabling(wanted: Wanted, table: Table, engine: Engine) -> list[Statement] | Impossible:
     """The statements that switch a feature on, after whatever it needs; empty when it is on."""
     name = wanted.feature
     record = catalogue.find(name)
@@ -57,6 +58,9 @@ def enabling(wanted: Wanted, table: Table) -> list[Statement] | Impossible:
             "a table gets it only when a catalog creates it",
             "create a new table in a catalog that manages commits, and copy the data",
         )
+    if name not in table.protocol.supported and engine.knows(record) is False:
+        # Its property would be refused as unknown, or be stored and do nothing.
+        return Impossible(name, f"{engine} does not know it", engine.instead(record))
     if name == "clustering":
         return _clustered(wanted, table)
     statements = list(_made_room(record, table))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from deltaproto.clients import scheme
 from deltaproto.errors import UsageError
-from deltaproto.protocol.feature import EVERY_RUNTIME, Feature
+from deltaproto.protocol.feature import EVERY_RUNTIME, Feature, Status
 
 NEWEST = "4.4.0"
 NEWEST_RUNTIME = "17.3"
@@ -62,6 +62,18 @@ class Engine(NamedTuple):
         if runtime is None:
             return None
         return runtime == EVERY_RUNTIME or self.at_least(runtime)
+
+    def instead(self, feature: Feature) -> str:
+        """What to run a plan with where this engine does not know the feature."""
+        since = feature.since
+        if feature.status is Status.RETIRED:
+            return "an engine of the time when it was known has to run the plan"
+        if self.name is EngineName.DELTA_SPARK and since.delta_spark is not None:
+            return f"--engine {EngineName.DELTA_SPARK}@{since.delta_spark} or later"
+        if since.databricks is not None:
+            runtime = since.databricks.removesuffix(" LTS")
+            return f"--engine {EngineName.DATABRICKS}@{runtime} or later"
+        return "an engine that knows it has to run the plan"
 
     def drops(self, feature: Feature) -> bool:
         """Whether this version can drop the feature."""

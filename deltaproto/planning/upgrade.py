@@ -37,7 +37,7 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
     """The statements in order, each predicted; blocked where the engine would refuse one."""
     walk = _Walk(given)
     for wanted in asked.enable:
-        found = enabling(wanted, walk.table)
+        found = enabling(wanted, walk.table, given.engine)
         if isinstance(found, Impossible):
             walk.blocked.append(Blocked(*found))
             continue

@@ -353,3 +353,14 @@ def test_iceberg_compat_v3_is_refused_while_row_tracking_is_on() -> None:
     )
     (blocked,) = plan_upgrade(table, Upgrade(enable=(Wanted("icebergCompatV3"),))).blocked
     assert "row tracking" in blocked.reason
+
+
+def test_an_engine_that_does_not_know_a_feature_does_not_enable_it() -> None:
+    """Its property would be set, and the protocol would stay without the feature."""
+    table = given(Protocol(1, 2))._replace(engine=parse_engine("delta-spark@3.1"))
+    for name in ("typeWidening", "inCommitTimestamp", "variantShredding-preview"):
+        plan = plan_upgrade(table, Upgrade(enable=(Wanted(name),)))
+        assert not plan.steps
+        (blocked,) = plan.blocked
+        assert (blocked.feature, blocked.reason) == (name, "delta-spark@3.1 does not know it")
+        assert blocked.remedy.startswith("--engine delta-spark@")
