@@ -8,7 +8,7 @@ from typing import NamedTuple
 from deltaproto.planning.drop import WAIT
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Outcome, Rewrite
-from deltaproto.planning.statement import DropFeature, SetProperties, Statement, Wait
+from deltaproto.planning.statement import DropFeature, Statement, Wait
 from deltaproto.planning.table import MODE, ROW_TRACKING, Table
 from deltaproto.protocol import catalogue
 
@@ -86,11 +86,9 @@ def losses(
     """What the statement takes away for good, each as a sentence's part."""
     if isinstance(statement, DropFeature):
         return tuple(_lost_by_drop(statement.feature, before))
-    if isinstance(statement, SetProperties):
-        gained = outcome.table.protocol.supported - before.protocol.supported
-        never = (name for name in sorted(gained) if not engine.drops(catalogue.record(name)))
-        return tuple(f"{name} joins the protocol, and {engine} cannot drop it" for name in never)
-    return ()
+    gained = outcome.table.protocol.supported - before.protocol.supported
+    never = (name for name in sorted(gained) if not engine.drops(catalogue.record(name)))
+    return tuple(f"{name} joins the protocol, and {engine} cannot drop it" for name in never)
 
 
 def _lost_by_drop(name: str, before: Table) -> Iterable[str]:

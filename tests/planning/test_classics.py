@@ -11,12 +11,14 @@ from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.needs import needs
 from deltaproto.planning.asked import Upgrade
+from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.enable import Wanted
 from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.given import Given
 from deltaproto.planning.goal import Use
 from deltaproto.planning.plan import Fingerprint, Plan
+from deltaproto.planning.schema import Atomic, Column, Struct
 from deltaproto.planning.search import History
 from deltaproto.planning.table import Table
 from deltaproto.planning.upgrade import plan_upgrade
@@ -364,3 +366,17 @@ def test_an_engine_that_does_not_know_a_feature_does_not_enable_it() -> None:
         (blocked,) = plan.blocked
         assert (blocked.feature, blocked.reason) == (name, "delta-spark@3.1 does not know it")
         assert blocked.remedy.startswith("--engine delta-spark@")
+
+
+def test_a_feature_that_never_goes_is_a_point_of_no_return_whatever_brings_it() -> None:
+    columns = Struct((Column("id", Atomic("long")),))
+    table = given(Protocol(1, 2), schema=columns)
+    clustered = plan_upgrade(table, Upgrade(enable=(Wanted("clustering", columns=("id",)),)))
+    assert clustered.point_of_no_return == "s1"
+    for sql, feature in (
+        ("ALTER TABLE t CLUSTER BY (id)", "clustering"),
+        ("ALTER TABLE t ADD COLUMN v VARIANT", "variantType"),
+    ):
+        (step,) = plan_upgrade(table, Upgrade(statements=tuple(parse(sql)))).steps
+        assert any(loss.startswith(f"{feature} joins the protocol") for loss in step.losses)
+        assert not step.reversible
