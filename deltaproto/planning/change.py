@@ -90,7 +90,7 @@ def _forgotten(before: Table, after: Table) -> Table:
     return after
 
 
-def requested(table: Table, properties: Mapping[str, str], engine: Engine = DEFAULT) -> Protocol:
+def requested(table: Table, properties: Mapping[str, str], engine: Engine) -> Protocol:
     """The protocol with the versions and features that properties ask for by name."""
     after = table.protocol
     versions = asked_versions(table, properties)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.planning.engine import Engine
+from deltaproto.planning.pulled import chooses_preview
 from deltaproto.planning.refused import FEATURE
 from deltaproto.planning.statement import ClusterBy, SetProperties, Statement
 from deltaproto.planning.switches import SWITCHES, switched_off
@@ -18,8 +19,6 @@ from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Feature, Need, PropertyIs, Status
 
 _BY_CATALOG = ("catalogManaged", "adaptiveMetadata-preview")
-# A name that its property alone does not choose, as a preview has the same one.
-_CHOSEN_BY_NAME = ("variantShredding", "typeWidening-preview", "variantType-preview")
 
 
 class Impossible(NamedTuple):
@@ -64,7 +63,7 @@ def enabling(wanted: Wanted, table: Table, engine: Engine) -> list[Statement] | 
     if name == "clustering":
         return _clustered(wanted, table)
     statements = list(_made_room(record, table))
-    properties = _properties(record, wanted, table)
+    properties = _properties(record, wanted, table, engine)
     if properties:
         statements.append(SetProperties(properties, name))
     return statements
@@ -93,19 +92,21 @@ def _off(name: str, table: Table) -> list[Statement]:
     return switched_off(name, table) if name in SWITCHES & table.protocol.supported else []
 
 
-def _properties(record: Feature, wanted: Wanted, table: Table) -> Mapping[str, str]:
+def _properties(record: Feature, wanted: Wanted, table: Table, engine: Engine) -> Mapping[str, str]:
     """The properties that are to be set, without those that are set already."""
     found: dict[str, str] = {}
     for requirement in record.requires:
         if requirement.need is Need.ENABLED:
             other = catalogue.record(requirement.feature)
-            found |= _properties(other, Wanted(other.name), table)
+            found |= _properties(other, Wanted(other.name), table, engine)
     name, rule = record.name, record.enablement
     # Where the final feature or its preview is there, the property stands for that one.
     final = name.removesuffix("-preview")
     twin = {final, f"{final}-preview"} - {name}
-    shared = name in _CHOSEN_BY_NAME or bool(twin & table.protocol.supported)
-    by_name = not isinstance(rule, PropertyIs) or shared
+    by_name = not isinstance(rule, PropertyIs) or bool(twin & table.protocol.supported)
+    if isinstance(rule, PropertyIs) and not by_name:
+        chosen = f"{final}-preview" if chooses_preview(rule.key, engine) else final
+        by_name = name != chosen
     if by_name and name not in table.protocol.supported:
         found[f"{FEATURE}{name}"] = "supported"
     if isinstance(rule, PropertyIs):

@@ -23,6 +23,7 @@ class EngineName(StrEnum):
 
 # DROP FEATURE came with them.
 OLDEST = {EngineName.DELTA_SPARK: "3.0", EngineName.DATABRICKS: "14.1"}
+CLUSTERS_EXISTING = "3.3"
 
 
 class Engine(NamedTuple):
@@ -52,6 +53,11 @@ class Engine(NamedTuple):
     def normalises(self) -> bool:
         """Every change stores the lowest protocol for its features: Delta 3.3, runtime 16.0."""
         return self.at_least("3.3" if self.name is EngineName.DELTA_SPARK else "16.0")
+
+    @property
+    def clusters_existing(self) -> bool:
+        """CLUSTER BY takes tables that were made without clustering, too."""
+        return self.name is not EngineName.DELTA_SPARK or self.at_least(CLUSTERS_EXISTING)
 
     def knows(self, feature: Feature) -> bool | None:
         """Whether this version knows the feature; None where nothing is documented."""

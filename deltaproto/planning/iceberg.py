@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.planning.engine import DEFAULT, Engine, EngineName
+from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.literals import is_literal
 from deltaproto.planning.outcome import Refusal
 from deltaproto.planning.schema import Array, Atomic, Column, Map, Struct, dotted, find, walk
@@ -36,9 +36,7 @@ def completed(table: Table) -> Table:
     return table
 
 
-def broken(
-    before: Table, after: Table, engine: Engine = DEFAULT, *, setting: bool = False
-) -> Refusal | None:
+def broken(before: Table, after: Table, engine: Engine, *, setting: bool = False) -> Refusal | None:
     """Why a table cannot become another; None when it can.
 
     With `setting`, by SET TBLPROPERTIES. Of a table whose columns are not known, only the

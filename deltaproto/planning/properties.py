@@ -13,6 +13,8 @@ from deltaproto.planning.engine import DEFAULT, Engine, EngineName
 from deltaproto.planning.outcome import Refusal, elsewhere
 from deltaproto.planning.retention import parse_interval
 from deltaproto.planning.table import MODE
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import PropertyIs
 
 _BOOLEANS = """
 ignoreProtocolDefaults enableExpiredLogCleanup enableFullRetentionRollback randomizeFilePrefixes
@@ -95,7 +97,11 @@ def unsettable(properties: Mapping[str, str], engine: Engine = DEFAULT) -> Refus
     for key, value in properties.items():
         if there and key.lower() in _ON_DATABRICKS:
             continue
-        found = _unknown(key) or _unfit(canonical(key).removeprefix("delta."), value)
+        found = (
+            _unknown(key)
+            or _not_yet_known(canonical(key), engine)
+            or _unfit(canonical(key).removeprefix("delta."), value)
+        )
         if found is not None:
             return elsewhere(found) if there else found
     return _too_short(properties) if not there and engine.at_least(_ORDERED_SINCE) else None
@@ -117,6 +123,26 @@ def _unknown(key: str) -> Refusal | None:
             "look for a slip of the pen, or begin its name otherwise",
         )
     return None
+
+
+def _not_yet_known(key: str, engine: Engine) -> Refusal | None:
+    """The refusal of the switch of features that all came with later releases."""
+    switched = [
+        feature
+        for feature in catalogue.all_features()
+        if isinstance(feature.enablement, PropertyIs) and feature.enablement.key == key
+    ]
+    if (
+        engine.name is not EngineName.DELTA_SPARK
+        or not switched
+        or any(map(engine.knows, switched))
+    ):
+        return None
+    return Refusal(
+        "DELTA_UNKNOWN_CONFIGURATION",
+        f"{engine} knows no property {key}",
+        engine.instead(switched[0]),
+    )
 
 
 def _unfit(name: str, value: str) -> Refusal | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from deltaproto.planning import arithmetic
-from deltaproto.planning.engine import DEFAULT, Engine
+from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Refusal
 from deltaproto.planning.schema import Array, Atomic, Column, Map, Struct, Type
 from deltaproto.planning.table import CONSTRAINT
@@ -19,21 +19,21 @@ from deltaproto.protocol.protocol import Protocol
 
 NTZ = "timestampNtz"
 _MATERIALIZE = "delta.enableMaterializePartitionColumnsFeature"
-# What the property adds where a preview name and a final one share it (Delta Spark's defaults).
-_CHOSEN = {"delta.enableVariantShredding": "variantShredding-preview"}
+_SHREDDING, _WIDENING = "delta.enableVariantShredding", "delta.enableTypeWidening"
+_FINAL_WIDENING = "4.0"
 
 
 def upgraded(
     protocol: Protocol,
     configuration: Mapping[str, str],
-    schema: Struct | None = None,
-    engine: Engine = DEFAULT,
+    schema: Struct | None,
+    engine: Engine,
 ) -> Protocol | Refusal:
     """The protocol after a change of metadata; `schema` may hold only the columns that are new.
 
     A refusal where a feature has to be added by hand first.
     """
-    enabled = by_properties(configuration, protocol)
+    enabled = by_properties(configuration, protocol, engine)
     if schema is not None:
         enabled |= by_columns(schema, protocol)
     missing = enabled - protocol.supported
@@ -50,7 +50,7 @@ def upgraded(
     return protocol
 
 
-def by_properties(configuration: Mapping[str, str], protocol: Protocol) -> set[str]:
+def by_properties(configuration: Mapping[str, str], protocol: Protocol, engine: Engine) -> set[str]:
     """The features that the properties switch on."""
     found: set[str] = set()
     for feature in catalogue.all_features():
@@ -58,7 +58,7 @@ def by_properties(configuration: Mapping[str, str], protocol: Protocol) -> set[s
         if not catalogue.registered(feature.name) or not isinstance(rule, PropertyIs):
             continue
         if rule.holds(configuration.get(rule.key)):
-            found.add(_chosen(rule.key, feature.name, protocol))
+            found.add(_chosen(rule.key, feature.name, protocol, engine))
     if configuration.get(_MATERIALIZE, "").lower() == "true":
         found.add("materializePartitionColumns")
     if any(key.lower().startswith(CONSTRAINT) for key in configuration):
@@ -104,11 +104,18 @@ def _of_type(kind: Type, *, in_collection: bool) -> Iterator[str]:
             pass
 
 
-def _chosen(key: str, name: str, protocol: Protocol) -> str:
+def _chosen(key: str, name: str, protocol: Protocol, engine: Engine) -> str:
     final = name.removesuffix("-preview")
     if {final, f"{final}-preview"} & protocol.supported:
         return _either(name, protocol)
-    return _CHOSEN.get(key, final)
+    return f"{final}-preview" if chooses_preview(key, engine) else final
+
+
+def chooses_preview(key: str, engine: Engine) -> bool:
+    """Whether a property that a final feature shares with its preview adds the preview."""
+    if key == _WIDENING:
+        return engine.name is EngineName.DELTA_SPARK and not engine.at_least(_FINAL_WIDENING)
+    return key == _SHREDDING
 
 
 def _either(name: str, protocol: Protocol) -> str:

@@ -81,7 +81,7 @@ def _new(given: Given, schema: Struct, without: frozenset[str]) -> Copy | None:
     if columns is None:
         return None
     clustering = () if "clustering" in without else table.clustering or ()
-    features = by_properties(properties, Protocol(1, 1)) | by_columns(
+    features = by_properties(properties, Protocol(1, 1), given.engine) | by_columns(
         Struct(tuple(column for column, _ in columns)), Protocol(1, 1)
     )
     protocol = Protocol.carrying(_BASIC | features | ({"clustering"} if clustering else set()))

@@ -7,9 +7,10 @@ from enum import StrEnum
 from typing import NamedTuple
 from typing import Protocol as Interface
 
+from deltaproto.planning import arithmetic
 from deltaproto.planning.change import set_properties, unset_properties
 from deltaproto.planning.drop import drop_feature
-from deltaproto.planning.engine import Engine
+from deltaproto.planning.engine import CLUSTERS_EXISTING, Engine, EngineName
 from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
 from deltaproto.planning.prepare import purged
 from deltaproto.planning.refused import FEATURE
@@ -164,9 +165,18 @@ class ClusterBy(NamedTuple):
                 "only a new table without partitions can be clustered",
             )
             return Outcome(table, refusal=refusal)
-        if not self.columns and "clustering" not in table.protocol.supported:
+        protocol = table.protocol
+        if "clustering" not in protocol.supported and not engine.clusters_existing:
+            refusal = Refusal(
+                "DELTA_ALTER_TABLE_CLUSTER_BY_NOT_ALLOWED",
+                f"{engine} changes the columns of tables that were made with clustering only",
+                f"--engine {EngineName.DELTA_SPARK}@{CLUSTERS_EXISTING} or later",
+            )
+            return Outcome(table, refusal=refusal)
+        if not self.columns and "clustering" not in protocol.supported:
             return Outcome(table)
-        protocol = table.protocol.with_feature("clustering") if self.columns else table.protocol
+        if self.columns:
+            protocol = arithmetic.enabled(protocol, "clustering", engine)
         after = table._replace(protocol=protocol, clustering=self.columns)
         return Outcome(after, (Commit("CLUSTER BY", protocol),))
 

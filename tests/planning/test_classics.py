@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.needs import needs
@@ -22,6 +24,7 @@ from deltaproto.planning.schema import Atomic, Column, Struct
 from deltaproto.planning.search import History
 from deltaproto.planning.table import Table
 from deltaproto.planning.upgrade import plan_upgrade
+from deltaproto.protocol.catalogue import all_features
 from deltaproto.protocol.layers import feature_states
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
@@ -380,3 +383,38 @@ def test_a_feature_that_never_goes_is_a_point_of_no_return_whatever_brings_it() 
         (step,) = plan_upgrade(table, Upgrade(statements=tuple(parse(sql)))).steps
         assert any(loss.startswith(f"{feature} joins the protocol") for loss in step.losses)
         assert not step.reversible
+
+
+def test_statements_of_ones_own_follow_the_engine() -> None:
+    """Before Delta 3.3 lists stay lists, and only tables made with clustering are clustered."""
+    listed = given(Protocol(1, 7, None, frozenset(BASIC)))
+    constrained = Upgrade(statements=tuple(parse("ALTER TABLE t ADD CONSTRAINT c CHECK (id > 0)")))
+    for version, after in (
+        ("3.2", Protocol(1, 7, None, frozenset(BASIC | {"checkConstraints"}))),
+        ("3.3", Protocol(1, 3)),
+    ):
+        engine = parse_engine(f"delta-spark@{version}")
+        plan = plan_upgrade(listed._replace(engine=engine), constrained)
+        assert plan.protocol_after == after
+    old = listed._replace(engine=parse_engine("delta-spark@3.2"))
+    plan = plan_upgrade(old, Upgrade(enable=(Wanted("clustering", columns=("id",)),)))
+    assert [each.error for each in plan.blocked] == ["DELTA_ALTER_TABLE_CLUSTER_BY_NOT_ALLOWED"]
+
+
+def test_a_property_adds_what_it_does_in_that_release() -> None:
+    widening = Upgrade(set={"delta.enableTypeWidening": "true"})
+    for version, name in (("3.2", "typeWidening-preview"), ("4.0", "typeWidening")):
+        old = given(carrying())._replace(engine=parse_engine(f"delta-spark@{version}"))
+        assert name in plan_upgrade(old, widening).protocol_after.supported
+    before = given(carrying())._replace(engine=parse_engine("delta-spark@3.1"))
+    (blocked,) = plan_upgrade(before, widening).blocked
+    assert blocked.error == "DELTA_UNKNOWN_CONFIGURATION"
+
+
+@pytest.mark.parametrize("engine", ["delta-spark@3.0", "delta-spark@3.3", "databricks@15.4"])
+def test_what_is_enabled_is_there_afterwards_or_nothing_is_done(engine: str) -> None:
+    table = given(carrying())._replace(engine=parse_engine(engine))
+    for feature in all_features():
+        columns = ("id",) if feature.name == "clustering" else ()
+        plan = plan_upgrade(table, Upgrade(enable=(Wanted(feature.name, columns=columns),)))
+        assert bool(plan.blocked) is (feature.name not in plan.protocol_after.supported)

@@ -80,7 +80,7 @@ class ChangeColumn(NamedTuple):
                 f"{dotted(self.path)} has the type of the expression that it is generated from",
                 "leave its type",
             )
-        return altered(table, Change(CHANGED, schema))
+        return altered(table, Change(CHANGED, schema), engine)
 
     @property
     def _more(self) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from deltaproto.planning import iceberg
+from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.pulled import upgraded
 from deltaproto.planning.schema import (
@@ -37,12 +38,12 @@ class Change(NamedTuple):
     """the schema is the whole one"""
 
 
-def altered(table: Table, change: Change) -> Outcome:
+def altered(table: Table, change: Change, engine: Engine) -> Outcome:
     """What a change of the schema does, once the statement itself was found good."""
     refusal = forbidden(table, change.schema)
     if refusal is not None:
         return Outcome(table, refusal=refusal)
-    protocol = upgraded(table.protocol, table.configuration, change.schema)
+    protocol = upgraded(table.protocol, table.configuration, change.schema, engine)
     if isinstance(protocol, Refusal):
         return Outcome(table, refusal=protocol)
     unfit = iceberg.unfit(table, change.schema)

@@ -46,13 +46,13 @@ class AddColumns(NamedTuple):
             return Outcome(table, refusal=elsewhere(refusal) if named else refusal)
         new = [definition.column for definition in self.columns]
         if table.schema is None:
-            return altered(table, Change("ADD COLUMNS", Struct(tuple(new)), known=False))
+            return altered(table, Change("ADD COLUMNS", Struct(tuple(new)), known=False), engine)
         schema = table.schema
         for definition in self.columns:
             schema = added(schema, definition.path[:-1], definition.column)
             if definition.position:
                 schema = placed(schema, definition.path, definition.after)
-        return altered(table, Change("ADD COLUMNS", schema))
+        return altered(table, Change("ADD COLUMNS", schema), engine)
 
     def _refused(self, table: Table) -> Refusal | None:
         seen: list[Path] = []
@@ -155,7 +155,7 @@ class DropColumns(NamedTuple):
         change = Change("DROP COLUMNS", schema or Struct(()), known=schema is not None)
         broken = [p for p in paths if any(_below(c, p) for c in table.clustering or ())]
         warnings = tuple(_BROKEN.format(dotted(path)) for path in broken)
-        outcome = altered(table, change)
+        outcome = altered(table, change, engine)
         if outcome.refusal is None:
             # Files written before still hold the columns.
             outcome = outcome._replace(table=outcome.table._replace(strays=None))
@@ -212,7 +212,7 @@ class RenameColumn(NamedTuple):
         change = Change("RENAME COLUMN", schema or Struct(()), known=schema is not None)
         clustering = table.clustering and tuple(map(self._renamed, table.clustering))
         partitions = tuple(map(self._renamed, table.partition_columns))
-        outcome = altered(table, change)
+        outcome = altered(table, change, engine)
         after = outcome.table._replace(clustering=clustering, partition_columns=partitions)
         return outcome._replace(table=after)
 

@@ -33,7 +33,7 @@ class AddConstraint(NamedTuple):
                 "drop it first",
             )
         after = table.with_properties({CONSTRAINT + self.name.lower(): self.expression})
-        protocol = upgraded(table.protocol, after.configuration)
+        protocol = upgraded(table.protocol, after.configuration, None, engine)
         if isinstance(protocol, Refusal):
             return Outcome(table, refusal=protocol)
         commit = Commit("ADD CONSTRAINT", protocol)

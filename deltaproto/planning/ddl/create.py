@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from deltaproto.planning import iceberg
+from deltaproto.planning import arithmetic, iceberg
 from deltaproto.planning.change import about_protocol, requested
 from deltaproto.planning.ddl.checks import forbidden
 from deltaproto.planning.ddl.own import refused
@@ -63,7 +63,7 @@ class CreateTable(NamedTuple):
         if self.by_path and self.or_create and not self.as_select:
             return self._ignored(table, engine)
         wrong = self._refused(table, engine)
-        return self._replace_all(table) if wrong is None else Outcome(table, refusal=wrong)
+        return self._replace_all(table, engine) if wrong is None else Outcome(table, refusal=wrong)
 
     def _create(self, table: Table) -> Outcome:
         if self.clone and self.by_path:
@@ -150,7 +150,7 @@ class CreateTable(NamedTuple):
         )
         return refusal if known else elsewhere(refusal)
 
-    def _replace_all(self, table: Table) -> Outcome:
+    def _replace_all(self, table: Table, engine: Engine) -> Outcome:
         schema = None if self.as_select and not self.columns else self._schema()
         after = table._replace(configuration=self._configuration(table))
         if iceberg.enabled(after) and not after.mapped:
@@ -158,9 +158,9 @@ class CreateTable(NamedTuple):
         refusal = forbidden(after._replace(geospatial=()), schema or Struct(()))
         if refusal is not None:
             return Outcome(table, refusal=refusal)
-        protocol = requested(table, self.properties)
+        protocol = requested(table, self.properties, engine)
         if self.clustered:
-            protocol = protocol.with_feature("clustering")
+            protocol = arithmetic.enabled(protocol, "clustering", engine)
         defaults = any(column.default is not None for _, column in walk(schema or Struct(())))
         if defaults and "allowColumnDefaults" not in protocol.supported:
             return refused(
@@ -169,7 +169,7 @@ class CreateTable(NamedTuple):
                 "allowColumnDefaults is not in the protocol",
                 "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')",
             )
-        enabled = upgraded(protocol, after.configuration, schema)
+        enabled = upgraded(protocol, after.configuration, schema, engine)
         if isinstance(enabled, Refusal):
             return Outcome(table, refusal=enabled)
         unfit = iceberg.unfit(after, schema or Struct(()))

@@ -24,7 +24,7 @@ class ReplaceColumns(NamedTuple):
         new = Struct(self.columns)
         old = table.schema
         if old is None:
-            return altered(table, Change("REPLACE COLUMNS", new, known=False))
+            return altered(table, Change("REPLACE COLUMNS", new, known=False), engine)
         if any(column.identity for column in old.columns):
             return refused(
                 table,
@@ -49,4 +49,4 @@ class ReplaceColumns(NamedTuple):
             column if o is None else o._replace(nullable=True, default=None)
             for column, o in zip(new.columns, kept, strict=True)
         )
-        return altered(table, Change("REPLACE COLUMNS", Struct(merged)))
+        return altered(table, Change("REPLACE COLUMNS", Struct(merged)), engine)

@@ -65,7 +65,7 @@ class UpgradeUniform(NamedTuple):
         if current is not None:
             properties[KEY.format(current)] = "false"
         after = table.with_properties(properties)
-        protocol = upgraded(table.protocol, after.configuration)
+        protocol = upgraded(table.protocol, after.configuration, None, engine)
         if isinstance(protocol, Refusal):
             return protocol
         # Nothing but what the table becomes counts here; SET looks at what it was, too.
