@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import PropertyIs, PropertyPrefix, SchemaHas
+from deltaproto.protocol.feature import SchemaHas
 from deltaproto.protocol.metadata import Metadata
 
 _CREATES = ("CREATE", "REPLACE", "CONVERT")
@@ -45,9 +45,9 @@ def _of_added(
 ) -> str:
     if f"delta.feature.{name}".lower() in parameters:
         return f"asked for by delta.feature.{name}"
-    switch = _switch(name)
-    if switch and switch.lower() in parameters:
-        return f"property {switch}"
+    for switch in catalogue.record(name).switches:
+        if switch.lower() in parameters:
+            return f"property {switch}"
     if name == catalogue.CHECKPOINT_PROTECTION and operation == "DROP FEATURE":
         return "left behind by DROP FEATURE"
     requirers = catalogue.dependents(name, added)
@@ -91,20 +91,8 @@ def _of_rest(info: Mapping[str, Any]) -> str:
     return str(operation)
 
 
-def _switch(name: str) -> str:
-    record = catalogue.find(name)
-    match record.enablement if record is not None else None:
-        case PropertyIs(key):
-            return key
-        case PropertyPrefix(prefix):
-            return prefix
-        case _:
-            return ""
-
-
 def _columns(name: str, metadata: Metadata) -> tuple[str, ...]:
-    record = catalogue.find(name)
-    rule = record.enablement if record is not None else None
+    rule = catalogue.record(name).enablement
     if isinstance(rule, SchemaHas) and metadata.traits is not None:
         return metadata.traits.get(rule.trait, ())
     return ()

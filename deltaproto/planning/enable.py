@@ -111,7 +111,7 @@ def _properties(record: Feature, wanted: Wanted, table: Table, engine: Engine) -
         found[f"{FEATURE}{name}"] = "supported"
     if isinstance(rule, PropertyIs):
         value = wanted.mode or rule.values[0]
-        now = table.configuration.get(rule.key, "").strip().lower()
+        now = table.configuration.get(rule.key_in(table.configuration), "").strip().lower()
         if not rule.holds(now) or (wanted.mode is not None and now != wanted.mode):
             found[rule.key] = value
         elif name not in table.protocol.supported:

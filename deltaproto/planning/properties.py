@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from deltaproto.planning.engine import DEFAULT, Engine, EngineName
 from deltaproto.planning.outcome import Refusal, elsewhere
 from deltaproto.planning.retention import parse_interval
-from deltaproto.planning.table import MODE
+from deltaproto.planning.table import MODE, ROW_TRACKING
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import PropertyIs
 
@@ -132,11 +132,9 @@ def _not_yet_known(key: str, engine: Engine) -> Refusal | None:
         for feature in catalogue.all_features()
         if isinstance(feature.enablement, PropertyIs) and feature.enablement.key == key
     ]
-    if (
-        engine.name is not EngineName.DELTA_SPARK
-        or not switched
-        or any(map(engine.knows, switched))
-    ):
+    # Row tracking's is older than the feature; `refused` says what becomes of it.
+    known = not switched or key == ROW_TRACKING or any(map(engine.knows, switched))
+    if known or engine.name is not EngineName.DELTA_SPARK:
         return None
     return Refusal(
         "DELTA_UNKNOWN_CONFIGURATION",

@@ -57,7 +57,7 @@ def by_properties(configuration: Mapping[str, str], protocol: Protocol, engine: 
         rule = feature.enablement
         if not catalogue.registered(feature.name) or not isinstance(rule, PropertyIs):
             continue
-        if rule.holds(configuration.get(rule.key)):
+        if rule.holds(configuration.get(rule.key_in(configuration))):
             found.add(_chosen(rule.key, feature.name, protocol, engine))
     if configuration.get(_MATERIALIZE, "").lower() == "true":
         found.add("materializePartitionColumns")

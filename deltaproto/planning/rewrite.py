@@ -98,12 +98,12 @@ def _switches(key: str, value: str, without: frozenset[str]) -> bool:
     """Whether a property would bring a feature that must not come."""
     for name in without:
         rule = catalogue.record(name).enablement
-        if isinstance(rule, PropertyIs) and rule.key == key:
+        if isinstance(rule, PropertyIs) and key in rule.keys:
             return rule.holds(value)
     # A feature that requires one of them must not come either.
     for feature in catalogue.all_features():
         rule = feature.enablement
-        if isinstance(rule, PropertyIs) and rule.key == key:
+        if isinstance(rule, PropertyIs) and key in rule.keys:
             return rule.holds(value) and bool(catalogue.closure({feature.name}) & without)
     return False
 

@@ -14,7 +14,7 @@ from deltaproto.planning.statement import (
 )
 from deltaproto.planning.table import MODE, Table
 from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Need
+from deltaproto.protocol.feature import Need, PropertyIs
 
 _VECTORS = "delta.enableDeletionVectors"
 _PROPERTIES: dict[str, tuple[str, str]] = {
@@ -63,7 +63,9 @@ def switched_off(name: str, table: Table) -> list[Statement]:
     if name == "clustering":
         return [ClusterBy(())] if table.clustering != () else []
     key, value = _PROPERTIES[name]
-    current = table.configuration.get(key, value).strip().lower()
+    rule = catalogue.record(name).enablement
+    counting = rule.key_in(table.configuration) if isinstance(rule, PropertyIs) else key
+    current = table.configuration.get(counting, value).strip().lower()
     if current != value:
         found.append(SetProperties({key: value}, name))
     if name == "deletionVectors" and table.vectors is not False:

@@ -12,7 +12,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from deltaproto.planning.schema import Struct, of_type, unmappable, walk
+from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.protocol import Protocol
 
 CONSTRAINT = "delta.constraints."
@@ -176,6 +178,13 @@ class Table(NamedTuple):
     def names_row_ids(self) -> bool:
         """Whether it names columns of its data files that keep the ids of rewritten rows."""
         return any(name in self.configuration for name in ROW_ID_COLUMNS)
+
+    @property
+    def keeps_changes(self) -> bool:
+        """Whether the change data feed is on."""
+        rule = catalogue.record("changeDataFeed").enablement
+        assert isinstance(rule, PropertyIs)
+        return self.on(rule.key_in(self.configuration))
 
     @property
     def mapped(self) -> bool:

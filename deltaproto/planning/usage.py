@@ -16,7 +16,7 @@ def ending_of(after: Table) -> Ending:
         rule = catalogue.record(name).enablement
         used = None
         if isinstance(rule, PropertyIs):
-            used = rule.holds(after.configuration.get(rule.key))
+            used = rule.holds(after.configuration.get(rule.key_in(after.configuration)))
         elif name == "checkConstraints":
             used = bool(after.constraints)
         elif name == "clustering":

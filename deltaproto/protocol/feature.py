@@ -11,6 +11,7 @@ as much to define.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -80,6 +81,17 @@ class PropertyIs(NamedTuple):
 
     key: str
     values: tuple[str, ...] = ("true",)
+    older: tuple[str, ...] = ()
+    """former names of the property, which count where `key` is not set"""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Every name of the property, the one that counts first first."""
+        return (self.key, *self.older)
+
+    def key_in(self, configuration: Mapping[str, str | None]) -> str:
+        """The name of the property that counts among these; `key` where none is set."""
+        return next((key for key in self.keys if key in configuration), self.key)
 
     def holds(self, value: str | None) -> bool:
         """Whether `value`, None when the property is not set, is one of `values`."""
@@ -214,6 +226,17 @@ class Feature(NamedTuple):
     disputes: tuple[Dispute, ...] = ()
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """Names of the properties that switch it on, or what these names begin with."""
+        match self.enablement:
+            case PropertyIs() as rule:
+                return rule.keys
+            case PropertyPrefix(prefix):
+                return (prefix,)
+            case _:
+                return ()
 
     @property
     def legacy(self) -> bool:

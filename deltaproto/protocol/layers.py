@@ -74,7 +74,8 @@ def enabled(
 ) -> tuple[bool | None, str]:
     """Whether `rule` holds on a table that supports its feature, and what shows it."""
     match rule:
-        case PropertyIs(key):
+        case PropertyIs():
+            key = rule.key_in(metadata.configuration)
             value = metadata.property(key)
             on = rule.holds(value)
             return on, f"{key}={value}" if on else ""

@@ -22,6 +22,7 @@ from deltaproto.planning.goal import Use
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.planning.schema import Atomic, Column, Struct
 from deltaproto.planning.search import History
+from deltaproto.planning.switches import switched_off
 from deltaproto.planning.table import Table
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.catalogue import all_features
@@ -418,3 +419,17 @@ def test_what_is_enabled_is_there_afterwards_or_nothing_is_done(engine: str) -> 
         columns = ("id",) if feature.name == "clustering" else ()
         plan = plan_upgrade(table, Upgrade(enable=(Wanted(feature.name, columns=columns),)))
         assert bool(plan.blocked) is (feature.name not in plan.protocol_after.supported)
+
+
+def test_the_change_feed_has_a_former_name() -> None:
+    old = {"delta.enableChangeDataCapture": "true"}
+    plan = plan_upgrade(given(Protocol(1, 2)), Upgrade(set=old))
+    assert "changeDataFeed" in plan.protocol_after.supported
+    assert not plan_upgrade(
+        given(Protocol(1, 4), old), Upgrade(enable=(Wanted("changeDataFeed"),))
+    ).steps
+    table = given(Protocol(1, 4), old)
+    (off,) = switched_off("changeDataFeed", table.table)
+    assert (
+        off.sql("t") == "ALTER TABLE t SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')"
+    )

@@ -24,6 +24,7 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=12), inner),
     max_leaves=12,
 )
+FEED, OLD_FEED = "delta.enableChangeDataFeed", "delta.enableChangeDataCapture"
 traces = st.dictionaries(st.sampled_from(list(Trace)), st.booleans())
 
 
@@ -75,6 +76,24 @@ def test_traits_are_found_at_every_depth() -> None:
         Trait.IDENTITY: ("n",),
         Trait.TYPE_CHANGE: ("wide",),
     }
+
+
+@pytest.mark.parametrize(
+    ("configuration", "on", "evidence"),
+    [
+        ({OLD_FEED: "true"}, True, f"{OLD_FEED}=true"),
+        ({OLD_FEED: "true", FEED: "false"}, False, ""),
+        ({OLD_FEED: "false", FEED: "true"}, True, f"{FEED}=true"),
+    ],
+)
+def test_a_former_name_counts_where_the_property_is_not_set(
+    configuration: dict[str, str], on: bool, evidence: str
+) -> None:
+    """Measured with delta-spark 3.1 and 3.2: the former name brings the feature, too."""
+    metadata = Metadata("id", schema_string=schema_string(), configuration=configuration)
+    states = {s.name: s for s in feature_states(Protocol(1, 4), metadata, {}, {})}
+    feed = states["changeDataFeed"]
+    assert (feed.enabled, feed.evidence) == (on, evidence)
 
 
 def test_logical_names_of_mapped_columns() -> None:

@@ -76,7 +76,7 @@ def forbidden(table: Table, schema: Struct) -> Refusal | None:
                 f"{dotted(path)} is of type {name}, which Delta Spark does not store",
                 "choose another type",
             )
-    if table.on("delta.enableChangeDataFeed"):
+    if table.keeps_changes:
         for column in schema.columns:
             if column.name.lower() in _CHANGE_DATA:
                 return Refusal(

@@ -32,7 +32,6 @@ from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 from deltaproto.policy.subject import Subject
 from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import PropertyIs, PropertyPrefix
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.tables.interface import ProtocolChange
 
@@ -77,18 +76,8 @@ def _unasked(state: FeatureState, change: ProtocolChange, added: frozenset[str])
     if "PROPERTIES" not in operation.upper():
         return False
     parameters = json.dumps(change.commit_info.get("operationParameters", "")).lower()
-    if state.name.lower() in parameters or _switch(state).lower() in parameters:
+    if any(name.lower() in parameters for name in (state.name, *state.feature.switches)):
         return False
     if "minreaderversion" in parameters or "minwriterversion" in parameters:
         return False
     return not any(state.name in catalogue.record(name).required_features for name in added)
-
-
-def _switch(state: FeatureState) -> str:
-    match state.feature.enablement:
-        case PropertyIs(key):
-            return key
-        case PropertyPrefix(prefix):
-            return prefix
-        case _:
-            return state.name

@@ -138,15 +138,16 @@ def _set_properties(found: list[Token]) -> Classification:
     notes = []
     for feature in all_features():
         rule = feature.enablement
-        if isinstance(rule, PropertyIs) and any(
-            key.casefold() == rule.key.casefold() and value.casefold() in rule.values
-            for key, value in settings.items()
-        ):
-            notes.append(
-                f"{rule.key} enables {feature.name}, which changes the protocol too where the "
-                "table does not support it yet: the write may then meet "
-                "ProtocolChangedException as well."
-            )
+        if not isinstance(rule, PropertyIs):
+            continue
+        names = [name.casefold() for name in rule.keys]
+        for key, value in settings.items():
+            if key.casefold() in names and rule.holds(value):
+                notes.append(
+                    f"{rule.keys[names.index(key.casefold())]} enables {feature.name}, which "
+                    "changes the protocol too where the table does not support it yet: the write "
+                    "may then meet ProtocolChangedException as well."
+                )
     removed = {key.casefold(): value.casefold() for key, value in settings.items()}
     if removed.get("delta.columnmapping.mode") == "none":
         notes.append("Removing column mapping rewrites all files.")

@@ -134,7 +134,9 @@ RECORDS: tuple[Feature, ...] = (
         summary="Records row-level changes so that readers can query what changed per version.",
         min_reader=1,
         min_writer=4,
-        enablement=PropertyIs("delta.enableChangeDataFeed"),
+        enablement=PropertyIs(
+            "delta.enableChangeDataFeed", older=("delta.enableChangeDataCapture",)
+        ),
         triggers=(Trigger("delta.enableChangeDataFeed=true", by="property"),),
         switch_off="delta.enableChangeDataFeed=false",
         traces=(Trace.CHANGE_FILES,),
