@@ -49,7 +49,7 @@ def run(values: Mapping[str, Any]) -> int:
 def _of_one(catalogue: Catalogue, named: str) -> list[Column]:
     reference = parse_reference(named)
     client = catalogue.get(reference.id)
-    found = columns_of(catalogue, client)
+    found = columns_of(client)
     if reference.version is not None:
         catalogue.resolve(named)
         found = [c for c in found if c.reference.version == reference.version]

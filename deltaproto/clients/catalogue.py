@@ -93,32 +93,48 @@ class Catalogue:
             UsageError: for an unknown id or path, a version that is none, or one that is missing.
         """
         reference = parse_reference(text)
-        client = self.get(reference.id)
-        reference = reference._replace(id=client.id)
-        if client.versions == "none":
-            if reference.version is not None:
-                raise UsageError(f"{client.id} has no versions: {text}", f"write {client.id} alone")
-            return _known(reference, client, next(iter(client.ranges), None), client.measured)
-        if reference.version is None:
-            newest = (*client.measured, *client.ranges)[-1].start
-            example = newest or scheme.EXAMPLES[client.versions]
-            raise UsageError(f"which version of {client.id}?", f"write it as {client.id}@{example}")
-        version = scheme.parse(client.versions, reference.version)
-        if version is None:
+        return referred(reference, self.get(reference.id))
+
+
+def referred(reference: Reference, client: Client) -> Candidate:
+    """What is known of a client at the version that a reference names.
+
+    Raises:
+        UsageError: for an unknown path, a version that is none, or one that is missing.
+    """
+    reference = reference._replace(id=client.id)
+    if client.versions == "none":
+        if reference.version is not None:
             raise UsageError(
-                f"{reference.version} is no version of {client.id}",
-                f"for example {client.id}@{scheme.EXAMPLES[client.versions]}",
+                f"{client.id} has no versions: {reference}", f"write {client.id} alone"
             )
-        ranges = (each for each in client.ranges if _holds(each, client.versions, version))
-        measured = [
-            one
-            for one in client.measured
-            if scheme.parse(client.versions, one.start or "") == version
-        ]
-        each = next(ranges, None)
-        if each is None and not measured:
-            return Candidate(reference, client, None, (), _outside(client, reference, version))
-        return _known(reference, client, each, measured)
+        return _known(reference, client, next(iter(client.ranges), None), client.measured)
+    if reference.version is None:
+        newest = (*client.measured, *client.ranges)[-1].start
+        example = newest or scheme.EXAMPLES[client.versions]
+        raise UsageError(f"which version of {client.id}?", f"write it as {client.id}@{example}")
+    version = scheme.parse(client.versions, reference.version)
+    if version is None:
+        raise UsageError(
+            f"{reference.version} is no version of {client.id}",
+            f"for example {client.id}@{scheme.EXAMPLES[client.versions]}",
+        )
+    ranges = (each for each in client.ranges if _holds(each, client.versions, version))
+    measured = [
+        one for one in client.measured if scheme.parse(client.versions, one.start or "") == version
+    ]
+    each = next(ranges, None)
+    if each is None and not measured:
+        return Candidate(reference, client, None, (), _outside(client, reference, version))
+    return _known(reference, client, each, measured)
+
+
+def beginning(each: Range, client: Client) -> Candidate:
+    """The first version of one of the client's ranges, with what was measured of that release."""
+    reference = Reference(client.id, None, each.start)
+    if each.start is None and client.versions != "none":
+        return Candidate(reference, client, each, each.paths)
+    return referred(reference, client)
 
 
 def parse_reference(text: str) -> Reference:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from deltaproto.clients import scheme
 from deltaproto.clients.capability import Client, Confidence, Path
-from deltaproto.clients.catalogue import Candidate, Catalogue, Reference
+from deltaproto.clients.catalogue import Catalogue, Reference, beginning, referred
 from deltaproto.clients.matrix import Answer, Row, matrix
 from deltaproto.protocol import catalogue as features
 from deltaproto.protocol.feature import Status
@@ -27,13 +27,11 @@ class Column(NamedTuple):
 def newest_columns(catalogue: Catalogue) -> list[Column]:
     """Every client in the newest version that is known, by name."""
     return [
-        column
-        for client in catalogue.clients()
-        for column in _columns(catalogue, client, _newest(client))
+        column for client in catalogue.clients() for column in _columns(client, _newest(client))
     ]
 
 
-def columns_of(catalogue: Catalogue, client: Client) -> list[Column]:
+def columns_of(client: Client) -> list[Column]:
     """One client in every version from which on something is new, and in every measured one."""
     found: dict[scheme.Version | None, str | None] = {}
     for each in (*client.ranges, *client.measured):
@@ -42,7 +40,7 @@ def columns_of(catalogue: Catalogue, client: Client) -> list[Column]:
     ordered = sorted(
         found.items(), key=lambda item: (item[0] is not None, item[0] or scheme.Version((), True))
     )
-    return [column for _, start in ordered for column in _columns(catalogue, client, start)]
+    return [column for _, start in ordered for column in _columns(client, start)]
 
 
 def feature_names(columns: list[Column]) -> list[str]:
@@ -65,9 +63,12 @@ def answer(column: Column, feature: str, *, read: bool) -> Answer | None:
     return row.read if read else row.write
 
 
-def _columns(catalogue: Catalogue, client: Client, start: str | None) -> Iterator[Column]:
-    candidate = _resolved(catalogue, client, start)
-    if candidate is None or candidate.range is None:
+def _columns(client: Client, start: str | None) -> Iterator[Column]:
+    if start is None:
+        candidate = beginning((client.ranges or client.measured)[0], client)
+    else:
+        candidate = referred(Reference(client.id, None, start), client)
+    if candidate.range is None:
         return
     measured = {path.name for each in client.measured if each.start == start for path in each.paths}
     below = candidate.documented or candidate.range
@@ -75,13 +76,6 @@ def _columns(catalogue: Catalogue, client: Client, start: str | None) -> Iterato
         named = Reference(client.id, path.name, start)
         known = path.name in measured or below.confidence is Confidence.MEASURED
         yield Column(named, path, known, {row.feature: row for row in matrix(path)})
-
-
-def _resolved(catalogue: Catalogue, client: Client, start: str | None) -> Candidate | None:
-    if start is None and client.versions != "none":
-        first = client.ranges[0]
-        return Candidate(Reference(client.id, None, None), client, first, first.paths)
-    return catalogue.resolve(str(Reference(client.id, None, start)))
 
 
 def _newest(client: Client) -> str | None:

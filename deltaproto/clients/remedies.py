@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.clients.capability import Access, Path
-from deltaproto.clients.catalogue import Candidate, Reference
+from deltaproto.clients.catalogue import Candidate, Reference, beginning
 from deltaproto.clients.matching import Judgement, Verdict, judge
 from deltaproto.clients.needs import Needs
 from deltaproto.protocol import catalogue
@@ -78,9 +78,10 @@ def _raised(candidate: Candidate, path: Path, table: Needs, access: Access) -> R
     client, here = candidate.client, candidate.documented or candidate.range
     later = client.ranges[client.ranges.index(here) + 1 :] if here in client.ranges else ()
     for each in later:
-        others = [p for p in each.paths if path.name is None or p.name in (path.name, None)]
+        there = beginning(each, client)
+        others = [p for p in there.paths if path.name is None or p.name in (path.name, None)]
         for passing in others:
-            if judge(each, passing, table, access).verdict is Verdict.OK:
+            if there.range and judge(there.range, passing, table, access).verdict is Verdict.OK:
                 named = str(Reference(client.id, passing.name, each.start))
                 text = f"raise the client to {named}"
                 return Remedy("raise-client", Cost.CLIENT, text, client=named)

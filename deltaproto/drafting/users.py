@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from deltaproto.checking.site import DEFAULT_ACCESS, site_catalogue
 from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Candidate, Catalogue, Reference
+from deltaproto.clients.catalogue import Candidate, Catalogue, beginning
 from deltaproto.errors import UsageError
 from deltaproto.planning.given import Client, Given
 from deltaproto.policy.document import Policy, PolicyError, settings_for
@@ -74,8 +74,7 @@ class Users:
 def newest(catalogue: Catalogue) -> Iterator[Client]:
     """Every client as its newest versions are known to behave."""
     for client in catalogue.clients():
-        latest = client.newest
-        reference = Reference(client.id, None, latest.start)
-        offers = tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in latest.paths))
+        candidate = beginning(client.newest, client)
+        offers = tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in candidate.paths))
         if offers:
-            yield Client(Candidate(reference, client, latest, latest.paths), offers)
+            yield Client(candidate, offers)

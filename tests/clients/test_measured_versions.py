@@ -226,7 +226,7 @@ def test_the_matrix_has_every_client_and_marks_what_was_measured() -> None:
     assert (newest.reference.version, newest.measured) == ("99.0", True)
     row = newest.rows["deletionVectors"]
     assert (row.read, row.write) == (Answer.NO, None)
-    versions = [c.reference.version for c in columns_of(own, own.get("duckdb"))]
+    versions = [c.reference.version for c in columns_of(own.get("duckdb"))]
     assert versions[-1] == "99.0"
     assert len(versions) == len(set(versions))
 
@@ -244,7 +244,7 @@ def test_the_matrix_tells_of_what_goes_wrong() -> None:
         {**bad, "features": ["appendOnly"], "fails": True, "where": "supported"},
     ]
     own = catalogue(plain)
-    (column,) = columns_of(own, own.get("mine"))
+    (column,) = columns_of(own.get("mine"))
     assert column.rows["deletionVectors"].read is Answer.WRONG
     assert column.rows["variantType"].read is Answer.UNUSED
     assert column.rows["appendOnly"].read is Answer.NO

@@ -10,16 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.clients.capability import Access, Client
+from deltaproto.clients.catalogue import Catalogue
+from deltaproto.clients.entry import parse_client
 from deltaproto.clients.matching import Verdict
 from deltaproto.clients.needs import Needs
 from deltaproto.clients.remedies import Cost, Remedy
 from deltaproto.clients.verdicts import ClientVerdict, client_verdicts
+from deltaproto.protocol.catalogue import all_features
+from deltaproto.protocol.feature import Kind
 from deltaproto.protocol.protocol import Protocol
 from tests.clients.made import candidate, client, protocol, table
 
 READ, APPEND = Access.READ, Access.APPEND
 VECTORS = "deletionVectors"
 EVERY_WRITER = [1, 2, 3, 4, 5, 6]
+MEASURED = [c.id for c in Catalogue().clients() if c.measured and c.ranges and c.ranges[0].start]
 
 
 def one(made: Client, version: str, needs: Needs, access: Access = READ) -> ClientVerdict:
@@ -61,6 +66,42 @@ class TestRaising:
         assert remedy is not None
         assert (remedy.client, remedy.cost, remedy.command) == ("made@4", Cost.CLIENT, None)
         assert remedy.text == "raise the client to made@4"
+
+    def test_what_was_measured_of_a_release_goes_before_its_range(self) -> None:
+        gate = {"legacy": [1, 2], "features": [VECTORS]}
+        made = parse_client(
+            {
+                "id": "made",
+                "versions": "dotted",
+                "ranges": [
+                    {"from": "1", "before": "2", "read": {"legacy": [1, 2]}},
+                    {"from": "2", "before": "3", "read": gate},
+                    {"from": "3", "read": gate},
+                ],
+                "measured": [{"version": "2.0", "read": {"legacy": [1, 2], "features": []}}],
+            },
+            "made",
+        )
+        remedy = of_kind(one(made, "@1.5", table(LISTED, used=[VECTORS])), "raise-client")
+        assert remedy is not None
+        assert remedy.client == "made@3"
+
+    @pytest.mark.parametrize("name", MEASURED)
+    def test_whoever_follows_the_advice_passes(self, name: str) -> None:
+        """Of the package's own catalogue, on a table that uses one feature."""
+        catalogue = Catalogue()
+        for feature in all_features():
+            needs = table(Protocol.carrying({feature.name}), used=[feature.name])
+            # Readers need not know a writer feature.
+            asked = [APPEND] if feature.kind is Kind.WRITER else [READ, APPEND]
+            for each in catalogue.get(name).ranges[:-1]:
+                found = catalogue.resolve(f"{name}@{each.start}")
+                for verdict in client_verdicts(found, asked, needs):
+                    raised = of_kind(verdict, "raise-client")
+                    if raised is not None:
+                        after = catalogue.resolve(raised.client or "")
+                        (then,) = client_verdicts(after, [verdict.access], needs)
+                        assert then.verdict is Verdict.OK, (feature.name, verdict.named, raised)
 
     def test_an_earlier_version_is_never_named(self) -> None:
         made = releases([VECTORS], [], [])
