@@ -157,7 +157,7 @@ def _domain_has(
         return None, ""
     try:
         members = json.loads(domains.get(domain) or "{}").get(key)
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return None, ""
     return bool(members), f"domain {domain}" if members else ""
 

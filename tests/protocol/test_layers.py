@@ -96,6 +96,15 @@ def test_a_former_name_counts_where_the_property_is_not_set(
     assert (feed.enabled, feed.evidence) == (on, evidence)
 
 
+@pytest.mark.parametrize("stored", ["[]", "1", "not json", "[" * 100_000])
+def test_a_domain_that_says_nothing_leaves_it_open(stored: str) -> None:
+    protocol = Protocol.carrying({"clustering"})
+    domains = {"delta.clustering": stored}
+    metadata = Metadata("id", schema_string=schema_string())
+    states = {s.name: s for s in feature_states(protocol, metadata, domains, {})}
+    assert states["clustering"].enabled is None
+
+
 def test_logical_names_of_mapped_columns() -> None:
     inner = {
         "type": "struct",

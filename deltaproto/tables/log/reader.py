@@ -149,7 +149,7 @@ def _clustering_columns(
     try:
         columns = json.loads(stored).get("clusteringColumns") or []
         return tuple(metadata.logical_path(path) for path in columns)
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return None
 
 

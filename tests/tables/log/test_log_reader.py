@@ -321,6 +321,8 @@ def test_clustering_columns_come_from_their_domain(log: Log) -> None:
     assert read(log).clustering_columns == ("a", "b.c")
     log.commit(2, domain("delta.clustering", "", removed=True))
     assert read(log).clustering_columns == ()
+    log.commit(3, domain("delta.clustering", "[" * 100_000))
+    assert read(log).clustering_columns is None
 
 
 def test_looking_in_files_finds_what_is_live(log: Log) -> None:
