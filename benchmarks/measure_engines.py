@@ -20,6 +20,10 @@ MAPPED = "delta.columnMapping.mode=name delta.minReaderVersion=2 delta.minWriter
 UNSET = "alter table {{t}} unset tblproperties ('{}')"
 SET = "alter table {t} set tblproperties "
 DROP = "alter table {t} drop feature "
+CLUSTER = "alter table {t} cluster by "
+CHECK = "alter table {t} add constraint c check (id > 0)"
+NTZ = "alter table {t} add columns (n timestamp_ntz)"
+REPLACE = "replace table {{t}} (id bigint{}) using delta tblproperties ('delta.{}'='true')"
 
 
 def properties(text):
@@ -129,6 +133,29 @@ SEQUENCES = [
         ],
     ),
     ("", [set_("delta.enableIcebergCompatV1=true")]),
+    ("", [CLUSTER + "(id)", CLUSTER + "(s)", CLUSTER + "none"]),
+    ("", [set_("delta.enableTypeWidening=true")]),
+    ("", [set_("delta.feature.typeWidening=supported delta.enableTypeWidening=true")]),
+    ("", [set_("delta.enableInCommitTimestamps=true")]),
+    ("", [set_("delta.enableVariantShredding=true")]),
+    ("", [set_("delta.enableChangeDataCapture=true")]),
+    ("", [set_("delta.enableChangeDataCapture=true delta.enableChangeDataFeed=false")]),
+    ("", [set_("delta.enableRowTracking=true")]),
+    (MAPPED, [set_("delta.enableRowTracking=true"), set_("delta.enableIcebergCompatV3=true")]),
+    ("delta.minWriterVersion=2", [CHECK]),
+    ("delta.feature.changeDataFeed=supported", [CHECK]),
+    (
+        "delta.feature.appendOnly=supported delta.feature.invariants=supported",
+        [CHECK, "alter table {t} drop constraint c"],
+    ),
+    ("", [NTZ]),
+    ("delta.feature.timestampNtz=supported", [NTZ]),
+    ("delta.feature.timestampNtz=supported delta.feature.changeDataFeed=supported", [NTZ]),
+    ("delta.feature.changeDataFeed=supported", [REPLACE.format("", "appendOnly")]),
+    (
+        "delta.minReaderVersion=1 delta.minWriterVersion=4",
+        [REPLACE.format(" not null", "enableDeletionVectors")],
+    ),
 ]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.statement import DropFeature, SetProperties, Statement, UnsetProperties
 from deltaproto.planning.table import Table
@@ -31,7 +32,10 @@ def statement(sql: str) -> Statement:
         return DropFeature(dropped[1], truncate=dropped[2] is not None)
     if "unset" in sql:
         return UnsetProperties(tuple(re.findall(r"'([^']+)'", sql)))
-    return SetProperties(dict(re.findall(r"'([^']+)'='([^']*)'", sql)))
+    if "set tblproperties" in sql:
+        return SetProperties(dict(re.findall(r"'([^']+)'='([^']*)'", sql)))
+    (parsed,) = parse(sql.format(t="t"))
+    return parsed.statement
 
 
 def stored(protocol: Protocol) -> dict[str, Any]:
