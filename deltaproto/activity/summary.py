@@ -11,8 +11,8 @@ from deltaproto.tables.log.commits import Commit
 
 _HOUR = 3_600_000
 _DAY = 24 * _HOUR
-# Commits that move no rows: they do not make an hour busy for those who write data.
 _UNNAMED = "unnamed client"
+# Commits that move no rows: they do not make an hour busy for those who write data.
 _METADATA_ONLY = ("SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "Empty Commit", "DROP FEATURE")
 
 

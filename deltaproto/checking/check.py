@@ -17,12 +17,11 @@ from deltaproto.policy.case import Case, Judged
 from deltaproto.policy.document import Policy, PolicyError, Position, matches, place, settings_for
 from deltaproto.policy.document.model import Declared, Waiver
 from deltaproto.policy.facts import Facts
-from deltaproto.policy.finding import Finding, Severity, Suppressed
+from deltaproto.policy.finding import Finding, Severity, Suppressed, worst_first
 from deltaproto.policy.rules import examine
 from deltaproto.policy.rules.not_in_baseline import finding as not_in_baseline
 
 _REMEMBERED = 4096
-_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 class Checked(NamedTuple):
@@ -109,7 +108,7 @@ class Checker:
             facts.table,
             facts.location,
             verdicts,
-            tuple(sorted(kept, key=_worst_first)),
+            tuple(sorted(kept, key=worst_first)),
             tuple(suppressed),
             None,
             facts.complete,
@@ -198,7 +197,3 @@ def _at(policy: Policy, position: Position) -> Iterator[None]:
         yield
     except UsageError as error:
         raise PolicyError(policy.source, position, error.message, error.hint) from None
-
-
-def _worst_first(finding: Finding) -> tuple[int, str]:
-    return _RANKS[finding.severity], finding.rule

@@ -12,8 +12,7 @@ from deltaproto.clients.judgement import Judgement, Verdict
 from deltaproto.clients.needs import Needs
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Kind, Status
-
-_READER, _WRITER = 3, 7
+from deltaproto.protocol.violations import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
 
 
 def pass_gate(
@@ -24,7 +23,7 @@ def pass_gate(
     listed: frozenset[str] | None,
     confidence: Confidence,
 ) -> Iterator[Judgement]:
-    top = _READER if side == "reader" else _WRITER
+    top = READER_FEATURES_VERSION if side == "reader" else WRITER_FEATURES_VERSION
     # An odd pair such as (2,4) does not carry what one of its numbers implies.
     implied = _implied(side, version) & table.protocol.supported
     if gate.unchecked is None:
@@ -71,8 +70,8 @@ def _carried(gate: Gate, side: str, version: int) -> frozenset[str]:
 def _implied(side: str, version: int) -> frozenset[str]:
     """What a legacy version asks of this side, whatever the other side's version is."""
     if side == "writer":
-        return catalogue.implied_by(_READER - 1, version)
-    every = catalogue.implied_by(version, _WRITER - 1)
+        return catalogue.implied_by(READER_FEATURES_VERSION - 1, version)
+    every = catalogue.implied_by(version, WRITER_FEATURES_VERSION - 1)
     return frozenset(n for n in every if catalogue.record(n).kind is Kind.READER_WRITER)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.inspection.interface import Inspection, ReaderChoice, Request, Unreadable
-from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.finding import Finding, worst_first
 from deltaproto.policy.rules import lint
 from deltaproto.policy.rules.catalog_managed import incomplete
 from deltaproto.policy.subject import Subject
@@ -99,13 +99,9 @@ def judged(state: TableState, more: tuple[Finding, ...] = ()) -> Inspection:
         row_level=row_level_concurrency(
             subject.features, state.metadata.partition_columns, state.clustering_columns
         ),
-        findings=tuple(sorted((*lint(subject), *more), key=_worst_first)),
+        findings=tuple(sorted((*lint(subject), *more), key=worst_first)),
         complete=not incomplete(subject),
     )
-
-
-def _worst_first(finding: Finding) -> tuple[int, str]:
-    return list(Severity).index(finding.severity), finding.rule
 
 
 def _answer(name: ReaderName, table: str, request: Request) -> TableState | TableError:

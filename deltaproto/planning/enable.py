@@ -11,14 +11,12 @@ from typing import NamedTuple
 
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.pulled import chooses_preview
-from deltaproto.planning.refused import FEATURE
+from deltaproto.planning.refused import BY_CATALOG, FEATURE
 from deltaproto.planning.statement import ClusterBy, SetProperties, Statement
 from deltaproto.planning.switches import SWITCHES, switched_off
 from deltaproto.planning.table import Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Feature, Need, PropertyIs, Status
-
-_BY_CATALOG = ("catalogManaged", "adaptiveMetadata-preview")
 
 
 class Impossible(NamedTuple):
@@ -51,7 +49,7 @@ def enabling(wanted: Wanted, table: Table, engine: Engine) -> list[Statement] | 
             "see `deltaproto features`",
             "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
         )
-    if name in _BY_CATALOG:
+    if name in BY_CATALOG:
         return Impossible(
             name,
             "a table gets it only when a catalog creates it",

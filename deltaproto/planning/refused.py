@@ -21,11 +21,12 @@ FEATURE = "delta.feature."
 READER, WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
 _SUSPENDED = "delta.rowTrackingSuspended"
 _BACKFILLS = "3.3"
-# With the error class of the refusal; it may have none.
-_BY_CATALOG = {
+BY_CATALOG = {
     "catalogManaged": "",
     "adaptiveMetadata-preview": "DELTA_ADAPTIVE_METADATA_UPGRADE_NOT_SUPPORTED",
 }
+"""features that only a catalog gives a table, when it creates it, each with the error class of the
+refusal, which may have none"""
 
 
 def invalid(table: Table, properties: Mapping[str, str], engine: Engine) -> Refusal | None:
@@ -94,9 +95,9 @@ def _bad_feature(key: str, value: str, engine: Engine) -> Refusal | None:
             f"{engine} knows no feature {name or key[len(FEATURE) :]}",
             "see `deltaproto features`",
         )
-    if name in _BY_CATALOG:
+    if name in BY_CATALOG:
         return Refusal(
-            _BY_CATALOG[name],
+            BY_CATALOG[name],
             f"an existing table never gets {name}",
             "a catalog creates such tables",
         )

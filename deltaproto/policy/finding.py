@@ -17,6 +17,9 @@ class Severity(StrEnum):
     INFO = "info"
 
 
+_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
+
+
 class FailOn(StrEnum):
     """From which severity on findings make the exit code 1."""
 
@@ -38,6 +41,11 @@ class Finding(NamedTuple):
     evidence: str | None = None
     detail: str | None = None
     """what tells findings of one rule on one table apart, where feature and client do not"""
+
+
+def worst_first(finding: Finding) -> tuple[int, str]:
+    """The order in which a table's findings are shown."""
+    return _RANKS[finding.severity], finding.rule
 
 
 class Suppressed(NamedTuple):

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.subject import Subject
-
-Check = Callable[[Subject], Iterable[Finding]]
 
 
 class Rule(NamedTuple):

@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Kind
-from deltaproto.protocol.violations import InvalidProtocol, Violation, violations
+from deltaproto.protocol.violations import (
+    READER_FEATURES_VERSION,
+    WRITER_FEATURES_VERSION,
+    InvalidProtocol,
+    Violation,
+    violations,
+)
 
-READER_FEATURES_VERSION = 3
-WRITER_FEATURES_VERSION = 7
 _REMEMBERED = 4096
 
 

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Kind
 
-MAX_READER_VERSION = 3
-MAX_WRITER_VERSION = 7
+READER_FEATURES_VERSION = 3
+WRITER_FEATURES_VERSION = 7
+"""the versions that list their features; the spec defines none above them"""
 
 
 class Breach(StrEnum):
@@ -55,17 +56,17 @@ def violations(
 
 
 def _versions(reader: int, writer: int) -> Iterator[Violation]:
-    if not 1 <= reader <= MAX_READER_VERSION:
+    if not 1 <= reader <= READER_FEATURES_VERSION:
         yield Violation(
             Breach.VERSION,
-            f"minReaderVersion is {reader}; the spec defines 1 to {MAX_READER_VERSION}",
+            f"minReaderVersion is {reader}; the spec defines 1 to {READER_FEATURES_VERSION}",
         )
-    if not 1 <= writer <= MAX_WRITER_VERSION:
+    if not 1 <= writer <= WRITER_FEATURES_VERSION:
         yield Violation(
             Breach.VERSION,
-            f"minWriterVersion is {writer}; the spec defines 1 to {MAX_WRITER_VERSION}",
+            f"minWriterVersion is {writer}; the spec defines 1 to {WRITER_FEATURES_VERSION}",
         )
-    if reader >= 3 and 1 <= writer < 7:
+    if reader >= READER_FEATURES_VERSION and 1 <= writer < WRITER_FEATURES_VERSION:
         yield Violation(
             Breach.PAIR, f"reader version {reader} needs writer version 7, but it is {writer}"
         )
@@ -78,8 +79,8 @@ def _lists(
     writer_features: frozenset[str] | None,
 ) -> Iterator[Violation]:
     for role, number, needed, names in (
-        ("reader", reader, MAX_READER_VERSION, reader_features),
-        ("writer", writer, MAX_WRITER_VERSION, writer_features),
+        ("reader", reader, READER_FEATURES_VERSION, reader_features),
+        ("writer", writer, WRITER_FEATURES_VERSION, writer_features),
     ):
         if number == needed and names is None:
             yield Violation(
@@ -117,6 +118,6 @@ def _members(
             Breach.NOT_FOR_READERS,
             f"{name} is a reader-writer feature, but readers are not told: "
             f"reader version {reader}"
-            + (", not in readerFeatures" if reader >= MAX_READER_VERSION else ""),
+            + (", not in readerFeatures" if reader >= READER_FEATURES_VERSION else ""),
             name,
         )

@@ -14,10 +14,10 @@ from deltaproto.policy.document.windows import windows
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel
+from deltaproto.protocol.violations import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
 
 _OFF = "off"
 _LEVELS = (*(severity.value for severity in Severity), _OFF)
-_READER, _WRITER = 3, 7
 
 
 def entries(node: Node, rules: Collection[str]) -> tuple[TableEntry, ...]:
@@ -74,10 +74,10 @@ def _settings(node: Node, rules: Collection[str]) -> Settings:
     values = reader.fields(node, Settings._fields)
     settings = Settings(
         clients=declared(values["clients"]) if "clients" in values else None,
-        max_reader_version=_version(values, "max_reader_version", _READER),
-        max_writer_version=_version(values, "max_writer_version", _WRITER),
-        min_reader_version=_version(values, "min_reader_version", _READER),
-        min_writer_version=_version(values, "min_writer_version", _WRITER),
+        max_reader_version=_version(values, "max_reader_version", READER_FEATURES_VERSION),
+        max_writer_version=_version(values, "max_writer_version", WRITER_FEATURES_VERSION),
+        min_reader_version=_version(values, "min_reader_version", READER_FEATURES_VERSION),
+        min_writer_version=_version(values, "min_writer_version", WRITER_FEATURES_VERSION),
         forbid_features=_features(values, "forbid_features"),
         require_features=_features(values, "require_features"),
         isolation=_isolation(values["isolation"]) if "isolation" in values else None,

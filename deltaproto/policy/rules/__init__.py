@@ -1,7 +1,8 @@
-"""The lint rules on a table's protocol, one file each.
+"""The rules, one file each: those of `inspect` on a table, and those of a policy.
 
 A rule module has a `RULE`, a docstring that is its page, and, unless the finding is made
-elsewhere, a `check`. Adding a rule is adding a file and its name here.
+elsewhere, a `check` of a `Subject` or, for a rule of a policy, an `examine` of a `Case`. Adding a
+rule is adding a file and its name here.
 """
 
 from __future__ import annotations

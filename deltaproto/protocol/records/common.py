@@ -6,7 +6,6 @@ from deltaproto.protocol.feature import Drop, Need, Refusal, Requirement, Trigge
 
 NEVER = Drop(delta_spark=None, databricks=None, commits=(0, 0))
 
-ALL_RUNTIMES = "all supported"
 VALID_NAMES = "PROTOCOL.md#valid-feature-names-in-table-features"
 DROP_PAGE = "learn.microsoft.com/azure/databricks/tables/features/drop-feature"
 DROP_LEGACY_PAGE = "learn.microsoft.com/azure/databricks/archive/legacy/drop-feature-legacy"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deltaproto.protocol.feature import (
+    EVERY_RUNTIME,
     Drop,
     Feature,
     Kind,
@@ -17,7 +18,6 @@ from deltaproto.protocol.feature import (
     Trigger,
 )
 from deltaproto.protocol.records.common import (
-    ALL_RUNTIMES,
     COMPATIBILITY_PAGE,
     DROP_LEGACY_PAGE,
     DROP_PAGE,
@@ -39,7 +39,7 @@ RECORDS: tuple[Feature, ...] = (
         switch_off="delta.appendOnly=false",
         since=Since(
             delta_spark="0.1.0",
-            databricks=ALL_RUNTIMES,
+            databricks=EVERY_RUNTIME,
             databricks_note="Part of what the platform calls basic functionality; not a row of "
             "its table of minimum runtimes.",
         ),
@@ -71,7 +71,7 @@ RECORDS: tuple[Feature, ...] = (
         switch_off="ALTER TABLE … ALTER COLUMN … DROP NOT NULL, for each such column",
         since=Since(
             delta_spark="0.1.0",
-            databricks=ALL_RUNTIMES,
+            databricks=EVERY_RUNTIME,
             databricks_note="Part of what the platform calls basic functionality; not a row of "
             "its table of minimum runtimes.",
         ),
@@ -99,7 +99,7 @@ RECORDS: tuple[Feature, ...] = (
         enablement=PropertyPrefix("delta.constraints."),
         triggers=(Trigger("ALTER TABLE … ADD CONSTRAINT … CHECK (…)", by="command"),),
         switch_off="ALTER TABLE … DROP CONSTRAINT, for each constraint",
-        since=Since(delta_spark="0.8.0", databricks=ALL_RUNTIMES),
+        since=Since(delta_spark="0.8.0", databricks=EVERY_RUNTIME),
         drop=Drop(
             delta_spark="3.3.0",
             databricks="14.3 LTS",
@@ -140,7 +140,7 @@ RECORDS: tuple[Feature, ...] = (
         triggers=(Trigger("delta.enableChangeDataFeed=true", by="property"),),
         switch_off="delta.enableChangeDataFeed=false",
         traces=(Trace.CHANGE_FILES,),
-        since=Since(delta_spark="2.0.0", databricks=ALL_RUNTIMES),
+        since=Since(delta_spark="2.0.0", databricks=EVERY_RUNTIME),
         drop=NEVER,
         notes=(
             "Delta also honours the older key delta.enableChangeDataCapture.",
@@ -161,7 +161,7 @@ RECORDS: tuple[Feature, ...] = (
         enablement=SchemaHas(Trait.GENERATED),
         triggers=(Trigger("column GENERATED ALWAYS AS (expression)", by="schema"),),
         switch_off="drop the generated columns",
-        since=Since(delta_spark="1.0.0", databricks=ALL_RUNTIMES),
+        since=Since(delta_spark="1.0.0", databricks=EVERY_RUNTIME),
         drop=NEVER,
         notes=("Dropping a column needs column mapping, which is a feature of its own.",),
         sources=(
@@ -187,7 +187,7 @@ RECORDS: tuple[Feature, ...] = (
             ),
         ),
         switch_off="delta.columnMapping.mode=none (rewrites every data file)",
-        since=Since(delta_spark="1.2.0", databricks=ALL_RUNTIMES),
+        since=Since(delta_spark="1.2.0", databricks=EVERY_RUNTIME),
         drop=Drop(
             delta_spark="3.3.0",
             databricks="15.3",
@@ -249,7 +249,7 @@ RECORDS: tuple[Feature, ...] = (
         switch_off="drop the identity columns",
         since=Since(
             delta_spark="3.3.0",
-            databricks=ALL_RUNTIMES,
+            databricks=EVERY_RUNTIME,
             databricks_note="The platform's page names 10.4 LTS as the first runtime with "
             "identity columns.",
         ),
