@@ -13,8 +13,9 @@ from deltaproto.tables.reach import reach
 
 WINDOW = 10 * 60 * 1000
 _SKEW = 60 * 60 * 1000  # writers' clocks differ: read on for so long before nothing older counts
-_REMOVING = frozenset({"DELETE", "UPDATE", "MERGE", "OPTIMIZE", "REORG", "RESTORE"})
-_ADDING = _REMOVING | {"WRITE", "STREAMING UPDATE"}
+# Whatever changes metadata as well, as a replaced table, raises MetadataChangedException first.
+_REMOVING = frozenset({"DELETE", "UPDATE", "MERGE", "TRUNCATE", "OPTIMIZE", "REORG", "RESTORE"})
+_ADDING = (_REMOVING - {"TRUNCATE"}) | {"WRITE", "STREAMING UPDATE", "COPY INTO"}
 
 
 class Suspect(NamedTuple):

@@ -87,6 +87,19 @@ def test_a_damaged_commit_makes_the_answer_incomplete(cli: Cli, busy: Log) -> No
     assert ran.json["suspects"][0]["version"] == 10
 
 
+@pytest.mark.parametrize(
+    ("operation", "raises"),
+    [
+        ("TRUNCATE", {"ConcurrentDeleteRead", "ConcurrentDeleteDelete", "ConcurrentWrite"}),
+        ("COPY INTO", {"ConcurrentAppend", "ConcurrentWrite"}),
+    ],
+)
+def test_what_only_removes_or_only_adds(operation: str, raises: set[str]) -> None:
+    commit = Commit(1, {"timestamp": NOON, "operation": operation}, None, None)
+    found = {name for name in ExceptionName if suspects([commit], name, NOON).found}
+    assert found == {f"{name}Exception" for name in raises}
+
+
 def test_reading_stops_early() -> None:
     def log() -> Any:
         yield Commit(2, {"timestamp": NOON}, None, None)
