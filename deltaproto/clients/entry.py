@@ -104,7 +104,7 @@ def _range(plain: Any, versions: str, where: str) -> Range:
         ),
         note=members.text(plain, "note", where, ""),
         whole=members.flag(plain, "whole", where),
-        catalog_only=frozenset(members.names(plain, "catalog_only", where)),
+        catalog_only=frozenset(members.features(plain, "catalog_only", where)),
     )
 
 
@@ -159,6 +159,7 @@ def _gate(plain: Any, side: str, where: str) -> Gate:
     modes = plain.get("modes") or {}
     if not isinstance(modes, Mapping):
         raise EntryError(f"{where}: modes takes a mapping", "for example {columnMapping: [name]}")
+    members.no_mistakes(map(str, modes), f"{where}: modes")
     return Gate(
         legacy=_versions(plain, "legacy", side, where),
         features=frozenset(members.features(plain, "features", where))

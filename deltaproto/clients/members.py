@@ -37,7 +37,7 @@ def text(plain: Mapping[str, Any], key: str, where: str, default: str | None = N
 def flag(plain: Mapping[str, Any], key: str, where: str) -> bool:
     value = plain.get(key, False)
     if not isinstance(value, bool):
-        raise EntryError(f"{where}: {key} takes true or false")
+        raise EntryError(f"{where}: {key} takes true or false", f"for example {key}: true")
     return value
 
 
@@ -50,17 +50,22 @@ def items(plain: Mapping[str, Any], key: str, where: str, default: list[Any]) ->
 
 def features(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
     """Names of features. One that nobody knows is taken, unless it looks like a mistake."""
+    found = names(plain, key, where)
+    no_mistakes(found, f"{where}: {key}")
+    return found
+
+
+def no_mistakes(found: Iterable[str], where: str) -> None:
+    """Refuse names that nobody knows and that look like those of features."""
     import difflib
 
     from deltaproto.protocol import catalogue
 
-    found = names(plain, key, where)
     known = [feature.name for feature in catalogue.all_features()]
     for name in found:
         near = [] if name in known else difflib.get_close_matches(name, known, n=1, cutoff=0.85)
         if near:
-            raise EntryError(f"{where}: {key}: no feature {name}", f"did you mean {near[0]}?")
-    return found
+            raise EntryError(f"{where}: no feature {name}", f"did you mean {near[0]}?")
 
 
 def names(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:

@@ -92,6 +92,18 @@ MISTAKES = (
     Mistake("access", ranged(access=["write"]), "ranges[0]: access: write", "append"),
     Mistake("confidence", ranged(confidence="sure"), "ranges[0]: confidence: sure", "measured"),
     Mistake("flag", ranged(whole="yes"), "ranges[0]: whole takes true or false"),
+    Mistake(
+        "modes-of-a-slip",
+        gated(modes={"columnMaping": ["name"]}),
+        "read: modes: no feature columnMaping",
+        "columnMapping",
+    ),
+    Mistake(
+        "catalog-only-slip",
+        ranged(catalog_only=["catalogManged"]),
+        "catalog_only: no feature catalogManged",
+        "catalogManaged",
+    ),
     Mistake("evidence-key", ranged(evidence=[{"ref": "x"}]), "evidence[0]: unknown key ref"),
     Mistake("evidence-kind", ranged(evidence=[{"kind": "hearsay"}]), "kind: hearsay", "source"),
     Mistake("evidence-bare", ranged(evidence=[{"kind": "source"}]), "reference takes a text"),
