@@ -17,6 +17,8 @@ from deltaproto.tables.location import Kind, locate
 _KNOWN_SHAPE = "1"
 _SAVE = "save one with `deltaproto inspect … --format json --output FILE`"
 _T = TypeVar("_T")
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
+"""what reading an entry raises that is not what `inspect` writes"""
 
 
 class SavedError(TableError):
@@ -114,11 +116,15 @@ def read_entry(entry: Any, path: str) -> Facts | SavedError:
             findings=findings,
             complete=_only(bool, entry["complete"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError, TableError) as error:
-        raise UsageError(
-            f"{path} is not what `inspect --format json` writes: a table lacks or breaks {error}",
-            _SAVE,
-        ) from None
+    except (*MALFORMED, TableError) as error:
+        raise malformed(path, error) from None
+
+
+def malformed(path: str, error: Exception) -> UsageError:
+    """The error for an entry that is not what `inspect` writes."""
+    return UsageError(
+        f"{path} is not what `inspect --format json` writes: a table lacks or breaks {error}", _SAVE
+    )
 
 
 def _finding(entry: Mapping[str, Any]) -> Finding:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from deltaproto.checking.saved import SavedError, read_entry
+from deltaproto.checking.saved import MALFORMED, SavedError, malformed, read_entry
 from deltaproto.drafting.live import refuse_broken
-from deltaproto.errors import UsageError
 from deltaproto.planning.given import Given
 from deltaproto.planning.observe import strays, to_checkpoint
 from deltaproto.planning.plan import Fingerprint
@@ -48,10 +47,8 @@ def given_entry(entry: Any, path: str) -> Given:
             entry.get("id"),
             _FROM_SAVED,
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(
-            f"{path} is not what `inspect --format json` writes: a table lacks or breaks {error}"
-        ) from None
+    except MALFORMED as error:
+        raise malformed(path, error) from None
 
 
 def given_row(row: Mapping[str, Any], facts: Facts) -> Given:

@@ -65,7 +65,7 @@ def read(path: str) -> Node:
     except FileNotFoundError:
         raise Fault("there is no such file", "check the path") from None
     except IsADirectoryError:
-        raise Fault("this is a folder", "name the policy file in it") from None
+        raise Fault("this is a folder", "name a file in it") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise Fault(f"cannot be read: {why}", "check path and permissions") from None
@@ -185,7 +185,7 @@ class _Building:
             case yaml.DocumentStartEvent():
                 self._documents += 1
                 if self._documents > 1:
-                    raise Fault("a second document begins", "one file holds one policy", position)
+                    raise Fault("a second document begins", "one file holds one document", position)
             case yaml.AliasEvent():
                 raise Fault(
                     "aliases are not taken",
