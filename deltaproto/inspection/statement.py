@@ -6,53 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from deltaproto.errors import UsageError
+from deltaproto.inspection.condition import compared_by_files, literals
 from deltaproto.protocol.conflicts.operation import Operation
 from deltaproto.protocol.conflicts.statement import Classification, Condition, not_understood
 from deltaproto.protocol.conflicts.statement_prefix import by_prefix
 from deltaproto.protocol.conflicts.tokens import tokens
 
 _EVOLUTION = ["WITH", "SCHEMA", "EVOLUTION"]
-_COMPARISONS = {"EQ", "NullSafeEQ", "GT", "GTE", "LT", "LTE", "Between", "In"}
-_COMPLEX = {
-    "Bracket",
-    "Array",
-    "Map",
-    "VarMap",
-    "MapFromEntries",
-    "Struct",
-    "ArrayContains",
-    "ArraySize",
-    "Lambda",
-}
-_COMPLEX_CALLS = {"element_at", "named_struct", "map_contains_key", "map_keys", "map_values"}
-_VOLATILE = {
-    "Rand",
-    "Randn",
-    "Uuid",
-    "CurrentDate",
-    "CurrentDatetime",
-    "CurrentTime",
-    "CurrentTimestamp",
-    "Localtime",
-    "Localtimestamp",
-}
-_VOLATILE_CALLS = {
-    "rand",
-    "randn",
-    "random",
-    "randstr",
-    "uniform",
-    "uuid",
-    "shuffle",
-    "now",
-    "curdate",
-    "current_date",
-    "current_timestamp",
-    "localtimestamp",
-    "monotonically_increasing_id",
-    "input_file_name",
-    "spark_partition_id",
-}
 
 
 def classify(sql: str) -> Classification:
@@ -199,8 +159,8 @@ def _change(tree: Any, operation: Operation) -> Classification:
         True,
         blind_append=False,
         reasons=(reason,),
-        files=_files(conditions, target),
-        condition=Condition(target.alias or None, _literals(conditions[:1], target)),
+        files=compared_by_files(conditions, target),
+        condition=Condition(target.alias or None, literals(conditions[:1], target)),
     )
 
 
@@ -219,8 +179,8 @@ def _merge(tree: Any) -> Classification:
         True,
         blind_append=False,
         reasons=("MERGE reads the target to match rows.",),
-        files=_files(conditions, target),
-        condition=Condition(target.alias_or_name, _literals([on], target)),
+        files=compared_by_files(conditions, target),
+        condition=Condition(target.alias_or_name, literals([on], target)),
     )
 
 
@@ -229,71 +189,3 @@ def _table(node: Any) -> Any:
 
     found = node.this if isinstance(node, exp.Schema) else node
     return found if isinstance(found, exp.Table) and found.name else None
-
-
-def _literals(conditions: list[Any], target: Any) -> frozenset[str]:
-    """The target's columns that a conjunct compares with literals and nothing else."""
-    from sqlglot import exp
-
-    own = {"", target.alias_or_name.casefold()}
-    found = set()
-    for condition in conditions:
-        whole = condition.unnest()
-        for conjunct in whole.flatten() if isinstance(whole, exp.And) else [whole]:
-            columns = {(c.table.casefold(), c.name.casefold()) for c in _all(conjunct, exp.Column)}
-            if (
-                len(columns) == 1
-                and _compares(conjunct.unnest())
-                and not any(_all(conjunct, exp.Query))
-                and any(_all(conjunct, exp.Literal))
-            ):
-                ((table, name),) = columns
-                if table in own:
-                    found.add(name)
-    return frozenset(found)
-
-
-def _compares(node: Any) -> bool:
-    from sqlglot import exp
-
-    if isinstance(node, exp.Or):
-        return all(_compares(part.unnest()) for part in node.flatten())
-    if type(node).__name__ not in _COMPARISONS:
-        return False
-    sides = (node.this, node.args.get("expression"))
-    return any(isinstance(side, exp.Column) for side in sides)
-
-
-def _all(node: Any, kind: Any) -> Iterator[Any]:
-    found: Iterator[Any] = node.find_all(kind)
-    return found
-
-
-def _files(conditions: list[Any], target: Any) -> tuple[str, ...]:
-    """Why Databricks cannot compare rows for these conditions."""
-    from sqlglot import exp
-
-    found: dict[str, None] = {}
-    for condition in conditions:
-        for node in condition.walk():
-            kind = type(node).__name__
-            name = node.name.casefold() if isinstance(node, exp.Anonymous) else ""
-            if kind in _COMPLEX or name in _COMPLEX_CALLS:
-                found["uses a struct, array or map"] = None
-            if kind in _VOLATILE or name in _VOLATILE_CALLS:
-                called = name or node.sql_name().casefold()
-                found[f"calls {called}, which may be non-deterministic"] = None
-            if isinstance(node, exp.Query) and not isinstance(node, exp.Subquery):
-                correlated = _correlated(node, target)
-                found["has a correlated subquery" if correlated else "has a subquery"] = None
-    return tuple(f"Its condition {why}: row-level resolution is ruled out." for why in found)
-
-
-def _correlated(query: Any, target: Any) -> bool:
-    from sqlglot import exp
-
-    inside = {table.alias_or_name.casefold() for table in query.find_all(exp.Table)}
-    name = target.alias_or_name.casefold()
-    return name not in inside and any(
-        column.table.casefold() == name for column in query.find_all(exp.Column)
-    )
