@@ -313,3 +313,14 @@ def test_a_schema_as_the_log_stores_it() -> None:
     assert table.geospatial == ("g.element",)
     assert table.widened
     assert table.with_schema(None).widened is None
+
+
+def test_what_is_restored_is_not_taken_for_known() -> None:
+    """A partitioned table stays one, and nobody knows what the old files hold."""
+    (each,) = parse("restore table t to version as of 1")
+    table = PLAIN._replace(partition_columns=("id",))
+    after = each.statement.outcome(table, Engine()).table
+    assert (after.vectors, after.strays, after.schema, after.clustering) == (None,) * 4
+    refusal = ClusterBy(("id",)).outcome(after, Engine()).refusal
+    assert refusal is not None
+    assert "partitioned" in refusal.message

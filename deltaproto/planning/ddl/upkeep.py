@@ -145,8 +145,18 @@ class Restore(NamedTuple):
     """as the statement says it"""
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        # The old version's protocol is merged into this one.
-        known = Table(table.protocol, table.configuration, clustering=None, domains=None)
+        # The old version's protocol is merged into this one. The files are old ones; how they are
+        # partitioned, and what columns are called, seldom ever changes.
+        known = Table(
+            table.protocol,
+            table.configuration,
+            unmappable=table.unmappable,
+            geospatial=table.geospatial,
+            domains=None,
+            clustering=None,
+            partition_columns=table.partition_columns,
+            strays=None,
+        )
         warnings = (
             f"columns, properties and constraints become those of {self.to}, and a feature that "
             "was dropped since then comes back; what follows is predicted without them",
