@@ -69,7 +69,7 @@ _WORDS = {
 
 def _judged(each: Range, path: Path, table: Needs, access: Access) -> Iterator[Judgement]:
     if each.whole:
-        yield from _requirements(each, path, table)
+        yield from _requirements(path, table)
     if not table.by_name:
         yield from _catalog_only(each.catalog_only, table)
     for doubt in table.doubts:
@@ -94,7 +94,7 @@ def _judged(each: Range, path: Path, table: Needs, access: Access) -> Iterator[J
         yield from _known_bad(bad, table, access)
 
 
-def _requirements(each: Range, path: Path, table: Needs) -> Iterator[Judgement]:
+def _requirements(path: Path, table: Needs) -> Iterator[Judgement]:
     supported = table.protocol.supported
     for name in sorted(table.protocol.listed):
         if not any(understood(gate, name) for gate in (path.read, path.write) if gate):

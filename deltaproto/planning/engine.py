@@ -63,7 +63,7 @@ class Engine(NamedTuple):
         """Whether this version knows the feature; None where nothing is documented."""
         if self.name is EngineName.DELTA_SPARK:
             since = feature.since.delta_spark
-            return since is not None and self.at_least(since.removesuffix(" (read)"))
+            return since is not None and self.at_least(since)
         runtime = feature.since.databricks
         if runtime is None:
             return None

@@ -28,9 +28,7 @@ def lowest(
     goes = set(can.goes) if include_enabled else unused(every.values()) & {*can.goes}
     if history is not History.KEEP and CHECKPOINT_PROTECTION in every:
         goes.add(CHECKPOINT_PROTECTION)
-    kept = tuple(
-        _kept(state, can, include_enabled) for name, state in every.items() if name not in goes
-    )
+    kept = tuple(_kept(state, can) for name, state in every.items() if name not in goes)
     residue = set() if history is History.KEEP else {CHECKPOINT_PROTECTION}
     return Absent(frozenset(goes | residue), kind="lowest"), kept
 
@@ -49,7 +47,7 @@ def unused(states: Iterable[FeatureState]) -> set[str]:
     return set(idle)
 
 
-def _kept(state: FeatureState, can: Candidates, include_enabled: bool) -> Blocked:
+def _kept(state: FeatureState, can: Candidates) -> Blocked:
     name = state.name
     stuck = can.stuck.get(name)
     in_use = state.enabled or state.present

@@ -51,7 +51,7 @@ def violations(
     return (
         *_versions(reader, writer),
         *_lists(reader, writer, reader_features, writer_features),
-        *_members(reader, writer, reader_features or frozenset(), writer_features),
+        *_members(reader, reader_features or frozenset(), writer_features),
     )
 
 
@@ -95,7 +95,6 @@ def _lists(
 
 def _members(
     reader: int,
-    writer: int,
     reader_features: frozenset[str],
     writer_features: frozenset[str] | None,
 ) -> Iterator[Violation]:

@@ -74,7 +74,7 @@ def _answer(pair: frozenset[Operation], layout: Layout) -> Answer:
     if pair & APPENDS:
         return _append_and_change(layout, by_row=pair & CHANGES <= layout.by_row)
     if pair <= CHANGES:
-        return _changes(layout, by_row=pair <= layout.by_row)
+        return _changes(by_row=pair <= layout.by_row)
     return _rewrite(pair, layout)
 
 
@@ -106,7 +106,7 @@ def _append_and_change(layout: Layout, *, by_row: bool) -> Answer:
     return Answer(Conflict.MAYBE, (ExceptionName.APPEND,), when, avoid, _matrix(by_row=by_row))
 
 
-def _changes(layout: Layout, *, by_row: bool) -> Answer:
+def _changes(*, by_row: bool) -> Answer:
     exceptions = (
         ExceptionName.APPEND,
         ExceptionName.DELETE_READ,
