@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from deltaproto.clients.catalogue import Reference, parse_reference
+from deltaproto.clients.candidate import Reference, parse_reference
 from deltaproto.errors import EngineError, UsageError
 
 _FOLDER = Path(__file__).parent / "adapters"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from deltaproto.certification.entry import Known, Left, differences
-from deltaproto.clients.catalogue import Catalogue, Reference
+from deltaproto.clients.candidate import Reference
+from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.measurement import Measurement
 from deltaproto.errors import UsageError
 

@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from deltaproto.clients import scheme
+from deltaproto.clients.candidate import Candidate, Reference, parse_reference
 from deltaproto.clients.capability import Access, Client
-from deltaproto.clients.catalogue import Candidate, Catalogue, Reference, parse_reference
+from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.needs import Needs
 from deltaproto.clients.verdicts import client_verdicts
 from deltaproto.errors import TableError, UsageError

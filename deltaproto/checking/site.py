@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from deltaproto.clients.candidate import parse_reference
 from deltaproto.clients.capability import Access, Client
-from deltaproto.clients.catalogue import Catalogue, parse_reference, shipped_ids
+from deltaproto.clients.catalogue import Catalogue, shipped_ids
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.members import EntryError
 from deltaproto.policy.document import Policy, PolicyError, Position, load_policy

@@ -20,7 +20,8 @@ from deltaproto.checking.site import site_catalogue
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.progress import rated, waiting
-from deltaproto.clients.catalogue import parse_reference, shipped, shipped_ids
+from deltaproto.clients.candidate import parse_reference
+from deltaproto.clients.catalogue import shipped, shipped_ids
 from deltaproto.clients.measurement import Measurement, Operation, Outcome, to_json
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.policy.finding import FailOn

@@ -8,7 +8,8 @@ from typing import Any
 from deltaproto.checking.site import site_catalogue
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
-from deltaproto.clients.catalogue import Catalogue, parse_reference
+from deltaproto.clients.candidate import parse_reference
+from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.columns import Column, columns_of, newest_columns
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.report.clients import write_candidate, write_client, write_clients

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from deltaproto.clients import scheme
+from deltaproto.clients.candidate import Reference, beginning, referred
 from deltaproto.clients.capability import Client, Confidence, Path
-from deltaproto.clients.catalogue import Catalogue, Reference, beginning, referred
+from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.matrix import Answer, Row, matrix
 from deltaproto.protocol import catalogue as features
 from deltaproto.protocol.feature import Status

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from deltaproto.clients.candidate import Reference
 from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Reference
 from deltaproto.errors import UsageError
 
 _FOLDER = Path(__file__).parent / "measured"

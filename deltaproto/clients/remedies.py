@@ -9,8 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from deltaproto.clients.candidate import Candidate, Reference, beginning
 from deltaproto.clients.capability import Access, Path
-from deltaproto.clients.catalogue import Candidate, Reference, beginning
 from deltaproto.clients.matching import Judgement, Verdict, judge
 from deltaproto.clients.needs import Needs
 from deltaproto.protocol import catalogue

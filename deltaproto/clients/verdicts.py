@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from deltaproto.clients.candidate import Candidate, Reference
 from deltaproto.clients.capability import Access, Confidence, Path
-from deltaproto.clients.catalogue import Candidate, Reference
 from deltaproto.clients.matching import Judgement, Verdict, judge
 from deltaproto.clients.needs import Needs
 from deltaproto.clients.remedies import Remedy, remedies

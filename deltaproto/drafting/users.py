@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from deltaproto.checking.site import DEFAULT_ACCESS, site_catalogue
+from deltaproto.clients.candidate import Candidate, beginning
 from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Candidate, Catalogue, beginning
+from deltaproto.clients.catalogue import Catalogue
 from deltaproto.errors import UsageError
 from deltaproto.planning.given import Client, Given
 from deltaproto.policy.document import Policy, PolicyError, settings_for

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from deltaproto.clients.candidate import Candidate
 from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Candidate
 from deltaproto.clients.needs import Needs
 from deltaproto.planning.cost import Files
 from deltaproto.planning.engine import Engine

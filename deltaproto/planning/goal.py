@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from typing import Protocol as Interface
 
+from deltaproto.clients.candidate import Candidate
 from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Candidate
 from deltaproto.clients.judgement import Judgement, Verdict
 from deltaproto.clients.needs import Needs
 from deltaproto.planning.judging import judged

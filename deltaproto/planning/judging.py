@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from deltaproto.clients.candidate import Candidate
 from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Candidate
 from deltaproto.clients.judgement import Judgement
 from deltaproto.clients.needs import Needs
 from deltaproto.clients.verdicts import judgements

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import IO, Any, assert_never
 
+from deltaproto.clients.candidate import Candidate
 from deltaproto.clients.capability import Access, Client, Gate, Path, Range
-from deltaproto.clients.catalogue import Candidate
 from deltaproto.clients.matrix import Row, matrix
 from deltaproto.report.clients_json import candidate_fields, client_fields
 from deltaproto.report.interface import Format, dumps, envelope

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from deltaproto.clients.candidate import Candidate
 from deltaproto.clients.capability import Access, Client, Gate, Range
-from deltaproto.clients.catalogue import Candidate
 from deltaproto.clients.matrix import matrix
 
 

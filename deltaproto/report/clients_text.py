@@ -8,8 +8,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from deltaproto.clients.candidate import Candidate
 from deltaproto.clients.capability import Client
-from deltaproto.clients.catalogue import Candidate
 from deltaproto.report.clients import (
     HEADINGS,
     MATRIX_HEADINGS,

@@ -14,7 +14,7 @@ from deltaproto.certification.kit.case import Kit
 from deltaproto.certification.kit.make import make_kit
 from deltaproto.certification.process import Limits
 from deltaproto.certification.referee import Referee
-from deltaproto.clients.catalogue import Reference
+from deltaproto.clients.candidate import Reference
 from deltaproto.clients.measurement import Cell, Measurement, Operation
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from deltaproto.certification.certify import certify
 from deltaproto.certification.client import Subject
 from deltaproto.certification.kit.case import Kit
 from deltaproto.certification.process import Limits
-from deltaproto.clients.catalogue import Reference
+from deltaproto.clients.candidate import Reference
 from deltaproto.clients.measurement import Cell, Operation, Outcome
 from tests.certification.conftest import ADAPTERS, Measure, cell
 

@@ -20,8 +20,9 @@ from jsonschema import Draft7Validator
 
 from deltaproto.checking.check import Checked as CheckedTable
 from deltaproto.checking.check import Checker
+from deltaproto.clients.candidate import parse_reference
 from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Catalogue, parse_reference
+from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.needs import Needs
 from deltaproto.policy.document import Policy, Position
 from deltaproto.policy.document.model import Declared

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from deltaproto.clients.candidate import Candidate
 from deltaproto.clients.capability import Access, Client, Confidence, Gate, Path, Range
-from deltaproto.clients.catalogue import Candidate, Catalogue
+from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.matching import Judgement, judge
 from deltaproto.clients.needs import Needs, needs

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.clients import scheme
+from deltaproto.clients.candidate import parse_reference
 from deltaproto.clients.capability import EVERY, STRANGE, Client, Gate, Range
-from deltaproto.clients.catalogue import Catalogue, parse_reference, shipped, shipped_ids
+from deltaproto.clients.catalogue import Catalogue, shipped, shipped_ids
 from deltaproto.errors import UsageError
 from deltaproto.protocol import catalogue as features
 from deltaproto.protocol.feature import Kind

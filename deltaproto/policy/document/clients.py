@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from deltaproto.clients.candidate import parse_reference
 from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import parse_reference
 from deltaproto.errors import UsageError
 from deltaproto.policy.document import reader
 from deltaproto.policy.document.errors import Fault
