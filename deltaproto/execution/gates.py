@@ -10,7 +10,9 @@ from deltaproto.execution.resume import Standing, without
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.sight import Sight
 from deltaproto.execution.warning import Opening
+from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import Engine
+from deltaproto.planning.own_sql import is_it
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.statement import Action
 from deltaproto.policy.finding import Finding
@@ -55,7 +57,26 @@ def plan_gate(plan: Plan) -> Gate:
             "print the statements with --script sql",
             ExitCode.USAGE,
         )
+    for step in plan.steps:
+        if (other := _other_table(plan, step)) is not None:
+            return Gate(
+                "plan",
+                False,
+                f"{step.id} is a statement on {other}, and not surely on this table",
+                f"name the table {plan.sql_name} in the SQL, and plan again",
+                ExitCode.USAGE,
+            )
     return Gate("plan", True, "it is whole, and nothing blocks it")
+
+
+def _other_table(plan: Plan, step: Step) -> str | None:
+    """The table that a statement of the user's own is on, where that may be another one."""
+    if step.action is not Action.SQL or step.sql is None:
+        return None
+    for parsed in parse(step.sql):
+        if parsed.target is None or not is_it(parsed.target, plan.sql_name):
+            return "no table" if parsed.target is None else ".".join(parsed.target)
+    return None
 
 
 def fingerprint_gate(plan: Plan, sight: Sight, stands: Standing, started: bool) -> Gate:

@@ -14,6 +14,7 @@ from deltaproto.execution.audit import NAME, Audit
 from deltaproto.execution.gates import Gate
 from deltaproto.execution.journal import Journal
 from deltaproto.execution.mark import mark_of
+from deltaproto.execution.moved import moved
 from deltaproto.execution.observer import Observer
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.prepare import Context, Prepared, stand
@@ -27,7 +28,6 @@ from deltaproto.execution.warning import warning
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.tables.location import locate
 from deltaproto.tables.redact import Redactor
-from deltaproto.tables.sql import table_name
 
 _MARK = "deltaproto: a clone for a rehearsal"
 _TABLE, _RECORDS = "clone", "records"
@@ -100,23 +100,15 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
 def _on_clone(planned: Planned, by: Rehearsal, folder: str, local: str, ended: Applied) -> Applied:
     plan = planned.plan
     location = locate(f"{folder.rstrip('/')}/{_TABLE}")
-    clone = table_name(location)
-    made = by.runner().run(f"CREATE TABLE {clone} SHALLOW CLONE {plan.sql_name}", _MARK)
+    try:
+        on_clone = moved(plan, location)
+    except UsageError as error:
+        return ended._replace(code=error.exit_code, message=error.message, hint=error.hint)
+    made = by.runner().run(f"CREATE TABLE {on_clone.sql_name} SHALLOW CLONE {plan.sql_name}", _MARK)
     if made.error is not None:
         said = f"Spark makes no shallow clone of it: {by.redact(made.message)}"
         return ended._replace(code=ExitCode.FAILED, status=Status.FAILED, message=said)
-    moved = plan._replace(
-        table=location.uri,
-        location=location.uri,
-        sql_name=clone,
-        steps=tuple(
-            step._replace(
-                sql=None if step.sql is None else step.sql.replace(plan.sql_name, clone, 1)
-            )
-            for step in plan.steps
-        ),
-    )
-    watched = Watched(moved, by.context.storage_options, by.context.spark)
+    watched = Watched(on_clone, by.context.storage_options, by.context.spark)
     first = watched.look(-1).now
     if first.protocol != plan.fingerprint.protocol:
         said = (
@@ -124,12 +116,13 @@ def _on_clone(planned: Planned, by: Rehearsal, folder: str, local: str, ended: A
             f"{plan.fingerprint.protocol.in_words}: it cannot stand in for it"
         )
         return ended._replace(code=ExitCode.FINDINGS, message=said)
-    moved = moved._replace(fingerprint=Fingerprint(None, first.version, first.protocol, None))
-    on_clone = planned._replace(plan=moved)
+    on_clone = on_clone._replace(fingerprint=Fingerprint(None, first.version, first.protocol, None))
     sight = watched.look(first.version)
-    stands = standing(planned.id, moved, 0, frozenset(), sight, first)
-    told = warning(moved, moved.steps, None, None, None, by.limits.now())
-    prepared = Prepared(on_clone, watched, stands, sight, None, ended.gates, told)
+    stands = standing(planned.id, on_clone, 0, frozenset(), sight, first)
+    told = warning(on_clone, on_clone.steps, None, None, None, by.limits.now())
+    prepared = Prepared(
+        planned._replace(plan=on_clone), watched, stands, sight, None, ended.gates, told
+    )
     audit = Audit(os.path.join(local, _RECORDS, NAME), by.redact)
     try:
         with Journal(os.path.join(local, _RECORDS), planned.id) as journal:

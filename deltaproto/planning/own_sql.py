@@ -13,9 +13,16 @@ def names_it(target: tuple[str, ...], table: str) -> bool:
     """Whether a statement's table can be the one that is planned for, which is written as SQL."""
     planned = name_parts(table)
     if target[0].lower() == "delta" or planned[0].lower() == "delta":
-        return [part.rstrip("/") for part in target] == [part.rstrip("/") for part in planned]
+        kinds = {target[0].lower(), planned[0].lower()}
+        paths = ([part.rstrip("/") for part in name[1:]] for name in (target, planned))
+        return len(kinds) == 1 and next(paths) == next(paths)
     folded = [part.casefold() for part in target]
     return folded == [part.casefold() for part in planned][-len(folded) :]
+
+
+def is_it(target: tuple[str, ...], table: str) -> bool:
+    """Whether a statement's table is this one whatever the session's current schema is."""
+    return len(target) == len(name_parts(table)) and names_it(target, table)
 
 
 def short(text: str) -> str:

@@ -85,6 +85,18 @@ class TestWithoutSpark:
         assert result["status"] == "refused"
         assert "blocked: clustering" in result["message"]
 
+    def test_sql_on_another_table_is_refused(self, cli: Cli, table: Log) -> None:
+        # Statements about rows are executed as they were written.
+        file = Path(table.table).parent / "plan.json"
+        words = ("--sql", "DELETE FROM elsewhere.orders", "--format", "json", "-o", str(file))
+        assert cli("plan-upgrade", table.table, *words).code == 0
+        ran = cli("apply", str(file), "--yes", "--format", "json")
+        assert ran.code in (2, 3)
+        gates = {gate["name"]: gate for gate in ran.json["results"][0]["gates"]}
+        assert not gates["plan"]["passed"]
+        assert "s1 is a statement on elsewhere.orders" in gates["plan"]["message"]
+        assert f"delta.`{table.table}`" in gates["plan"]["hint"]
+
     def test_a_plan_with_steps_says_that_spark_is_missing(self, cli: Cli, table: Log) -> None:
         file = plan(cli, table, "--enable", "deletionVectors")
         ran = cli("apply", file, "--yes", "--format", "json")

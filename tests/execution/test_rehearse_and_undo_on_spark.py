@@ -88,6 +88,29 @@ class TestRehearse:
         assert (ran.code, only(ran)["status"]) == (5, "failed")
         assert (files(table), list(scratch.iterdir())) == (before, [])
 
+    @pytest.mark.parametrize(
+        "statement",
+        ["delete from delta.`{t}/` where id = 5", "insert into Delta.`{t}` values (99, 'y')"],
+    )
+    def test_a_statement_that_names_the_table_otherwise_never_reaches_it(
+        self, cli: Cli, table: Path, statement: str
+    ) -> None:
+        file = plan(cli, table, "--sql", statement.format(t=table))
+        before = files(table)
+        ran = rehearse(cli, file)
+        assert (ran.code, only(ran)["status"]) == (2, "refused")
+        assert f"name the table as delta.`{table}`" in only(ran)["message"]
+        assert files(table) == before
+
+    def test_a_statement_of_the_users_own_is_rehearsed_on_the_clone(
+        self, cli: Cli, table: Path
+    ) -> None:
+        file = plan(cli, table, "--sql", f"delete from delta.`{table}` where id = 5")
+        before = files(table)
+        result = only(rehearse(cli, file))
+        assert (result["status"], result["steps"][0]["operations"]) == ("done", ["DELETE"])
+        assert files(table) == before
+
     def test_a_stale_plan_is_not_rehearsed(
         self, cli: Cli, table: Path, spark: SparkSession
     ) -> None:
