@@ -11,14 +11,13 @@ from typing import Any
 from deltaproto.checking.check import Checker
 from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.cli import options
-from deltaproto.cli.check import spare
 from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.executing import FORMAT, PLANS, beside, read_all, shown, starts
 from deltaproto.cli.way_back import way_back
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.apply import Session, apply_plans, unprepared
 from deltaproto.execution.audit import NAME
-from deltaproto.execution.plan_file import Planned
+from deltaproto.execution.plan_file import Planned, plan_files
 from deltaproto.execution.prepare import Context, Prepared
 from deltaproto.execution.result import Applied
 from deltaproto.execution.stepping import Limits
@@ -51,7 +50,10 @@ def run(values: Mapping[str, Any]) -> int:
         allow_irreversible=values["allow_irreversible"],
         outside_window=values["outside_window"],
     )
-    spare(values["output"], (*values["plans"], values["policy"], *values["catalogue"]))
+    options.spare(
+        values["output"],
+        (*plan_files(values["plans"]), values["policy"], values["audit"], *values["catalogue"]),
+    )
     with shown("apply", values, redact, many=len(plans) > 1) as to:
         session = Session(
             context,

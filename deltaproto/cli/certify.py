@@ -39,6 +39,8 @@ def run(values: Mapping[str, Any]) -> int:
         _made(Path(values["make_kit"]), values, show=show)
         if values["client"] is None:
             return int(ExitCode.OK)
+    for name in ("entry", "results", "output"):
+        options.spare(values[name], (values["adapter"],), f"--{name}")
     chosen = _subject(values)
     operations = _operations(values["operation"])
     kit = _kit(values, show=show)

@@ -49,7 +49,9 @@ def run(values: Mapping[str, Any]) -> int:
     )
     codes = {ExitCode.OK}
     names = list(given_tables(values["tables"]))
-    spare(values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"]))
+    options.spare(
+        values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"])
+    )
     known = list(notes(checker.clients))
     tables = _watched(_checked(names, values, checker, known), codes, style.fail_on)
     with options.opened(values["output"]) as file:
@@ -72,15 +74,6 @@ def _baseline(path: str | None) -> dict[str, Facts] | None:
     if path is None:
         return None
     return {found.location: found for found in read_saved(path) if isinstance(found, Facts)}
-
-
-def spare(output: str | None, read: Iterable[str | None]) -> None:
-    """Refuse to write over a file that is read."""
-    if output is None or not os.path.isfile(output):
-        return
-    for name in read:
-        if name is not None and os.path.isfile(name) and os.path.samefile(name, output):
-            raise UsageError(f"--output would overwrite {name}", "choose another --output")
 
 
 def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -> Iterator[Checked]:

@@ -19,6 +19,7 @@ from deltaproto.report.interface import Format, PageFormat
 
 def run(values: Mapping[str, Any]) -> int:
     """Render the catalogue, one client, or one version of it with its matrix."""
+    options.spare(values["output"], values["catalogue"])
     catalogue = site_catalogue(values["catalogue"])
     page, color = values["format"], not values["no_color"]
     named = values["client"]

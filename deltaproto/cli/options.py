@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -92,6 +92,19 @@ def milliseconds(text: str, flag: str, wanted: str, example: str) -> int:
         return int(moment.timestamp() * 1000)
     except (ValueError, OverflowError):
         raise UsageError(f"{flag} {text} is not a {wanted}", f"for example {example}") from None
+
+
+def spare(output: str | None, read: Iterable[str | None], flag: str = "--output") -> None:
+    """Refuse to write over a file that is read.
+
+    Raises:
+        UsageError: when the file `output`, which `flag` names, is one of those.
+    """
+    if output is None or not os.path.isfile(output):
+        return
+    for name in read:
+        if name is not None and os.path.isfile(name) and os.path.samefile(name, output):
+            raise UsageError(f"{flag} would overwrite {name}", f"choose another {flag}")
 
 
 @contextmanager

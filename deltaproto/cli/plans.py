@@ -10,7 +10,6 @@ from typing import Any
 from deltaproto.checking.saved import saved_entries
 from deltaproto.checking.site import DEFAULT_ACCESS, site_policy
 from deltaproto.cli import options
-from deltaproto.cli.check import spare
 from deltaproto.cli.declare import Argument, Option
 from deltaproto.cli.inspect import given_tables
 from deltaproto.cli.inventories import SCAN, chosen
@@ -116,7 +115,9 @@ def plan_tables(
             "--where, --scan and --fresh are about inventories", "give one with --from"
         )
     engine = parse_engine(values["engine"]) if values["engine"] else Engine()
-    spare(values["output"], (*names, values.get("policy"), *values["catalogue"]))
+    options.spare(
+        values["output"], (*names, values["policy"], *values.get("sql", ()), *values["catalogue"])
+    )
     codes = {ExitCode.OK}
     alike = Alike(planner)
     session = options.spark_settings(values).conf

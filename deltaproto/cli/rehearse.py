@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.check import spare
 from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.executing import FORMAT, PLANS, beside, read_all, shown, starts
 from deltaproto.errors import ExitCode
+from deltaproto.execution.plan_file import plan_files
 from deltaproto.execution.prepare import Context
 from deltaproto.execution.rehearse import Rehearsal, rehearse
 from deltaproto.execution.stepping import Limits
@@ -22,7 +22,7 @@ def run(values: Mapping[str, Any]) -> int:
     storage = options.pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values)
     redact = Redactor(storage, spark.conf)
-    spare(values["output"], tuple(values["plans"]))
+    options.spare(values["output"], plan_files(values["plans"]))
     with shown("rehearse", values, redact, many=len(plans) > 1) as to:
         by = Rehearsal(
             Context(storage, spark, folder=beside),

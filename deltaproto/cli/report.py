@@ -8,7 +8,6 @@ from typing import Any
 from deltaproto.checking.check import Checker
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
-from deltaproto.cli.check import spare
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inventories import SCAN, chosen
 from deltaproto.cli.progress import waiting
@@ -29,7 +28,7 @@ def run(values: Mapping[str, Any]) -> int:
         raise UsageError(f"--most {values['most']} is less than 0", "give a number of tables")
     storage = options.pairs(values["storage_option"], "--storage-option")
     policy = values["policy"]
-    spare(values["output"], (policy, *values["catalogue"]))
+    options.spare(values["output"], (policy, *values["catalogue"]))
     checker = _checker(policy, values["catalogue"])
     show = not (values["no_progress"] or values["quiet"])
     with waiting("reading the inventory", show=show):

@@ -11,12 +11,11 @@ from typing import Any
 from deltaproto.activity import Activity, read_activity
 from deltaproto.checking.site import site_policy
 from deltaproto.cli import options
-from deltaproto.cli.check import spare
 from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.executing import PLANS, load_all
 from deltaproto.cli.progress import counting
 from deltaproto.errors import DeltaprotoError, ExitCode
-from deltaproto.execution.plan_file import Planned
+from deltaproto.execution.plan_file import Planned, plan_files
 from deltaproto.execution.sight import named
 from deltaproto.policy.document import Policy, settings_for
 from deltaproto.report.runbook.book import Book, Entry
@@ -46,7 +45,13 @@ def run(values: Mapping[str, Any]) -> int:
         now,
         values["policy"],
     )
-    spare(values["output"], (*values["plans"], values["policy"], values["template"]))
+    options.spare(
+        values["output"],
+        (
+            *plan_files(values["plans"]),
+            *(values[name] for name in ("policy", "template", "language")),
+        ),
+    )
     format = values["format"]
     if values["template"]:
         from deltaproto.report.runbook.template import filled

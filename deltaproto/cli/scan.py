@@ -63,6 +63,8 @@ def run(values: Mapping[str, Any]) -> int:
         values["policy"] and os.path.abspath(values["policy"]),
     )
     checker = _checker(values)
+    # Lists are read while the scan goes on.
+    options.spare(values["output"], (*values["list"], values["policy"], values["config"]))
     with options.opened(values["output"]) as file:
         show = not (values["no_progress"] or values["quiet"])
         with rated("tables", total=_expected(request) if show else None, show=show) as progress:
@@ -87,7 +89,7 @@ def _with_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
     if path is None:
         return values
     told = read_settings(path, os.environ)
-    merged = dict(values)
+    merged = {**values, "config": path}
     if nothing:
         merged |= {option: told.get(key, ()) for key, option in _SOURCES.items()}
     defaults = {option.name: () if option.many else option.default for option in COMMAND.options}

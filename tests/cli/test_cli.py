@@ -225,6 +225,41 @@ class TestOutput:
         assert "cannot write" in ran.err
         assert "No such file or directory" in ran.err
 
+    def test_what_a_command_reads_is_not_written_over(
+        self, cli: Cli, good: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        plans = tmp_path / "plans"
+        plans.mkdir()
+        plan = str(plans / "plan.json")
+        words = ("plan-upgrade", good, "--enable", "changeDataFeed", "--format", "json")
+        assert cli(*words, "--output", plan).code == 0
+        texts = {
+            "list.txt": good,
+            "deltaproto.yaml": f"scan:\n  roots: [{good}]\n",
+            "change.sql": "ALTER TABLE t SET TBLPROPERTIES ('delta.appendOnly'='true')",
+            "phrases.yaml": "language: xx\n",
+            "own.yaml": "id: mine\n",
+            "audit.jsonl": "{}\n",
+            plan: Path(plan).read_text(),
+        }
+        for name, text in texts.items():
+            Path(name).write_text(text)
+        for words in (
+            ("scan", "--list", "list.txt", "--output", "list.txt"),
+            ("scan", "--output", "deltaproto.yaml"),
+            ("plan-upgrade", good, "--sql", "change.sql", "--output", "change.sql"),
+            ("runbook", plan, "--language", "phrases.yaml", "--output", "phrases.yaml"),
+            ("runbook", str(plans), "--no-activity", "--output", plan),
+            ("rehearse", str(plans), "--output", plan),
+            ("apply", str(plans), "--dry-run", "--output", plan),
+            ("apply", plan, "--audit", "audit.jsonl", "--output", "audit.jsonl"),
+            ("clients", "--catalogue", "own.yaml", "--output", "own.yaml"),
+        ):
+            ran = cli(*words)
+            assert (ran.code, "would overwrite" in ran.err) == (2, True), words
+        assert {name: Path(name).read_text() for name in texts} == texts
+
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
     @pytest.mark.parametrize("format_", ["text", "json"])
     def test_a_full_disk_is_named_as_such(self, cli: Cli, good: str, format_: str) -> None:
