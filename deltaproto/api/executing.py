@@ -55,9 +55,9 @@ def apply(
     from deltaproto.checking.check import Checker
     from deltaproto.checking.site import site_catalogue, site_policy
     from deltaproto.execution.apply import Session, apply_plans
-    from deltaproto.execution.audit import NAME
     from deltaproto.execution.observer import Silent
     from deltaproto.execution.prepare import Context
+    from deltaproto.execution.records import AUDIT
     from deltaproto.execution.runner import Runner
     from deltaproto.execution.stepping import Limits
     from deltaproto.tables.redact import Redactor
@@ -79,7 +79,7 @@ def apply(
     session = Session(
         context,
         lambda: Runner.started(spark),
-        audit=lambda _: os.path.join(folder, NAME),
+        audit=lambda _: os.path.join(folder, AUDIT),
         redact=Redactor(storage_options, spark.conf),
         observer=Silent(),
         limits=Limits(retries, wait),

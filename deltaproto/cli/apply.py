@@ -16,9 +16,9 @@ from deltaproto.cli.executing import FORMAT, PLANS, beside, read_all, shown, sta
 from deltaproto.cli.way_back import way_back
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.apply import Session, apply_plans, unprepared
-from deltaproto.execution.audit import NAME
 from deltaproto.execution.plan_file import Planned, plan_files
 from deltaproto.execution.prepare import Context, Prepared
+from deltaproto.execution.records import AUDIT
 from deltaproto.execution.result import Applied
 from deltaproto.execution.stepping import Limits
 from deltaproto.execution.undo import StalePlan
@@ -58,7 +58,7 @@ def run(values: Mapping[str, Any]) -> int:
         session = Session(
             context,
             starts(spark),
-            audit=lambda path: values["audit"] or os.path.join(context.folder(path), NAME),
+            audit=lambda path: values["audit"] or os.path.join(context.folder(path), AUDIT),
             redact=redact,
             observer=to.display,
             limits=Limits(values["retries"], values["wait"]),

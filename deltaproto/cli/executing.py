@@ -14,8 +14,8 @@ from deltaproto.cli import options
 from deltaproto.cli.apply_progress import Display
 from deltaproto.cli.declare import Argument, Option
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.execution.journal import FOLDER
 from deltaproto.execution.plan_file import Planned, Unplanned, plan_files, read_plans
+from deltaproto.execution.records import FOLDER
 from deltaproto.execution.result import Applied
 from deltaproto.execution.runner import Runner
 from deltaproto.report.apply import ApplyFormat, ApplyReport

@@ -12,6 +12,7 @@ from deltaproto.errors import UsageError
 from deltaproto.execution.journal import journal_path
 from deltaproto.execution.plan_file import Planned, read_plans
 from deltaproto.execution.prepare import Context
+from deltaproto.execution.records import WAY_BACK
 from deltaproto.execution.undo import undo
 from deltaproto.planning.plan import Plan
 from deltaproto.report.interface import dumps, envelope, visible
@@ -29,7 +30,7 @@ def way_back(planned: Planned, context: Context, *, keep: bool) -> Planned:
         UsageError: when there is no room for the plan.
     """
     folder = context.folder(planned.path)
-    path = os.path.join(folder, f"{planned.id}.undo.json")
+    path = os.path.join(folder, f"{planned.id}{WAY_BACK}")
     begun = _read(path) if os.path.exists(path) else None
     if begun is None or not journal_path(folder, begun.id).exists():
         begun = _made(undo(planned, context), path, keep=keep)

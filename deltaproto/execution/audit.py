@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from deltaproto.errors import UsageError
+from deltaproto.execution import records
 from deltaproto.whoami import whoami
 
-NAME = "audit.jsonl"
 _MODE = 0o640
 
 
 class Audit:
     """Appends a line for each statement, without credentials.
-
-    Several processes may append to one file: each line is written at once.
 
     Raises:
         UsageError: when the file cannot be written.
@@ -27,8 +24,7 @@ class Audit:
     def __init__(self, path: str, redact: Callable[[str], str]) -> None:
         self._path, self._redact = path, redact
         try:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE)
+            self._file = records.opened(Path(path), _MODE)
         except OSError as error:
             raise UsageError(
                 f"cannot write the audit log {path}: {error.strerror}",
@@ -38,10 +34,8 @@ class Audit:
     def add(self, **members: Any) -> str | None:
         """One line; what went wrong, if anything did: a statement is done by then."""
         told = {**members, **whoami()._asdict()}
-        line = json.dumps({key: self._told(value) for key, value in told.items()}) + "\n"
         try:
-            os.write(self._file, line.encode())
-            os.fsync(self._file)
+            records.append(self._file, {key: self._told(value) for key, value in told.items()})
         except OSError as error:
             return f"the audit log {self._path} could not be written: {error.strerror}"
         return None

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
+from deltaproto.execution import records
 from deltaproto.execution.sight import Point
 from deltaproto.protocol.protocol import Protocol
 
-FOLDER = ".deltaproto"
 _MODE = 0o600
 
 
@@ -60,10 +60,7 @@ class Journal:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.path, plan_id)
-            cut_off = self.path.exists() and not self.path.read_bytes().endswith(b"\n")
-            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE)
-            if cut_off:
-                os.write(self._file, b"\n")
+            self._file = records.opened(self.path, _MODE)
         except OSError as error:
             raise UsageError(
                 f"cannot write the journal {self.path}: {error.strerror}",
@@ -83,12 +80,9 @@ class Journal:
         Raises:
             JournalError: when there is no room for it, or the disk fails.
         """
-        line = json.dumps({"event": event, "at": at, "plan": self._plan_id, **members}) + "\n"
+        line = {"event": event, "at": at, "plan": self._plan_id, **members}
         try:
-            written = os.write(self._file, line.encode())
-            if written < len(line):
-                raise OSError(28, "No space left on device")
-            os.fsync(self._file)
+            records.append(self._file, line)
         except OSError as error:
             raise JournalError(
                 f"cannot write the journal {self.path}: {error.strerror}",
@@ -99,7 +93,7 @@ class Journal:
 
 def journal_path(folder: str, plan_id: str) -> Path:
     """Where the journal of a plan lies."""
-    return Path(folder) / f"{plan_id}.journal.jsonl"
+    return Path(folder) / f"{plan_id}{records.JOURNAL}"
 
 
 def recorded(path: Path, plan_id: str) -> Recorded:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from deltaproto.clients.capability import Access
 from deltaproto.clients.judgement import Verdict
 from deltaproto.errors import UsageError
+from deltaproto.execution.records import KEPT
 from deltaproto.planning.cost import Cost
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Rewrite
@@ -60,14 +61,23 @@ def plan_files(paths: Sequence[str]) -> list[str]:
     """The files that are meant: a folder stands for the plans in it, by name.
 
     Raises:
-        UsageError: for what is not there, and for a folder without a plan.
+        UsageError: for a folder without a plan, and for one that cannot be listed.
     """
     found: list[str] = []
     for path in paths:
         if not os.path.isdir(path):
             found.append(path)
             continue
-        inside = sorted(str(each) for each in Path(path).iterdir() if each.suffix in _SUFFIXES)
+        try:
+            names = sorted(os.listdir(path))
+        except OSError as error:
+            raise UsageError(f"cannot list {path}: {error.strerror}", "check the path") from None
+        # What --journal keeps may lie beside the plans; a way back is taken by --undo only.
+        inside = [
+            os.path.join(path, name)
+            for name in names
+            if name.endswith(_SUFFIXES) and not name.endswith(KEPT)
+        ]
         if not inside:
             raise UsageError(
                 f"{path} holds no plan",

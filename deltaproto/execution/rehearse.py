@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.execution import gates
-from deltaproto.execution.audit import NAME, Audit
+from deltaproto.execution.audit import Audit
 from deltaproto.execution.gates import Gate
 from deltaproto.execution.journal import Journal
 from deltaproto.execution.mark import mark_of
@@ -19,6 +19,7 @@ from deltaproto.execution.observer import Observer
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.prepare import Context, Prepared, stand
 from deltaproto.execution.recheck import Stop
+from deltaproto.execution.records import AUDIT
 from deltaproto.execution.result import Applied, Done, Status, StepRecord
 from deltaproto.execution.resume import standing
 from deltaproto.execution.runner import Runner
@@ -123,7 +124,7 @@ def _on_clone(planned: Planned, by: Rehearsal, folder: str, local: str, ended: A
     prepared = Prepared(
         planned._replace(plan=on_clone), watched, stands, sight, None, ended.gates, told
     )
-    audit = Audit(os.path.join(local, _RECORDS, NAME), by.redact)
+    audit = Audit(os.path.join(local, _RECORDS, AUDIT), by.redact)
     try:
         with Journal(os.path.join(local, _RECORDS), planned.id) as journal:
             stepping = Stepping(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -104,6 +105,27 @@ class TestAudit:
         audit.close()
         (line,) = (tmp_path / "deep" / "audit.jsonl").read_text().splitlines()
         assert json.loads(line)["message"] == f"x {HIDDEN}"
+
+    def test_a_line_that_was_cut_off_spoils_no_other(self, tmp_path: Path) -> None:
+        file = tmp_path / "audit.jsonl"
+        file.write_text('{"step": "s1"}\n{"step": "s')
+        audit = Audit(str(file), Redactor())
+        audit.add(step="s2")
+        audit.close()
+        assert json.loads(file.read_text().splitlines()[-1])["step"] == "s2"
+
+    def test_a_line_for_which_there_is_half_the_room_is_told(self, tmp_path: Path) -> None:
+        # A pipe that is all but full takes the beginning of a line.
+        read, write = os.pipe()
+        os.set_blocking(write, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(write, b"x" * 4096)
+        os.read(read, 4096)
+        audit = Audit(str(tmp_path / "audit.jsonl"), Redactor())
+        os.dup2(write, audit._file)
+        assert "No space left" in (audit.add(message="x" * 100_000) or "")
+        audit.close()
 
     def test_a_full_disk_is_told_and_stops_nothing(self) -> None:
         audit = Audit("/dev/full", Redactor())

@@ -57,6 +57,13 @@ def test_what_was_written_is_read(plan: Plan, tmp_path: Path) -> None:
     assert len(found.not_before) == len(plan.steps)
 
 
+def test_what_is_kept_beside_plans_is_none(tmp_path: Path) -> None:
+    path = written(PLANS[0], tmp_path / "p.json", NOW)
+    for name in ("p.journal.jsonl", "p.journal.jsonl.lock", "audit.jsonl", "p.undo.json"):
+        (tmp_path / name).write_text("{}\n")
+    assert plan_files([str(tmp_path)]) == [path]
+
+
 def test_several_plans_and_tables_without_one(tmp_path: Path) -> None:
     entries = [plan_fields(plan, NOW) for plan in PLANS[:2]]
     broken = {"table": "gone", "error": {"code": "not-found", "message": "no table", "hint": ""}}
