@@ -8,11 +8,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 from deltaproto.cli import options
 from deltaproto.cli.apply_progress import Display
 from deltaproto.cli.declare import Argument, Option
+from deltaproto.cli.steady import Steady
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.plan_file import Planned, Unplanned, plan_files, read_plans
 from deltaproto.execution.records import FOLDER
@@ -39,6 +40,7 @@ class Shown(NamedTuple):
     text: ApplyText
     report: ApplyReport
     display: Display
+    output: Steady
 
     def result(self, applied: Applied) -> None:
         """Tell of one plan that is over."""
@@ -50,19 +52,25 @@ class Shown(NamedTuple):
 def shown(
     command: str, values: Mapping[str, Any], redact: Redactor, *, many: bool
 ) -> Iterator[Shown]:
-    """Open what a command's `values` ask for, and close it with its summary."""
-    with options.opened(values["output"]) as file:
+    """Open what a command's `values` ask for, and close it with its summary.
+
+    Afterwards `output` tells whether all of it was written.
+    """
+    with options.opened(values["output"]) as opened:
+        output = Steady(opened)
+        file = cast(IO[str], output)
         # Whoever reads JSON gets the warning on standard error all the same.
         told = file
         if values["format"] is not ApplyFormat.TEXT:
-            told = io.StringIO() if values["quiet"] else sys.stderr
+            told = io.StringIO() if values["quiet"] else cast(IO[str], Steady(sys.stderr))
         text = ApplyText(told, color=not values["no_color"], redact=redact)
         report = ApplyReport(command, values["format"], file, redact)
         live = not (values["no_progress"] or values["quiet"])
         with Display(text, many=many, show=live) as display:
-            yield Shown(text, report, display)
+            yield Shown(text, report, display, output)
         text.close()
         report.close()
+        output.flush()
 
 
 def read_all(paths: Sequence[str]) -> tuple[list[Planned], set[ExitCode]]:

@@ -36,6 +36,7 @@ def run(values: Mapping[str, Any]) -> int:
             result = rehearse(planned, by)
             codes.add(result.code)
             to.result(result)
+    codes.add(to.output.code)
     return int(ExitCode.worst(codes))
 
 

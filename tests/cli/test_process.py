@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -251,6 +252,31 @@ class TestStreams:
             ["bash", "-c", line], capture_output=True, text=True, check=False, env=environment()
         )
         assert (done.stdout, done.stderr) == ("", "0\n")
+
+    @pytest.mark.skipif(not BOTH, reason="needs bash")
+    @pytest.mark.parametrize("where", ["| true", "> /dev/full", "--output /dev/full"])
+    @pytest.mark.parametrize("format_", ["text", "json", "jsonl"])
+    def test_what_came_of_a_plan_is_the_code_whoever_reads_it(
+        self, ordinary: str, tmp_path: Path, where: str, format_: str
+    ) -> None:
+        start = f"'{sys.executable}' -m deltaproto"
+        plan = f"'{tmp_path}/plan.json'"
+        made = f"{start} plan-downgrade '{ordinary}' --to 3,7 --format json -o {plan}"
+        assert subprocess.run(["bash", "-c", made], check=False, env=environment()).returncode == 0
+        # Somebody else's commit: the plan is stale, which is code 4.
+        log = Path(ordinary, "_delta_log")
+        newest = sorted(log.glob("*.json"))[-1]
+        changed = json.dumps({"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}})
+        (log / f"{int(newest.stem) + 1:020}.json").write_text(changed + "\n")
+        line = (
+            f"{start} apply {plan} --yes --format {format_} {where}; echo code ${{PIPESTATUS[0]}}"
+        )
+        done = subprocess.run(
+            ["bash", "-c", line], capture_output=True, text=True, check=False, env=environment()
+        )
+        assert done.stdout == "code 4\n"
+        assert ("cannot write the output" in done.stderr) is ("full" in where)
+        assert "Traceback" not in done.stderr
 
     @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
     @pytest.mark.parametrize(
