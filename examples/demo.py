@@ -79,6 +79,8 @@ TABLES: dict[str, tuple[str, ...]] = {
         "alter table {t} alter column small type bigint",
     ),
 }
+LEFT = ("plan.json", ".deltaproto")
+"""what a demo leaves beside its tables; the next one removes all of it, and nothing else"""
 ROWS = "insert into {t} select id, concat('c', id % 7), 1 + id from range(100)"
 COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("What protocol is this table on, and why?", ("inspect", "{root}/deletion_vectors")),
@@ -139,6 +141,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--into", type=Path, default=Path(".demo"), help="scratch folder")
     root: Path = parser.parse_args().into
+    strange = sorted({each.name for each in root.glob("*")} - {*TABLES, *LEFT})
+    if strange:
+        print(f"error: {root} holds {strange[0]}\nhint: name a folder that is new", file=sys.stderr)
+        return 2
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
     try:

@@ -7,6 +7,7 @@ import importlib
 import json
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
@@ -231,6 +232,15 @@ class TestSamples:
     def elsewhere(self, text: str) -> str:
         """The output without the table's location, which may fill several lines."""
         return re.sub(r"\n  location .*?(?=\n  version )", "", text, flags=re.DOTALL).rstrip()
+
+    def test_the_demo_removes_nothing_of_anybody_else(self, tmp_path: Path) -> None:
+        (tmp_path / "plain").mkdir()
+        (tmp_path / "thesis.txt").write_text("x")
+        words = [sys.executable, str(ROOT / "examples" / "demo.py"), "--into", str(tmp_path)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "holds thesis.txt" in done.stderr
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["plain", "thesis.txt"]
 
     def test_the_demo_makes_the_tables_that_readme_shows(self) -> None:
         demo = (ROOT / "examples" / "demo.py").read_text()
