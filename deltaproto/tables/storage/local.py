@@ -106,7 +106,10 @@ class LocalLogStore:
             if os.path.isdir(os.path.join(parent, LOG_FOLDER)):
                 return f"it lies inside the Delta table {parent}; inspect that one"
             parent = os.path.dirname(parent)
-        names = os.listdir(self._root)
+        try:
+            names = os.listdir(self._root)
+        except OSError as error:
+            return f"what is in the folder cannot be listed: {error.strerror}"
         if not names:
             return "the folder is empty"
         if any(name.endswith(".parquet") or "=" in name for name in names):

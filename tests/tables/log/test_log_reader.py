@@ -437,6 +437,30 @@ def test_a_log_that_may_not_be_read(log: Log, monkeypatch: pytest.MonkeyPatch) -
     assert failure(log).code is ErrorCode.PERMISSION_DENIED
 
 
+def test_a_folder_that_may_not_be_listed_is_told_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import os
+
+    folder, real = tmp_path / "shut", os.listdir
+    folder.mkdir()
+
+    def refuse(path: str) -> list[str]:
+        if str(path) == str(folder):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    # Root may list everything, and the tests may run as root.
+    if os.geteuid() == 0:
+        monkeypatch.setattr(os, "listdir", refuse)
+    else:
+        folder.chmod(0o311)
+    with pytest.raises(TableError) as raised:
+        LogReader().read(str(folder))
+    assert raised.value.code is ErrorCode.NOT_A_DELTA_TABLE
+    assert raised.value.hint == "what is in the folder cannot be listed: Permission denied"
+
+
 def test_the_changes_cost_a_bounded_part_of_the_log(log: Log) -> None:
     vectors = protocol(3, 7, ["deletionVectors"], ["deletionVectors", "appendOnly", "invariants"])
     log.commit(0, commit_info("CREATE TABLE"), vectors, M)
