@@ -64,7 +64,11 @@ def _current(session: SparkSession) -> str:
 
 
 def _of_catalog(session: SparkSession, catalog: str) -> Iterator[Found | Unseen]:
-    rows = session.sql(f"SHOW SCHEMAS IN {identifier(catalog)}").collect()
+    try:
+        rows = session.sql(f"SHOW SCHEMAS IN {identifier(catalog)}").collect()
+    except Exception as error:
+        yield Unseen(_readable(catalog), _refused(error))
+        return
     for row in rows:
         if row[0].lower() != "information_schema":
             yield from _of_schema(session, [catalog, row[0]], given=False)

@@ -110,7 +110,12 @@ def _listed(path: str) -> Iterator[Found | Unseen]:
 
 def _linked(each: Found | Unseen) -> Found | Unseen:
     """With the path or URI that roots and lists would give."""
-    return each._replace(location=_real(locate(each.location))) if isinstance(each, Found) else each
+    if isinstance(each, Unseen):
+        return each
+    try:
+        return each._replace(location=_real(locate(each.location)))
+    except TableError as error:
+        return Unseen(each.table, error)
 
 
 def _remote(each: Found | Unseen) -> bool:

@@ -56,6 +56,11 @@ class _Walk:
             except OSError as error:
                 yield Unseen(path, _unreadable(path, error))
                 continue
+            if any(name == LOG_FOLDER for name, _ in folders):
+                # It may be listed and not entered; reading will tell.
+                if self._selection.takes(below):
+                    yield Found(path, path)
+                continue
             pending += self._entered(path, below, folders)
 
     def _entered(

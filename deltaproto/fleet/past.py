@@ -187,6 +187,6 @@ def pair(scans: list[PastScan], before: str | None, now: str | None) -> Pair:
     if not older:
         raise UsageError(
             f"there is no scan of the same roots before {newer.scan_id}",
-            "scan again later, or name the other scan with --from",
+            "scan again later, or name the other scan with --since",
         )
     return Pair(older[-1], newer)

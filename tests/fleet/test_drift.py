@@ -210,6 +210,7 @@ def test_other_roots_tell_nothing_of_new_and_gone(cli: Cli, tmp_path: Path) -> N
     refused = cli("drift", str(inventory))
     assert refused.code == 2
     assert "no scan of the same roots" in refused.err
+    assert "with --since" in refused.err
     ran = cli("drift", str(inventory), "--since", first, "--format", "json")
     assert ran.json["same_roots"] is False
     assert ran.json["changes"]

@@ -169,3 +169,32 @@ def test_a_folder_that_may_not_be_listed(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("os.scandir", refuse)
     seen = list(tables_under([str(tmp_path)], NOTHING))
     assert [type(each) for each in seen] == [Unseen, Found]
+
+
+def test_a_table_that_may_be_listed_and_not_entered_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grow(tmp_path / "shut", "table")
+    real = os.path.isdir
+
+    def shut(path: str) -> bool:
+        return "shut/" not in str(path) and real(path)
+
+    # Root may enter everything, and the tests may run as root.
+    if os.geteuid() == 0:
+        monkeypatch.setattr(os.path, "isdir", shut)
+    else:
+        (tmp_path / "shut").chmod(0o444)
+    found = list(tables_under([str(tmp_path)], NOTHING))
+    (tmp_path / "shut").chmod(0o755)
+    assert found == [Found(str(tmp_path / "shut"), str(tmp_path / "shut"))]
+
+
+def test_a_location_that_means_nothing_is_one_error(tmp_path: Path) -> None:
+    grow(tmp_path / "t", "table")
+    told = [Found("shop.far", "file://elsewhere/t"), Found("shop.near", str(tmp_path / "t"))]
+    local, _ = discover(Source(catalogs=("shop",), from_catalogs=lambda: told), {}, 1)
+    far, near = list(local)
+    assert isinstance(far, Unseen)
+    assert (far.place, far.error.code) == ("shop.far", ErrorCode.NOT_FOUND)
+    assert near == told[1]
