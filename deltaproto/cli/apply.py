@@ -31,10 +31,7 @@ _MOST = 64
 def run(values: Mapping[str, Any]) -> int:
     """Carry out every plan, render each result, and return the worst exit code."""
     plans, codes = read_all(values["plans"])
-    if not 1 <= values["parallel"] <= _MOST:
-        raise UsageError(
-            f"--parallel {values['parallel']} makes no sense", f"give a number from 1 to {_MOST}"
-        )
+    options.within(values["parallel"], "--parallel", _MOST)
     storage = options.pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values)
     redact = Redactor(storage, spark.conf)

@@ -31,10 +31,14 @@ from deltaproto.report.certification.write import write_certified
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LONGEST = 86_400
+"""seconds"""
+
 
 def run(values: Mapping[str, Any]) -> int:
     """Make a kit, or measure a client on one and render what was found."""
     show = not (values["no_progress"] or values["quiet"])
+    options.within(values["timeout"], "--timeout", _LONGEST)
     if values["make_kit"] is not None:
         _made(Path(values["make_kit"]), values, show=show)
         if values["client"] is None:

@@ -94,6 +94,16 @@ def milliseconds(text: str, flag: str, wanted: str, example: str) -> int:
         raise UsageError(f"{flag} {text} is not a {wanted}", f"for example {example}") from None
 
 
+def within(value: int | None, flag: str, most: int) -> None:
+    """Refuse a number that is given and makes no sense.
+
+    Raises:
+        UsageError: when it is not from 1 to `most`.
+    """
+    if value is not None and not 1 <= value <= most:
+        raise UsageError(f"{flag} {value} makes no sense", f"give a number from 1 to {most}")
+
+
 def spare(output: str | None, read: Iterable[str | None], flag: str = "--output") -> None:
     """Refuse to write over a file that is read.
 

@@ -19,16 +19,14 @@ from deltaproto.fleet.found import Found, Selection, Unseen
 from deltaproto.fleet.inventory import inventory_at
 from deltaproto.fleet.past import LocalQuestions, extent_of, pair, pick
 from deltaproto.fleet.scan import Request, Scan, scan
-from deltaproto.fleet.settings_file import NAME, read_settings
+from deltaproto.fleet.settings_file import NAME, NUMBERS, read_settings
 from deltaproto.policy.finding import FailOn, Severity, exit_code_for
 from deltaproto.report.drift import DriftCounts
 from deltaproto.report.scan import Afterwards, ScanFormat, write_scan
 
 _SOURCES = {"roots": "roots", "lists": "list", "catalogs": "catalog"}
 """key of the file, and the option that it stands for"""
-_MOST = 512
-_LONGEST = 86_400
-_OLDEST = 100_000
+_SECONDS = 60
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -38,9 +36,8 @@ def run(values: Mapping[str, Any]) -> int:
         raise UsageError(
             "there is nothing to scan", f"give a ROOT, a --catalog or a --list, or write {NAME}"
         )
-    _within(values["parallel"], "--parallel", _MOST)
-    _within(values["timeout"], "--timeout", _LONGEST)
-    _within(values["keep"], "--keep", _OLDEST)
+    for name, most in NUMBERS.items():
+        options.within(values[name], f"--{name}", most)
     if values["keep"] and not values["to"]:
         raise UsageError("--keep needs --to", "it is about the inventory's old scans")
     if values["resume"] and not values["to"]:
@@ -58,7 +55,7 @@ def run(values: Mapping[str, Any]) -> int:
         storage,
         inventory_at(values["to"], storage) if values["to"] else None,
         values["parallel"],
-        float(values["timeout"]),
+        float(values["timeout"] or _SECONDS),
         values["resume"],
         values["policy"] and os.path.abspath(values["policy"]),
     )
@@ -81,7 +78,11 @@ def run(values: Mapping[str, Any]) -> int:
 
 
 def _with_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the command line does not say, from the file; the command line wins."""
+    """What the command line does not say, from the file; the command line wins.
+
+    What the file may say is None or empty where the command line is silent: a value that happens to
+    be the usual one counts as said.
+    """
     path = values["config"]
     nothing = not (values["roots"] or values["list"] or values["catalog"])
     if path is None and nothing and os.path.isfile(NAME):
@@ -92,9 +93,8 @@ def _with_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
     merged = {**values, "config": path}
     if nothing:
         merged |= {option: told.get(key, ()) for key, option in _SOURCES.items()}
-    defaults = {option.name: () if option.many else option.default for option in COMMAND.options}
-    for key in told.keys() & defaults.keys() - {"spark_conf"}:
-        if values[key] == defaults[key]:
+    for key in told.keys() & values.keys() - {"roots", "spark_conf"}:
+        if values[key] in (None, ()):
             merged[key] = EngineChoice(told[key]) if key == "engine" else told[key]
     for key, option in (("storage_options", "storage_option"), ("spark_conf", "spark_conf")):
         # The last of equal keys wins.
@@ -158,11 +158,6 @@ def _exit_code(done: Scan, after: Afterwards, fail_on: FailOn) -> ExitCode:
     return exit_code_for(map(Severity, done.tally.findings), fail_on)
 
 
-def _within(value: int | None, flag: str, most: int) -> None:
-    if value is not None and not 1 <= value <= most:
-        raise UsageError(f"{flag} {value} makes no sense", f"give a number from 1 to {most}")
-
-
 COMMAND = Command(
     "scan",
     "Find all tables below roots, read every protocol, and keep it as Delta inventory tables.",
@@ -215,7 +210,7 @@ COMMAND = Command(
             many=True,
             metavar="GLOB",
         ),
-        ENGINE,
+        ENGINE._replace(default=None, help=f"{ENGINE.help[:-1]}; local unless given."),
         Option(
             ("--parallel",),
             "Processes for disks, threads for object stores, tasks with Spark.",
@@ -224,9 +219,8 @@ COMMAND = Command(
         ),
         Option(
             ("--timeout",),
-            "Seconds for one table on an object store.",
+            f"Seconds for one table on an object store; {_SECONDS} unless given.",
             int,
-            60,
             metavar="SECONDS",
         ),
         Option(

@@ -28,8 +28,9 @@ _PATHS = ("roots", "lists")
 _LISTS = (*_PATHS, "catalogs", "include", "exclude")
 _PATH = ("to", "policy")
 _ENGINES = ("local", "spark")
-_NUMBERS = {"parallel": 512, "timeout": 86_400, "keep": 100_000}
-_FIELDS = (*_LISTS, *_PATH, "engine", *_NUMBERS, "storage_options", "spark_conf")
+NUMBERS = {"parallel": 512, "timeout": 86_400, "keep": 100_000}
+"""the highest that makes sense; parallel is a count, timeout in seconds, keep in days"""
+_FIELDS = (*_LISTS, *_PATH, "engine", *NUMBERS, "storage_options", "spark_conf")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -55,8 +56,8 @@ def _value(key: str, node: Node, folder: str, environment: Mapping[str, str]) ->
         return tuple(_below(folder, text) for text in texts) if key in _PATHS else texts
     if key in _PATH:
         return _below(folder, reader.text(node))
-    if key in _NUMBERS:
-        return reader.integer(node, 1, _NUMBERS[key])
+    if key in NUMBERS:
+        return reader.integer(node, 1, NUMBERS[key])
     if key == "engine":
         return reader.choice(node, _ENGINES, "engine")
     return {name.text: _filled(each, environment) for name, each in reader.pairs(node)}

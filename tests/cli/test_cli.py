@@ -225,6 +225,13 @@ class TestOutput:
         assert "cannot write" in ran.err
         assert "No such file or directory" in ran.err
 
+    @pytest.mark.parametrize(
+        "words", ["certify duckdb@1.3.2 --timeout 0", "scan . --timeout 0", "scan . --parallel 513"]
+    )
+    def test_a_number_that_makes_no_sense(self, cli: Cli, words: str) -> None:
+        ran = cli(*words.split())
+        assert (ran.code, "makes no sense" in ran.err) == (2, True)
+
     def test_what_a_command_reads_is_not_written_over(
         self, cli: Cli, good: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -120,6 +120,19 @@ def test_the_file_says_what_to_scan(
     assert cli("scan", "--config", str(config), "--format", "json").json["tables"] == 5
 
 
+def test_the_command_line_wins_also_with_what_is_usual(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound_fleet(tmp_path / "lake", 1, 2)
+    config = tmp_path / "deltaproto.yaml"
+    config.write_text("scan:\n  roots: [lake]\n  engine: spark\n  parallel: 1\n")
+    monkeypatch.chdir(tmp_path)
+    refused = cli("scan", "--format", "json")
+    assert "--engine spark needs --to" in refused.err
+    assert cli("scan", "--engine", "local", "--format", "json").json["tables"] == 2
+    assert "--parallel 0 makes no sense" in cli("scan", "--engine", "local", "--parallel", "0").err
+
+
 @pytest.mark.parametrize(
     ("text", "place"),
     [
