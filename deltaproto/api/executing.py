@@ -59,7 +59,7 @@ def apply(
     from deltaproto.execution.prepare import Context
     from deltaproto.execution.records import AUDIT
     from deltaproto.execution.runner import Runner
-    from deltaproto.execution.stepping import Limits
+    from deltaproto.execution.waiting import Limits
     from deltaproto.tables.redact import Redactor
 
     folder = os.fspath(journal)

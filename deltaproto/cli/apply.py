@@ -20,8 +20,8 @@ from deltaproto.execution.plan_file import Planned, plan_files
 from deltaproto.execution.prepare import Context, Prepared
 from deltaproto.execution.records import AUDIT
 from deltaproto.execution.result import Applied
-from deltaproto.execution.stepping import Limits
 from deltaproto.execution.undo import StalePlan
+from deltaproto.execution.waiting import Limits
 from deltaproto.report.interface import visible
 from deltaproto.tables.redact import Redactor
 

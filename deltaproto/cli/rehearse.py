@@ -12,7 +12,7 @@ from deltaproto.errors import ExitCode
 from deltaproto.execution.plan_file import plan_files
 from deltaproto.execution.prepare import Context
 from deltaproto.execution.rehearse import Rehearsal, rehearse
-from deltaproto.execution.stepping import Limits
+from deltaproto.execution.waiting import Limits
 from deltaproto.tables.redact import Redactor
 
 

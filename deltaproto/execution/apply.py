@@ -15,7 +15,8 @@ from deltaproto.execution.prepare import Context, Prepared, prepare
 from deltaproto.execution.recheck import Stop
 from deltaproto.execution.result import Applied, Done, Status, StepRecord
 from deltaproto.execution.runner import Runner
-from deltaproto.execution.stepping import Limits, Stepping
+from deltaproto.execution.stepping import Stepping
+from deltaproto.execution.waiting import Limits
 from deltaproto.planning.plan import Step
 from deltaproto.tables.redact import Redactor
 from deltaproto.whoami import whoami

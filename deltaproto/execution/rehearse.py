@@ -24,7 +24,8 @@ from deltaproto.execution.result import Applied, Done, Status, StepRecord
 from deltaproto.execution.resume import standing
 from deltaproto.execution.runner import Runner
 from deltaproto.execution.sight import Watched, named
-from deltaproto.execution.stepping import Limits, Stepping
+from deltaproto.execution.stepping import Stepping
+from deltaproto.execution.waiting import Limits
 from deltaproto.execution.warning import warning
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.tables.location import locate

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from deltaproto.errors import ExitCode, TableError
 from deltaproto.execution.answer import Answer
@@ -22,26 +20,14 @@ from deltaproto.execution.result import Done, StepRecord
 from deltaproto.execution.resume import Standing, is_finished, standing
 from deltaproto.execution.runner import Runner
 from deltaproto.execution.second_reader import second_opinion
+from deltaproto.execution.waiting import HOUR, Limits, Waiting, needless, over
 from deltaproto.planning.plan import Step
 from deltaproto.tables.log.commits import Commit
 
-_HOUR = 3600.0
 # Delta rounds the times by which it deletes history: after a refusal we come back so much later.
-_AGAIN = 1 * _HOUR
+_AGAIN = 1 * HOUR
 _BACKOFF = 1.0
 _GOOD = (Verdict.AS_PREDICTED, Verdict.EARLY, Verdict.NOT_NEEDED)
-
-
-class Limits(NamedTuple):
-    """How long and how often."""
-
-    retries: int = 5
-    """of a step that lost against a concurrent transaction"""
-    wait: bool = False
-    """stay until waiting steps may go on"""
-    now: Callable[[], float] = time.time
-    """seconds since the epoch"""
-    sleep: Callable[[float], None] = time.sleep
 
 
 class Stepping:
@@ -71,6 +57,7 @@ class Stepping:
         self._stands, self._since = prepared.stands, prepared.since
         self._run = uuid.uuid4().hex[:8]
         self._ledger = Ledger(prepared.planned, self._run, journal, audit)
+        self._waiting = Waiting(prepared.planned, limits, observer, self._ledger)
         self._touched = prepared.started
         self.records: list[StepRecord] = []
         self.executed = False
@@ -106,9 +93,9 @@ class Stepping:
         return None
 
     def _wait(self, step: Step) -> Stop | None:
-        if self._all_gone_early():
+        if needless(self._plan, self._stands):
             return self._record(StepRecord(step.id, Done.SKIPPED, message="nothing has to wait"))
-        until = self._over(step)
+        until = over(self._planned, self._stands, self._since)
         if self._limits.now() < until:
             stop = Stop(
                 ExitCode.CHANGES,
@@ -116,39 +103,11 @@ class Stepping:
                 "run the same command again then, or give --wait",
                 until,
             )
-            if self._pauses(step, stop):
+            if self._waiting.ends(step, stop):
                 self.records.append(StepRecord(step.id, Done.WAITING))
                 return stop
         # The wait is over since then, so that the next one counts from there.
         return self._record(StepRecord(step.id, Done.DONE))
-
-    def _over(self, step: Step) -> float:
-        """When a wait is over, in seconds since the epoch."""
-        if self._since is None:
-            planned = self._planned.not_before[self._stands.done]
-            return 0.0 if planned is None else planned
-        return self._since + step.wait_hours * _HOUR
-
-    def _all_gone_early(self) -> bool:
-        """Whether every drop up to the next wait has succeeded in its first call."""
-        coming = []
-        for step in self._plan.steps[self._stands.done + 1 :]:
-            if step.sql is None:
-                break
-            coming.append(step)
-        early = self._stands.early
-        return bool(coming) and all(step.optional and step.feature in early for step in coming)
-
-    def _pauses(self, step: Step, stop: Stop) -> bool:
-        """Whether the run ends here; with `--wait` it stays until the time has come."""
-        if stop.earliest is None or not self._limits.wait:
-            if stop.earliest is not None:
-                self._ledger.waits(step, stop.earliest, self._limits.now())
-            return True
-        while (left := stop.earliest - self._limits.now()) > 0:
-            self._observer.waits(self._planned, step, stop.earliest)
-            self._limits.sleep(min(left, 1.0 if left < 600 else 30.0))
-        return False
 
     def _step(self, step: Step) -> Stop | None:
         if step.optional and step.feature in self._stands.early:
@@ -181,7 +140,7 @@ class Stepping:
                 hint = "run the same command again then, or give --wait"
                 said = f"{step.id} has to wait: more history must grow old"
                 stop = Stop(ExitCode.CHANGES, said, hint, now + _AGAIN)
-                if self._pauses(step, stop):
+                if self._waiting.ends(step, stop):
                     self._tell(record._replace(done=Done.WAITING))
                     return stop
             elif judged.verdict is Verdict.CONFLICT and attempt <= self._limits.retries:
@@ -194,7 +153,7 @@ class Stepping:
     def _unready(self, step: Step) -> Stop | None:
         """Why the step is not executed now."""
         while (shut := closed(self._prepared.windows, self._limits.now())) is not None:
-            if self._pauses(step, shut):
+            if self._waiting.ends(step, shut):
                 self.records.append(StepRecord(step.id, Done.WAITING))
                 return shut
         point, stands = self._stands.point, self._stands
