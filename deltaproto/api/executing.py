@@ -76,16 +76,16 @@ def apply(
         allow_irreversible=allow_irreversible,
         outside_window=outside_window,
     )
+    planned = _from_file(plan if isinstance(plan, str | os.PathLike) else _kept(plan, folder))
     session = Session(
         context,
-        lambda: Runner.started(spark),
+        lambda: Runner.started(spark.reaching(planned.plan.location)),
         audit=lambda _: os.path.join(folder, AUDIT),
-        redact=Redactor(storage_options, spark.conf),
+        redact=Redactor(storage_options, spark.conf, spark.hadoop),
         observer=Silent(),
         limits=Limits(retries, wait),
         dry_run=dry_run,
     )
-    planned = _from_file(plan if isinstance(plan, str | os.PathLike) else _kept(plan, folder))
     (applied,) = apply_plans([planned], session, lambda _: None, ask_all_first=False)
     return applied
 

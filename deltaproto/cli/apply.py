@@ -33,7 +33,7 @@ def run(values: Mapping[str, Any]) -> int:
     plans, codes = read_all(values["plans"])
     options.within(values["parallel"], "--parallel", _MOST)
     storage = options.pairs(values["storage_option"], "--storage-option")
-    spark = options.spark_settings(values)
+    spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
     policy = site_policy(values["policy"]) if values["policy"] else None
     context = Context(

@@ -66,7 +66,10 @@ def pairs(values: Sequence[str], flag: str) -> dict[str, str]:
 def spark_settings(values: Mapping[str, Any]) -> SparkSettings:
     """What the Spark options of a command come to."""
     conf = pairs(values["spark_conf"], "--spark-conf")
+    named = (each if isinstance(each, list | tuple) else [each] for each in values.values())
+    places = (word for each in named for word in each if isinstance(word, str))
     settings = SparkSettings(values["spark_remote"], conf, show_log=values["debug"])
+    settings = settings.reaching(*places)
     storage = pairs(values["storage_option"], "--storage-option")
     if not storage:
         return settings

@@ -20,7 +20,7 @@ def run(values: Mapping[str, Any]) -> int:
     """Rehearse every plan, render each result, and return the worst exit code."""
     plans, codes = read_all(values["plans"])
     storage = options.pairs(values["storage_option"], "--storage-option")
-    spark = options.spark_settings(values)
+    spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
     options.spare(values["output"], plan_files(values["plans"]))
     with shown("rehearse", values, redact, many=len(plans) > 1) as to:

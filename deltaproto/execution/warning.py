@@ -131,5 +131,5 @@ def _log_store(location: str, engine: EngineFacts | None) -> Iterator[str]:
         yield (
             "The table is on S3, and this session has no log store for several clusters: if "
             "another driver writes now, commits can be lost. Stop every other writer, or set "
-            "spark.delta.logStore.s3a.impl to S3DynamoDBLogStore in all of them."
+            f"spark.delta.logStore.{scheme}.impl to S3DynamoDBLogStore in all of them."
         )

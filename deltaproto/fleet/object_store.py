@@ -14,7 +14,8 @@ from deltaproto.fleet.found import Found, Selection, Unseen
 from deltaproto.fleet.patience import patiently
 from deltaproto.policy.document import place
 from deltaproto.tables.storage.deadline import Deadline
-from deltaproto.tables.storage.objects import ObjectLogStore, failures, opened
+from deltaproto.tables.storage.objects import ObjectLogStore, failures
+from deltaproto.tables.storage.opening import opened
 
 _AHEAD = 4
 _SECONDS = 60.0
@@ -83,7 +84,7 @@ def _look_into(root: str, below: str, options: Mapping[str, str]) -> Found | Uns
         except TableError as error:
             if error.code is not ErrorCode.NOT_A_DELTA_TABLE:
                 raise
-        with failures(uri):
+        with failures(uri, options):
             store, key = opened(uri, options)
             listed = obstore.list_with_delimiter(store, f"{key}/" if key else None)
         return [path.rstrip("/").rsplit("/", 1)[-1] for path in listed["common_prefixes"]]

@@ -13,6 +13,7 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import ReaderName, TableState
 from deltaproto.tables.location import Kind, locate
 from deltaproto.tables.redact import Redactor
+from deltaproto.tables.storage.refusals import refusal
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -82,7 +83,7 @@ class DeltaRsReader:
                     uri, version=version, storage_options=self._options or None
                 )
         except Exception as error:
-            raise _refusal(error, Redactor(self._options)) from None
+            raise _refusal(uri, error, Redactor(self._options)) from None
         except BaseException as error:
             # A Rust panic, as after a fork, is no Exception, and its class cannot be imported.
             if type(error).__name__ != "PanicException":
@@ -106,7 +107,13 @@ def _protocol(versions: Any) -> Protocol:
     )
 
 
-def _refusal(error: BaseException, redact: Redactor) -> TableError:
+def _refusal(uri: str, error: BaseException, redact: Redactor) -> TableError:
+    if isinstance(error, OSError) and "://" in uri:
+        # A store's answer stands below the first line.
+        text = _ANSI.sub("", str(error)).replace("\u21b3", " ")
+        refused = refusal(" ".join(text.split()))
+        if refused is not None:
+            return TableError(refused.code, f"deltalake: {refused.on(uri).message}", refused.hint)
     message = redact(_first_line(error))
     return TableError(_code(error, message), f"deltalake: {message}", "")
 

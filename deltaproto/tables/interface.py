@@ -16,6 +16,7 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.redact import Redactor
 
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
@@ -95,6 +96,19 @@ class SparkSettings(NamedTuple):
     """True leaves Spark's own output on standard error"""
     hadoop: Mapping[str, str] = _NOTHING
     """how its file systems reach object stores; `conf` wins"""
+    stores: frozenset[str] = frozenset()
+    """schemes of the tables that it will be asked about, for a session that is started for them"""
+
+    def reaching(self, *places: str) -> SparkSettings:
+        """The same for tables at these places too; what is no URI changes nothing."""
+        schemes = {place.partition("://")[0].lower() for place in places if "://" in place}
+        return self if schemes <= self.stores else self._replace(stores=self.stores | schemes)
+
+    @property
+    def redact(self) -> Redactor:
+        """Hides what these settings hold in texts of Spark."""
+        _, _, token = (self.remote or "").partition("token=")
+        return Redactor(self.conf, self.hadoop, {"token": token.partition(";")[0]})
 
 
 class Reader(Interface):

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import quote, unquote
 
 HIDDEN = "***"
 _NAMES = r"key|secret|token|passw(?:or)?d|credential|signature|sas|sig|authorization|account_key"
 _KEY = re.compile(rf"(?i)({_NAMES})")
+_CLOUDS = ("AWS_", "AZURE_", "GOOGLE_", "DATABRICKS_", "DELTAPROTO_SPARK_REMOTE")
+# Whose values are names of files and addresses, which errors should show.
+_PLACES = re.compile(r"(?i)(?:_(?:file|path|uri|url)|application_credentials|^aws_profile)$")
+_USERINFO = re.compile(r"(?i)(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/@\s:]*:[^/@\s]+|\*\*\*)@")
+_SIGNED = re.compile(
+    r"(?i)([?&;](?:sig|signature|token|x-amz-[a-z-]+|x-goog-[a-z-]+|se|sp|skoid|"
+    r"access_token)=)[^&\s'\"`;]+"
+)
 # What comes before a mark is bounded, as texts of engines may be long: else each letter of a word
 # would be tried as its beginning.
 _PATTERNS = (
     # user:password@ in a URI
-    (re.compile(r"(?i)(\b[a-z][a-z0-9+.-]{0,30}://)[^/@\s:]+:[^/@\s]+@"), rf"\1{HIDDEN}@"),
+    (_USERINFO, rf"\1{HIDDEN}@"),
     # query parameters of signed URLs
-    (
-        re.compile(
-            r"(?i)([?&;](?:sig|signature|token|x-amz-[a-z-]+|x-goog-[a-z-]+|se|sp|skoid|"
-            r"access_token)=)[^&\s'\"`;]+"
-        ),
-        rf"\1{HIDDEN}",
-    ),
+    (_SIGNED, rf"\1{HIDDEN}"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}"), rf"\1 {HIDDEN}"),
     (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), HIDDEN),
     (re.compile(r"\bdapi[0-9a-f]{32}(?:-\d+)?\b"), HIDDEN),
@@ -38,10 +44,15 @@ _SHORTEST = 4
 
 
 class Redactor:
-    """Hides what looks like a credential, and the values of `options` that are known to be ones."""
+    """Hides what looks like a credential, and the values of `options` that are known to be ones.
+
+    The environment's cloud variables are known as well, as engines read them by themselves.
+    """
 
     def __init__(self, *options: Mapping[str, str]) -> None:
-        self._secrets = sorted(set(_secrets(options)), key=len, reverse=True)
+        clouds = {name: value for name, value in os.environ.items() if name.startswith(_CLOUDS)}
+        known = {form for secret in _secrets((*options, clouds)) for form in _forms(secret)}
+        self._secrets = sorted(known, key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         """`text` without credentials."""
@@ -52,8 +63,45 @@ class Redactor:
         return text
 
 
-def _secrets(options: Iterable[Mapping[str, str]]) -> Iterable[str]:
+def public(uri: str) -> str:
+    """A table's address as it may be shown: without a password, and without a web signature.
+
+    Paths and keys are what they are, whatever they look like.
+    """
+    if "://" not in uri:
+        return uri
+    shown = _USERINFO.sub(rf"\1{HIDDEN}@", uri)
+    return _SIGNED.sub(rf"\1{HIDDEN}", shown) if shown.lower().startswith("http") else shown
+
+
+def _secrets(options: Iterable[Mapping[str, str]]) -> Iterator[str]:
     for mapping in options:
         for name, value in mapping.items():
-            if _KEY.search(name) and len(value) >= _SHORTEST:
+            if _KEY.search(name) and not _PLACES.search(name):
                 yield value
+                yield from _parts(value)
+
+
+def _parts(value: str) -> Iterator[str]:
+    """The secrets within one: of a key file's JSON, and of a shared access signature."""
+    if value.lstrip().startswith("{"):
+        try:
+            held = json.loads(value)
+        except ValueError:
+            return
+        for name, part in held.items():
+            if isinstance(part, str) and _KEY.search(name):
+                yield part
+                yield from (line for line in part.splitlines() if "-----" not in line)
+    for signature in re.findall(r"(?:^|[?&;])sig=([^&;\s]+)", value):
+        yield signature
+        yield unquote(signature)
+
+
+def _forms(secret: str) -> Iterator[str]:
+    if len(secret) < _SHORTEST:
+        return
+    yield secret
+    yield quote(secret, safe="")
+    yield json.dumps(secret)[1:-1]
+    yield base64.b64encode(secret.encode("utf-8", "surrogateescape")).decode()

@@ -14,12 +14,14 @@ import socket
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import EngineError
 from deltaproto.tables.interface import SparkSettings
+from deltaproto.tables.jars import file_systems, own_jars
 from deltaproto.tables.java import SPARK_3_MINIMUM, SPARK_4_MINIMUM, require_java
+from deltaproto.tables.storage.hadoop import surrounding_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +37,6 @@ _LOCAL_CONF = {
 CONNECT_PORT = 15002
 CONNECT_SECONDS = 10
 CONNECT_GONE_SECONDS = 30
-_FILE_SYSTEMS = (("fs.s3a.", "hadoop-aws"), ("fs.azure.", "hadoop-azure"))
 _SUPPLIES_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 
 
@@ -117,7 +118,7 @@ def _connect(sql: Any, settings: SparkSettings) -> SparkSession:
         _reach(session, settings)
     except Exception as error:
         raise EngineError(
-            f"Spark Connect does not work: {first_line(error)}",
+            f"Spark Connect does not work: {settings.redact(first_line(error))}",
             "check the URL (sc://host:15002), the token, and that pyspark[connect] is installed",
         ) from None
     return session
@@ -161,11 +162,12 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
     # Spark's Python workers are to find what this process finds.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = builder.appName("deltaproto")
-    hadoop = {f"spark.hadoop.{key}": value for key, value in settings.hadoop.items()}
+    reached = {**surrounding_conf(settings.stores), **settings.hadoop}
+    hadoop = {f"spark.hadoop.{key}": value for key, value in reached.items()}
     for key, value in {**_LOCAL_CONF, **_warehouse(), **hadoop, **settings.conf}.items():
         builder = builder.config(key, value)
-    stores = _file_systems(settings.hadoop)
-    complete = not stores and _own_jars("delta-spark")
+    stores = file_systems(reached, settings.stores)
+    complete = not stores and own_jars("delta-spark")
     if not (complete or any(key in settings.conf for key in _SUPPLIES_JARS)):
         try:
             from delta import configure_spark_with_delta_pip
@@ -183,30 +185,10 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
             log.seek(0)
             output = log.read().decode("utf-8", "replace") + str(error)
             raise explain_start_failure(output) or EngineError(
-                f"Spark does not start: {first_line(error)}",
+                f"Spark does not start: {settings.redact(first_line(error))}",
                 "run again with --debug to see Spark's own output",
             ) from None
     return session
-
-
-def _file_systems(hadoop: Mapping[str, str]) -> list[str]:
-    """The packages of the file systems that are set up and not among pyspark's own jars."""
-    wanted = [
-        name
-        for prefix, name in _FILE_SYSTEMS
-        if any(k.startswith(prefix) for k in hadoop) and not _own_jars(name)
-    ]
-    found = (re.fullmatch(r"hadoop-client-api-(.+)\.jar", n) for n in _own_jars("hadoop-client"))
-    versions = [match[1] for match in found if match]
-    return [f"org.apache.hadoop:{name}:{versions[0]}" for name in wanted if versions]
-
-
-def _own_jars(name: str) -> list[str]:
-    """The jars among pyspark's own whose names hold `name`."""
-    import pyspark
-
-    jars = os.path.join(os.path.dirname(pyspark.__file__), "jars")
-    return [jar for jar in os.listdir(jars) if name in jar] if os.path.isdir(jars) else []
 
 
 def _warehouse() -> dict[str, str]:

@@ -18,8 +18,10 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import ReaderName, SparkSettings, TableState
 from deltaproto.tables.location import Kind, Location, locate
+from deltaproto.tables.redact import Redactor
 from deltaproto.tables.session import first_line, spark_session, spark_text
 from deltaproto.tables.sql import table_name
+from deltaproto.tables.storage.hadoop import unreachable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,13 +53,13 @@ class SparkReader:
                 "use --reader log for an older version",
             )
         location = locate(table)
-        session = spark_session(self._settings)
+        session = spark_session(self._settings.reaching(location.uri))
         try:
             return _read(session, location)
         except TableError:
             raise
         except Exception as error:
-            raise _refusal(error) from None
+            raise _refusal(error, self._settings.redact) from None
 
 
 def _read(session: SparkSession, location: Location) -> TableState:
@@ -143,11 +145,13 @@ _CODES: tuple[tuple[str, ErrorCode], ...] = (
 )
 
 
-def _refusal(error: BaseException) -> TableError:
+def _refusal(error: BaseException, redact: Redactor) -> TableError:
     text = spark_text(error)
     match = _ERROR_CLASS.search(text)
     error_class = match[1] if match else ""
-    message = first_line(Exception(text))
+    message = redact(first_line(Exception(text)))
+    if not error_class and (refused := unreachable(text)):
+        return TableError(refused.code, f"spark: {refused.cause or message}", refused.hint)
     code = next((code for part, code in _CODES if part in error_class), ErrorCode.CORRUPT_LOG)
     hint = ""
     if code is ErrorCode.NOT_FOUND:

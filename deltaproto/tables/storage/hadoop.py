@@ -6,12 +6,26 @@ connector; the options are object_store's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+import re
+from collections.abc import Iterator, Mapping, Set
 
+from deltaproto.errors import ErrorCode
+from deltaproto.tables.storage.profile import profile_options
+from deltaproto.tables.storage.refusals import DENIED, Refusal, refusal
+
+# deltalake says s3://; open-source Hadoop knows s3a:// only.
+_IMPLEMENTATION = {"fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem"}
+# Of a store that does not answer; Hadoop's own values make that five minutes for each table.
+_PATIENCE = {"fs.s3a.attempts.maximum": "3", "fs.s3a.retry.limit": "3"}
+_GOOGLE = {"fs.gs.impl": "org.apache.hadoop.fs.gs.GoogleHadoopFileSystem"}
 _S3A = "fs.s3a."
 _TEMPORARY = "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider"
 _SIMPLE = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
 _ANONYMOUS = "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
+_AZURE_HINT = "for Spark it is abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
+_JAR_HINT = "give the jar of its file system, and Delta's: --spark-conf spark.jars=PATH,PATH"
+_ONLY_DELTA_RS = ("az", "adl", "azure")
 _TOKENS = "org.apache.hadoop.fs.azurebfs.oauth2.ClientCredsTokenProvider"
 _TRUE = ("true", "1", "t", "yes", "y", "on")
 # Other names of the same option.
@@ -58,11 +72,52 @@ def hadoop_conf(options: Mapping[str, str]) -> dict[str, str]:
     return {**dict(_s3(known)), **dict(_azure(known)), **dict(_google(known))}
 
 
+def surrounding_conf(schemes: Set[str]) -> dict[str, str]:
+    """What environment and profile say of the stores with these schemes, for Hadoop.
+
+    Raises:
+        TableError: when an AWS profile is asked for that gives no keys.
+    """
+    conf: dict[str, str] = {}
+    if schemes & {"s3", "s3a"}:
+        said = hadoop_conf({**profile_options({}), **_variables("AWS_")})
+        conf |= {**_IMPLEMENTATION, **_PATIENCE, **said}
+    if schemes & {"abfs", "abfss"}:
+        conf |= hadoop_conf(_variables("AZURE_"))
+    if "gs" in schemes:
+        conf |= {**_GOOGLE, **hadoop_conf(_variables("GOOGLE_"))}
+    return conf
+
+
+def unreachable(text: str) -> Refusal | None:
+    """Why Spark's file systems gave nothing, from an error's text; None when it is another error.
+
+    The cause is empty where the text itself says it best.
+    """
+    if scheme := re.search(r'No FileSystem for scheme "?([\w+.-]+)', text):
+        hint = _AZURE_HINT if scheme[1] in _ONLY_DELTA_RS else _JAR_HINT
+        return Refusal(ErrorCode.STORAGE, f"Spark knows no {scheme[1]}:// tables", hint)
+    if missing := re.search(r"ClassNotFoundException: Class (\S+fs\S+) not found", text):
+        return Refusal(ErrorCode.STORAGE, f"Spark has no {missing[1]}", _JAR_HINT)
+    if "Invalid configuration value detected for fs.azure.account.key" in text:
+        return DENIED._replace(cause="there are no credentials for the storage account")
+    if refused := refusal(text):
+        return refused
+    if re.search(r"AccessDeniedException|AccessControlException", text):
+        return DENIED
+    if re.search(r"(?:Connect|UnknownHost|SocketTimeout|NoRouteToHost)Exception", text):
+        return Refusal(ErrorCode.STORAGE, "", "check the endpoint and the region")
+    return None
+
+
+def _variables(prefix: str) -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith(prefix)}
+
+
 def _s3(known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if not any(key.startswith("aws_") for key in known):
         return
-    # deltalake says s3://; open-source Hadoop knows s3a:// only.
-    yield "fs.s3.impl", "org.apache.hadoop.fs.s3a.S3AFileSystem"
+    yield from _IMPLEMENTATION.items()
     if _true(known, "aws_skip_signature"):
         yield f"{_S3A}aws.credentials.provider", _ANONYMOUS
     elif "aws_access_key_id" in known and "aws_secret_access_key" in known:

@@ -6,37 +6,22 @@ without credentials the library would otherwise wait for an instance metadata se
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache, partial
+from functools import partial
 from io import BytesIO
-from typing import IO, Any, cast
-from urllib.parse import quote
+from typing import IO, cast
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.redact import Redactor
 from deltaproto.tables.storage.interface import Entry, gone
+from deltaproto.tables.storage.opening import opened
 from deltaproto.tables.storage.ranges import RangeFile
+from deltaproto.tables.storage.refusals import DENIED, refusal
 
 LOG_FOLDER = "_delta_log"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_CLIENT_KEYS = (
-    "allow_http",
-    "allow_invalid_certificates",
-    "connect_timeout",
-    "proxy_url",
-    "timeout",
-)
-# Whose URIs name a bucket or container first, and then a key in it.
-_BY_BUCKET = ("s3", "s3a", "gs", "az", "adl", "abfs", "abfss", "azure")
-_PREFIXES = ("aws_", "azure_", "google_")
-_RETRIES: dict[str, Any] = {
-    "max_retries": 3,
-    "retry_timeout": timedelta(seconds=30),
-    "backoff": {"base": 2, "init_backoff": timedelta(milliseconds=100)},
-}
 
 
 class ObjectLogStore:
@@ -50,9 +35,9 @@ class ObjectLogStore:
     def __init__(
         self, uri: str, options: Mapping[str, str], listed: tuple[Entry, ...] | None = None
     ) -> None:
-        self._uri, self._listed = uri, listed
+        self._uri, self._options, self._listed = uri, options, listed
         self._sizes = _sizes(listed or ())
-        with failures(uri):
+        with failures(uri, options):
             self._store, folder = opened(uri, options)
         self._folder = f"{folder}/{LOG_FOLDER}/".lstrip("/")
 
@@ -65,7 +50,7 @@ class ObjectLogStore:
     def _entries(self, *, dated: bool) -> tuple[Entry, ...]:
         import obstore
 
-        with failures(self._uri):
+        with failures(self._uri, self._options):
             found = obstore.list_with_delimiter(self._store, self._folder)
         entries = [
             Entry(
@@ -112,7 +97,7 @@ class ObjectLogStore:
     @contextmanager
     def _reading(self, name: str) -> Iterator[None]:
         try:
-            with failures(self._uri):
+            with failures(self._uri, self._options):
                 yield
         except TableError as error:
             if error.code is ErrorCode.NOT_FOUND:
@@ -136,93 +121,41 @@ def _milliseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
-def opened(uri: str, options: Mapping[str, str]) -> tuple[Any, str]:
-    """The store that holds `uri`, and the key of `uri` in it, without slashes around it.
-
-    Tables of one bucket share a store, and with it connections and credentials. Keys are taken as
-    they are written, as Spark does: a %20 in them is three characters.
-    """
-    scheme, _, rest = uri.partition("://")
-    authority, _, key = rest.partition("/")
-    if scheme.lower() in _BY_BUCKET:
-        return _shared(f"{scheme}://{authority}", tuple(sorted(options.items()))), key.strip("/")
-    # The library decodes %xx in a URI.
-    return _open(f"{scheme}://{authority}/{quote(key)}", options), ""
-
-
-@lru_cache(maxsize=64)
-def _shared(bucket: str, options: tuple[tuple[str, str], ...]) -> Any:
-    return _open(bucket, dict(options))
-
-
-def _open(uri: str, options: Mapping[str, str]) -> Any:
-    from obstore.exceptions import UnknownConfigurationKeyError
-    from obstore.store import from_url
-
-    config: dict[str, str] = {}
-    client: dict[str, Any] = {"timeout": "20s", "connect_timeout": "5s"}
-    for key, value in options.items():
-        bare = key.lower()
-        for prefix in _PREFIXES:
-            bare = bare.removeprefix(prefix)
-        if bare in _CLIENT_KEYS:
-            client[bare] = value.lower() == "true" if bare.startswith("allow") else value
-        else:
-            config[key.lower()] = value
-    while True:
-        try:
-            return from_url(uri, config=config, client_options=client, retry_config=_RETRIES)
-        except UnknownConfigurationKeyError as error:
-            # deltalake takes keys of its own too, for locking and the like; they are not ours.
-            unknown = [key for key in config if key in str(error).lower()]
-            if not unknown:
-                raise
-            for key in unknown:
-                del config[key]
-
-
 @contextmanager
-def failures(uri: str) -> Iterator[None]:
-    """Tell what an object store refuses as a `TableError` on `uri`."""
+def failures(uri: str, options: Mapping[str, str]) -> Iterator[None]:
+    """Tell what an object store refuses as a `TableError` on `uri`, without what `options` hide."""
     from obstore import exceptions
 
     try:
         yield
-    except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError):
-        raise TableError(
-            ErrorCode.PERMISSION_DENIED,
-            f"no permission to read {uri}",
-            "check the credentials: environment, profile, or --storage-option",
-        ) from None
+    except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
+        raise (refusal(str(error)) or DENIED).on(uri) from None
     except (exceptions.NotFoundError, FileNotFoundError):
         raise TableError(
             ErrorCode.NOT_FOUND, f"{uri} does not exist", "check the bucket and the path"
         ) from None
     except (exceptions.BaseError, ValueError, OSError) as error:
-        raise _classified(uri, error) from None
+        raise _classified(uri, error, options) from None
 
 
-def _classified(uri: str, error: BaseException) -> TableError:
+def _classified(uri: str, error: BaseException, options: Mapping[str, str]) -> TableError:
     # A refused listing comes as a general error whose text holds the server's answer, and
     # after "Debug source" the client's state.
     message, _, state = str(error).partition("Debug source")
     text = " ".join(message.split())
-    answer = re.search(r"status code: (\d{3})", text)
-    status = int(answer[1]) if answer else 0
-    if status in (401, 403):
-        return TableError(
-            ErrorCode.PERMISSION_DENIED,
-            f"no permission to read {uri}",
-            "check the credentials: environment, profile, or --storage-option",
-        )
-    if status == 404:
-        return TableError(
-            ErrorCode.NOT_FOUND, f"{uri} does not exist", "check the bucket and the path"
-        )
+    refused = refusal(text)
+    if refused is not None:
+        return refused.on(uri)
     timed_out = "timed out" in text or "kind: Timeout" in state
+    if "http://" in text and "builder error" in text:
+        return TableError(
+            ErrorCode.STORAGE,
+            f"{uri} cannot be read: its endpoint is not encrypted, which must be allowed",
+            "give --storage-option allow_http=true",
+        )
     return TableError(
         ErrorCode.TIMEOUT if timed_out else ErrorCode.STORAGE,
-        f"{uri} cannot be read: {_short(Redactor()(text[:_MOST]))}",
+        f"{uri} cannot be read: {_short(Redactor(options)(text[:_MOST]))}",
         "check the endpoint, the region and the credentials",
     )
 

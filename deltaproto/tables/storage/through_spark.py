@@ -11,6 +11,7 @@ from io import BytesIO
 from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.tables.redact import Redactor
 from deltaproto.tables.storage.interface import Entry, gone
 
 if TYPE_CHECKING:
@@ -75,5 +76,5 @@ class SparkLogStore:
             return tuple(source.load([*paths]).selectExpr(*columns).collect())
         except Exception as error:
             raise TableError(
-                ErrorCode.STORAGE, f"Spark cannot read {self._uri}: {first_line(error)}"
+                ErrorCode.STORAGE, f"Spark cannot read {self._uri}: {Redactor()(first_line(error))}"
             ) from None
