@@ -22,7 +22,7 @@ APART := tests/execution tests/fleet
 PYTEST := -m pytest -p no:cacheprovider
 
 .PHONY: test
-test: check java browser ## Lint, types and the whole test suite, in two processes
+test: check java browser stores ## Lint, types and the whole test suite, in two processes
 	@other=$$(mktemp); trap 'rm -f "$$other"' EXIT; \
 	  { $(BIN)/python $(PYTEST) -m "not spark and not packaging"; first=$$?; \
 	    $(BIN)/python $(PYTEST) -m spark $(APART); exit $$((first | $$?)); } > "$$other" 2>&1 & beside=$$!; \
@@ -108,7 +108,7 @@ lock: ## Write constraints.txt from a fresh install of the newest allowed versio
 
 .PHONY: clean
 clean: ## Remove the virtual environment and everything generated
-	@rm -rf $(VENV) .venv-lock .venv-sbom $(RELEASE) $(DEMO) .kit .clients dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) .venv-lock .venv-sbom $(RELEASE) $(DEMO) .kit .clients .stores dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 ##@ Set up (each of the targets above does what it needs of this)
 
@@ -145,6 +145,11 @@ browser: $(READY)
 	    echo "no Chromium: the tests of HTML outputs are left out (install chromium, or set CHROMIUM)"; \
 	  fi; \
 	fi
+
+# Azurite from npm, and with Go fake-gcs-server; what cannot be had is left out, and says so.
+.PHONY: stores
+stores: $(READY)
+	@$(BIN)/python -m tests.support.emulators
 
 .PHONY: help
 help: ## This list
