@@ -66,10 +66,12 @@ def given_tables(given: Iterable[str]) -> Iterator[str]:
             continue
         if sys.stdin.isatty():
             raise UsageError("- reads tables from standard input, which is a terminal")
+        from deltaproto.tables.redact import public
+
         for line in sys.stdin:
             name = line.rstrip("\r\n")
             if name.strip():
-                yield name
+                yield public(name)
 
 
 READER = Option(

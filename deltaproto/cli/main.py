@@ -7,9 +7,12 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from deltaproto.cli import short
 from deltaproto.cli.declare import Command, spread
+from deltaproto.cli.hidden import addresses
 from deltaproto.errors import DeltaprotoError, ExitCode
 
 # A command's module is imported when the command is called, so that each start pays only for
@@ -57,6 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("interrupted", file=sys.stderr)
             return INTERRUPTED
         if "--debug" in words or os.environ.get("DELTAPROTO_DEBUG"):
+            sys.excepthook = partial(_traceback, words)
             raise
         return report(_Defect(error), words)
     return code
@@ -79,7 +83,7 @@ def _accept_any_text() -> None:
 def _run(words: list[str]) -> int:
     if words and words[0] in COMMANDS:
         command = command_named(words[0])
-        words = [words[0], *spread(command, words[1:])]
+        words = [words[0], *addresses(spread(command, words[1:]))]
         values = short.parse(command, words[1:])
         if values is not None:
             return command.run(values)
@@ -90,6 +94,14 @@ def _run(words: list[str]) -> int:
 
     # Typer turns an application with a single command into that command.
     return app.run(commands, words)
+
+
+def _traceback(words: Sequence[str], *raised: Any) -> None:
+    import traceback
+
+    from deltaproto.cli.hidden import redactor
+
+    sys.stderr.write(redactor(words)("".join(traceback.format_exception(*raised))))
 
 
 class _Defect(DeltaprotoError):
@@ -107,6 +119,10 @@ class _Defect(DeltaprotoError):
 
 def report(error: DeltaprotoError, words: Sequence[str]) -> int:
     """Say what went wrong, on standard error and in JSON modes as JSON too."""
+    from deltaproto.cli.hidden import redactor
+
+    redact = redactor(words)
+    error.message, error.hint = redact(error.message), redact(error.hint)
     if _wants_json(words):
         from deltaproto.report.interface import dumps, envelope, error_fields
 

@@ -127,7 +127,7 @@ def _carried_out(prepared: Prepared, session: Session) -> Applied:
         if stepping is None or not stepping.executed:
             raise
         # A defect of ours must not hide that part of the plan may be applied.
-        said = f"internal error, {type(error).__name__}: {error}"
+        said = session.redact(f"internal error, {type(error).__name__}: {error}")
         return _after(prepared, stepping, Stop(ExitCode.FAILED, said, _AGAIN), None)
     finally:
         audit.close()

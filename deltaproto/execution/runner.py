@@ -12,6 +12,7 @@ from deltaproto.errors import EngineError
 from deltaproto.execution.answer import Answer, error_class
 from deltaproto.planning.engine import EngineName
 from deltaproto.tables.interface import SparkSettings
+from deltaproto.tables.redact import Redactor
 from deltaproto.tables.session import first_line, remove_folder, spark_session, spark_text
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Runner:
             spark = str(self._session.version)
         except Exception as error:
             raise EngineError(
-                f"Spark does not answer: {first_line(error)}", "start it, and run again"
+                f"Spark does not answer: {Redactor()(first_line(error))}", "start it, and run again"
             ) from None
         conf = {str(row[0]): str(row[1]) for row in rows}
         runtime = self._session.conf.get(_RUNTIME, None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.found import Found, Unseen
+from deltaproto.tables.redact import Redactor
 from deltaproto.tables.session import first_line
 from deltaproto.tables.sql import identifier
 
@@ -149,7 +150,7 @@ def _found(parts: list[str], told: Mapping[str, str]) -> Iterator[Found | Unseen
 
 
 def _refused(error: Exception) -> TableError:
-    message = first_line(error)
+    message = Redactor()(first_line(error))
     denied = "PERMISSION" in message.upper() or "PRIVILEGE" in message.upper()
     code = ErrorCode.PERMISSION_DENIED if denied else ErrorCode.STORAGE
     return TableError(code, message, "ask for USE SCHEMA and BROWSE or SELECT, or leave it out")

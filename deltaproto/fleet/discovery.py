@@ -11,6 +11,7 @@ from deltaproto.fleet.found import Found, Selection, Unseen
 from deltaproto.fleet.local_disk import tables_under as on_disk_under
 from deltaproto.policy.document import place
 from deltaproto.tables.location import Kind, Location, locate
+from deltaproto.tables.redact import public
 
 
 class Source(NamedTuple):
@@ -98,7 +99,7 @@ def _listed(path: str) -> Iterator[Found | Unseen]:
         try:
             location = locate(line)
         except TableError as error:
-            yield Unseen(line, error)
+            yield Unseen(public(line), error)
             continue
         if location.kind is Kind.NAME:
             said = f"{line} is neither a path that exists nor a URI"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from deltaproto.errors import TableError, UsageError
 from deltaproto.fleet.schemas import Inventory, schema
 from deltaproto.tables.location import Location, locate
+from deltaproto.tables.redact import Redactor
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,10 @@ class InventoryTables:
     """
 
     def __init__(self, where: str, storage_options: Mapping[str, str]) -> None:
-        self.location: Location = locate(where)
+        try:
+            self.location: Location = locate(where)
+        except TableError as error:
+            raise UsageError(error.message, error.hint) from None
         self._options = dict(storage_options)
 
     def staging_folder(self) -> str:
@@ -175,7 +179,12 @@ def no_inventory(where: str) -> UsageError:
 
 
 def _line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    from deltaproto.tables.delta_rs import store_refusal
+
+    if refused := store_refusal(error):
+        return refused.cause or "no permission"
+    line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return Redactor()(line)
 
 
 def inventory_at(where: str, storage_options: Mapping[str, str]) -> InventoryTables:

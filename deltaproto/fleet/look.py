@@ -13,6 +13,7 @@ from deltaproto.fleet.patience import patiently
 from deltaproto.tables.interface import TableState
 from deltaproto.tables.location import Location, at
 from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.redact import Redactor
 from deltaproto.tables.storage import open_log
 from deltaproto.tables.storage.deadline import Deadline, within
 
@@ -32,11 +33,6 @@ class Defect(DeltaprotoError):
 
     exit_code = ExitCode.UNREADABLE
     code = "internal"
-
-
-def _defect(error: Exception) -> Defect:
-    said = f"internal error, {type(error).__name__}: {error}"
-    return Defect(said, "report it; `deltaproto inspect --debug` on this table shows where")
 
 
 class Settings(NamedTuple):
@@ -65,15 +61,22 @@ class Looker:
             except TableError as error:
                 gathered.add_error(found.table, found.uri, error)
             except Exception as error:
-                gathered.add_error(found.table, found.uri, _defect(error))
+                gathered.add_error(found.table, found.uri, self._defect(error))
         try:
             return gathered.batch()
         except Exception as error:
             if len(tables) == 1:
-                return failed(self._settings.scan_id, tables[0], _defect(error))
+                return failed(self._settings.scan_id, tables[0], self._defect(error))
         import pyarrow as pa
 
         return pa.concat_batches([self.look([found]) for found in tables])
+
+    def _defect(self, error: Exception) -> Defect:
+        said = f"internal error, {type(error).__name__}: {error}"
+        return Defect(
+            Redactor(self._settings.storage_options)(said),
+            "report it; `deltaproto inspect --debug` on this table shows where",
+        )
 
     def _one(self, found: Found, gathered: Gathered) -> None:
         location = at(found.location, found.table)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from deltaproto.errors import UsageError
 from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.schemas import Inventory
+from deltaproto.tables.redact import Redactor
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -116,7 +117,7 @@ class LocalQuestions:
         try:
             yield from pa.RecordBatchReader.from_stream(builder.execute(sql))
         except (DeltaError, pa.ArrowException, OSError) as error:
-            told = " ".join(str(error).split())
+            told = Redactor()(" ".join(str(error).split()))
             raise UsageError(f"the inventory does not answer: {told}", NOT_ANSWERED) from None
 
 

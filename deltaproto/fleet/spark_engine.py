@@ -23,6 +23,7 @@ from deltaproto.fleet.schemas import Inventory, schema, staged
 from deltaproto.fleet.spark_types import named, types
 from deltaproto.fleet.tally import Tally
 from deltaproto.fleet.unfold import unfolded
+from deltaproto.tables.redact import Redactor
 from deltaproto.tables.session import first_line, remove_folder
 from deltaproto.tables.sql import identifier
 
@@ -152,7 +153,7 @@ class SparkEngine:
             action()
         except Exception as error:
             raise UsageError(
-                f"Spark cannot scan into {self._inventory}: {_cause(error)}",
+                f"Spark cannot scan into {self._inventory}: {Redactor()(_cause(error))}",
                 "check that Spark may write there, and that its executors have deltaproto",
             ) from None
 

@@ -36,7 +36,9 @@ def inspect_table(table: str, request: Request) -> Inspection | Unreadable:
             reader = _reader(_chosen(table, request.reader), request)
             result = judged(reader.read(table, request.version))
     except TableError as error:
-        return Unreadable(table, error)
+        from deltaproto.tables.redact import public
+
+        return Unreadable(public(table), error)
     if request.activity and isinstance(result, Inspection):
         return _with_activity(result, request)
     return result

@@ -13,7 +13,7 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import ReaderName, TableState
 from deltaproto.tables.location import Kind, locate
 from deltaproto.tables.redact import Redactor
-from deltaproto.tables.storage.refusals import refusal
+from deltaproto.tables.storage.refusals import Refusal, refusal
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -108,14 +108,18 @@ def _protocol(versions: Any) -> Protocol:
 
 
 def _refusal(uri: str, error: BaseException, redact: Redactor) -> TableError:
-    if isinstance(error, OSError) and "://" in uri:
-        # A store's answer stands below the first line.
-        text = _ANSI.sub("", str(error)).replace("\u21b3", " ")
-        refused = refusal(" ".join(text.split()))
-        if refused is not None:
-            return TableError(refused.code, f"deltalake: {refused.on(uri).message}", refused.hint)
+    refused = store_refusal(error)
+    if refused is not None and "://" in uri:
+        return TableError(refused.code, f"deltalake: {refused.on(uri).message}", refused.hint)
     message = redact(_first_line(error))
     return TableError(_code(error, message), f"deltalake: {message}", "")
+
+
+def store_refusal(error: BaseException) -> Refusal | None:
+    """What a store said, which stands below the first line of deltalake's error."""
+    if not isinstance(error, OSError):
+        return None
+    return refusal(" ".join(_ANSI.sub("", str(error)).replace("\u21b3", " ").split()))
 
 
 def _first_line(error: BaseException) -> str:

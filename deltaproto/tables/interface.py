@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from typing import Protocol as Interface
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.redact import Redactor
+
+if TYPE_CHECKING:
+    from deltaproto.tables.redact import Redactor
 
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
@@ -107,6 +109,8 @@ class SparkSettings(NamedTuple):
     @property
     def redact(self) -> Redactor:
         """Hides what these settings hold in texts of Spark."""
+        from deltaproto.tables.redact import Redactor
+
         _, _, token = (self.remote or "").partition("token=")
         return Redactor(self.conf, self.hadoop, {"token": token.partition(";")[0]})
 

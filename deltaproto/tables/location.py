@@ -44,7 +44,8 @@ def locate(table: str) -> Location:
     exists at that path. A path to a table's `_delta_log` stands for the table.
 
     Raises:
-        TableError: not-found, when `table` is empty or names another host's file.
+        TableError: not-found, when `table` is empty or names another host's file;
+            permission-denied, when a password or a web signature stands in it.
     """
     if not table.strip():
         raise TableError(
@@ -58,6 +59,14 @@ def locate(table: str) -> Location:
 
         return _local(table, os.fsdecode(unquote_to_bytes(_bytes(_without_host(rest)))))
     if rest.startswith("//") and scheme.replace("+", "").isalnum():
+        from deltaproto.tables.redact import confidential
+
+        if confidential(table):
+            raise TableError(
+                ErrorCode.PERMISSION_DENIED,
+                "the address holds credentials, and addresses are shown and stored",
+                "give them by environment, profile or --storage-option, and leave them out here",
+            )
         return Location(table, Kind.URI, None, table.rstrip("/"))
     if "/" not in table and not os.path.lexists(table) and re.fullmatch(_NAME, table):
         return Location(table, Kind.NAME, None, table)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from urllib.parse import quote, unquote
 
 HIDDEN = "***"
 _NAMES = r"key|secret|token|passw(?:or)?d|credential|signature|sas|sig|authorization|account_key"
@@ -16,6 +13,7 @@ _CLOUDS = ("AWS_", "AZURE_", "GOOGLE_", "DATABRICKS_", "DELTAPROTO_SPARK_REMOTE"
 # Whose values are names of files and addresses, which errors should show.
 _PLACES = re.compile(r"(?i)(?:_(?:file|path|uri|url)|application_credentials|^aws_profile)$")
 _USERINFO = re.compile(r"(?i)(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/@\s:]*:[^/@\s]+|\*\*\*)@")
+_ADDRESS = re.compile(r"(?:delta\.`)?([A-Za-z][\w+.-]{0,30})://([^/@\s:]*:[^/@\s]+@)?")
 _SIGNED = re.compile(
     r"(?i)([?&;](?:sig|signature|token|x-amz-[a-z-]+|x-goog-[a-z-]+|se|sp|skoid|"
     r"access_token)=)[^&\s'\"`;]+"
@@ -63,15 +61,22 @@ class Redactor:
         return text
 
 
-def public(uri: str) -> str:
+def public(address: str) -> str:
     """A table's address as it may be shown: without a password, and without a web signature.
 
     Paths and keys are what they are, whatever they look like.
     """
-    if "://" not in uri:
-        return uri
-    shown = _USERINFO.sub(rf"\1{HIDDEN}@", uri)
-    return _SIGNED.sub(rf"\1{HIDDEN}", shown) if shown.lower().startswith("http") else shown
+    if "://" not in address or not (found := _ADDRESS.match(address)):
+        return address
+    shown = _USERINFO.sub(rf"\1{HIDDEN}@", address, count=1) if found[2] else address
+    return _SIGNED.sub(rf"\1{HIDDEN}", shown) if found[1].lower() in ("http", "https") else shown
+
+
+def confidential(address: str) -> bool:
+    """True where `public` hides something, or has done so."""
+    return public(address) != address or any(
+        mark in address for mark in (f"://{HIDDEN}@", f"sig={HIDDEN}")
+    )
 
 
 def _secrets(options: Iterable[Mapping[str, str]]) -> Iterator[str]:
@@ -84,6 +89,9 @@ def _secrets(options: Iterable[Mapping[str, str]]) -> Iterator[str]:
 
 def _parts(value: str) -> Iterator[str]:
     """The secrets within one: of a key file's JSON, and of a shared access signature."""
+    import json
+    from urllib.parse import unquote
+
     if value.lstrip().startswith("{"):
         try:
             held = json.loads(value)
@@ -99,6 +107,10 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _forms(secret: str) -> Iterator[str]:
+    import base64
+    import json
+    from urllib.parse import quote
+
     if len(secret) < _SHORTEST:
         return
     yield secret

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -88,12 +89,15 @@ def listening(command: list[str], said: str, **environment: str) -> Iterator[str
         for line in running.stdout:
             seen.append(line)
             if found := re.search(rf"{said} (http://[\w.:]+)", line):
-                yield found[1]
-                return
-        raise RuntimeError(f"{command[0]} ended: {''.join(seen)}")
+                break
+        else:
+            raise RuntimeError(f"{command[0]} ended: {''.join(seen)}")
+        # Nobody reads what it says later, and it must not wait for that.
+        threading.Thread(target=running.stdout.read, daemon=True).start()
+        yield found[1]
     finally:
         running.terminate()
-        running.communicate(timeout=30)
+        running.wait(timeout=30)
 
 
 @contextmanager

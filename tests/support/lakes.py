@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,7 +17,6 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 import boto3
-from moto.server import ThreadedMotoServer
 
 from tests.support.emulators import azurite, fake_gcs, listening
 
@@ -136,11 +136,9 @@ def google_lake() -> Iterator[Lake]:
 @contextmanager
 def s3_lake() -> Iterator[Lake]:
     """moto, which looks at signatures and at what a user may; `poor` is a user who may nothing."""
-    server = ThreadedMotoServer(port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    url = f"http://{host}:{port}"
-    try:
+    # A process of its own: in this one, other tests' endpoints would look at signatures, too.
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
+    with listening(command, "Running on") as url:
         root = {"aws_access_key_id": "root", "aws_secret_access_key": "root"}
         client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **root)
         client.create_bucket(Bucket=BUCKET)
@@ -156,8 +154,6 @@ def s3_lake() -> Iterator[Lake]:
         place = {"AWS_ENDPOINT_URL": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1"}
         given = {**place, **rich}
         yield Lake((f"s3://{BUCKET}",), given, given, tuple(rich.values()), put, poor)
-    finally:
-        server.stop()
 
 
 def _user(iam: Any, name: str, action: str) -> dict[str, str]:

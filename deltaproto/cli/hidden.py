@@ -1,0 +1,54 @@
+"""What a command line and its environment hold that no output may."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deltaproto.tables.redact import Redactor
+
+_PAIRS = ("--storage-option", "--spark-conf")
+_REMOTE = "--spark-remote"
+
+
+def addresses(words: Sequence[str]) -> list[str]:
+    """The words, without credentials in the addresses of tables: those are shown and stored."""
+    if not any("://" in word for word in words):
+        return list(words)
+    from deltaproto.tables.redact import public
+
+    values = ("", *words)
+    return [
+        word if before in (*_PAIRS, _REMOTE) else public(word)
+        for before, word in zip(values, words, strict=False)
+    ]
+
+
+def redactor(words: Sequence[str]) -> Redactor:
+    """Hides what the words, their twins in the environment and the clouds' variables hold."""
+    from deltaproto.tables.redact import Redactor
+
+    known: dict[str, str] = {}
+    for value in _values(words):
+        name, _, rest = value.partition("=")
+        known[name] = rest
+    return Redactor(known)
+
+
+def _values(words: Sequence[str]) -> Iterator[str]:
+    for position, word in enumerate(words):
+        flag, equals, rest = word.partition("=")
+        value = rest if equals else "".join(words[position + 1 : position + 2])
+        if flag in _PAIRS:
+            yield value
+        if flag == _REMOTE:
+            yield from value.split(";")
+    for flag in _PAIRS:
+        yield from os.environ.get(_twin(flag), "").split()
+    yield from os.environ.get(_twin(_REMOTE), "").split(";")
+
+
+def _twin(flag: str) -> str:
+    return "DELTAPROTO_" + flag.lstrip("-").replace("-", "_").upper()
