@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.connect_server import ConnectServer, connect_server
 from tests.support.logs import Log
 from tests.support.spark_settings import SMALL_TABLES
 
@@ -106,3 +107,13 @@ def spark() -> Iterator[SparkSession]:
     session = spark_session(SparkSettings(conf=SMALL_TABLES))
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def connect(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ConnectServer]:
+    """The one Spark Connect server of the whole run; who kills it starts it again."""
+    packages = str(spark.conf.get("spark.jars.packages"))
+    with connect_server(packages, tmp_path_factory.mktemp("connect")) as running:
+        yield running

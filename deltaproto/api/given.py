@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from deltaproto.errors import UsageError
 from deltaproto.tables.interface import SparkSettings
+from deltaproto.tables.remote import check_remote
 
 NONE: Mapping[str, str] = MappingProxyType({})
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -40,7 +41,12 @@ def member(choices: type[_Choice], text: str, name: str) -> _Choice:
 def spark_settings(
     remote: str | None, conf: Mapping[str, str], storage_options: Mapping[str, str]
 ) -> SparkSettings:
-    """How to reach Spark, and how its file systems reach the object store."""
+    """How to reach Spark, and how its file systems reach the object store.
+
+    Raises:
+        UsageError: for a Spark Connect URL that is none.
+    """
+    check_remote(remote)
     settings = SparkSettings(remote, dict(conf))
     if not storage_options:
         return settings

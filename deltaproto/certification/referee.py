@@ -22,7 +22,7 @@ from deltaproto.certification.operation import changes, rows_after
 from deltaproto.certification.promises import broken, state_differs
 from deltaproto.clients.measurement import Operation
 from deltaproto.errors import TableError
-from deltaproto.tables.session import spark_reason
+from deltaproto.tables.engine_text import spark_reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

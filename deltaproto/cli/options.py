@@ -14,6 +14,7 @@ from deltaproto.errors import UsageError
 from deltaproto.policy.finding import FailOn
 from deltaproto.report.interface import Format, PageFormat
 from deltaproto.tables.interface import SparkSettings
+from deltaproto.tables.remote import check_remote
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -64,7 +65,12 @@ def pairs(values: Sequence[str], flag: str) -> dict[str, str]:
 
 
 def spark_settings(values: Mapping[str, Any]) -> SparkSettings:
-    """What the Spark options of a command come to."""
+    """What the Spark options of a command come to.
+
+    Raises:
+        UsageError: for a URL that is none, and for settings that are no pairs.
+    """
+    check_remote(values["spark_remote"])
     conf = pairs(values["spark_conf"], "--spark-conf")
     named = (each if isinstance(each, list | tuple) else [each] for each in values.values())
     places = (word for each in named for word in each if isinstance(word, str))

@@ -30,6 +30,7 @@ from deltaproto.execution.warning import warning
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.tables.location import locate
 from deltaproto.tables.redact import Redactor
+from deltaproto.tables.remote import is_local
 
 _MARK = "deltaproto: a clone for a rehearsal"
 _TABLE, _RECORDS = "clone", "records"
@@ -181,8 +182,7 @@ def _scratch(plan: Plan, by: Rehearsal) -> tuple[str, str]:
             ) from None
         os.rmdir(local)
         return folder, folder
-    remote = by.context.spark.remote
-    here = locate(named(plan)).path is not None and (not remote or remote.startswith("local"))
+    here = locate(named(plan)).path is not None and is_local(by.context.spark.remote)
     if not here:
         os.rmdir(local)
         raise UsageError(

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from deltaproto.errors import EngineError
 from deltaproto.execution.answer import Answer, error_class
 from deltaproto.planning.engine import EngineName
+from deltaproto.tables.engine_text import first_line, is_gone, spark_text
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.redact import Redactor
-from deltaproto.tables.session import first_line, remove_folder, spark_session, spark_text
+from deltaproto.tables.session import remove_folder, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,12 +27,6 @@ USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _RUNTIME = "spark.databricks.clusterUsageTags.sparkVersion"
 _EXTENSION = "DeltaSparkSessionExtension"
 _POLL_SECONDS = 0.5
-_GONE = re.compile(
-    r"Connection refused|Answer from Java side is empty|Error while sending or receiving|"
-    r"StatusCode.UNAVAILABLE|SESSION_CLOSED|INVALID_HANDLE|SparkContext was shut down|"
-    r"An error occurred while trying to connect|has been stopped|stopped SparkContext"
-)
-
 Progress = Callable[[int, int], None]
 """takes tasks done and tasks known so far"""
 
@@ -111,7 +106,7 @@ class Runner:
                 self._session.sql(sql).collect()
         except Exception as error:
             text = spark_text(error)
-            if _GONE.search(text):
+            if is_gone(text):
                 return Answer("", first_line(error), lost=True)
             return Answer(error_class(text), _line(text))
         return Answer()
@@ -133,7 +128,7 @@ class Runner:
             yield
         except Exception as error:
             # Asking a session that is gone takes half a minute, and there is nothing to restore.
-            if not _GONE.search(spark_text(error)):
+            if not is_gone(spark_text(error)):
                 self._restore(key, before)
             raise
         except BaseException:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.found import Found, Unseen
+from deltaproto.tables.engine_text import first_line
 from deltaproto.tables.redact import Redactor
-from deltaproto.tables.session import first_line
 from deltaproto.tables.sql import identifier
 
 if TYPE_CHECKING:

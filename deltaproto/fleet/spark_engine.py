@@ -23,8 +23,9 @@ from deltaproto.fleet.schemas import Inventory, schema, staged
 from deltaproto.fleet.spark_types import named, types
 from deltaproto.fleet.tally import Tally
 from deltaproto.fleet.unfold import unfolded
+from deltaproto.tables.engine_text import first_line
 from deltaproto.tables.redact import Redactor
-from deltaproto.tables.session import first_line, remove_folder
+from deltaproto.tables.session import remove_folder
 from deltaproto.tables.sql import identifier
 
 if TYPE_CHECKING:

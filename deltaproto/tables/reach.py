@@ -8,6 +8,7 @@ from typing import NamedTuple
 from deltaproto.errors import TableError
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.location import Kind, Location, locate
+from deltaproto.tables.remote import is_local
 from deltaproto.tables.storage import LogStore, open_log
 
 
@@ -36,8 +37,7 @@ def reach(table: str, storage_options: Mapping[str, str], spark: SparkSettings) 
 
     location = locate(SparkReader(spark).read(table).location)._replace(text=table)
     through = SparkLogStore(spark_session(spark), location.uri)
-    elsewhere = spark.remote is not None and not spark.remote.startswith("local")
-    if elsewhere and location.local:
+    if location.local and not is_local(spark.remote):
         return Reached(location, through)
     try:
         store = open_log(location, storage_options)

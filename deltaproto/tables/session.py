@@ -10,7 +10,6 @@ import contextlib
 import os
 import re
 import shutil
-import socket
 import sys
 import tempfile
 import warnings
@@ -18,9 +17,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import EngineError
+from deltaproto.tables.connect import connect, tell_stores
+from deltaproto.tables.engine_text import first_line
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.jars import file_systems, own_jars
 from deltaproto.tables.java import SPARK_3_MINIMUM, SPARK_4_MINIMUM, require_java
+from deltaproto.tables.remote import is_local
 from deltaproto.tables.storage.hadoop import surrounding_conf
 
 if TYPE_CHECKING:
@@ -34,9 +36,6 @@ _LOCAL_CONF = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
-CONNECT_PORT = 15002
-CONNECT_SECONDS = 10
-CONNECT_GONE_SECONDS = 30
 _SUPPLIES_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 
 
@@ -47,14 +46,14 @@ def spark_session(settings: SparkSettings) -> SparkSession:
         EngineError: naming what is missing or wrong, and the remedy.
     """
     sql = _pyspark()
-    if settings.remote and settings.remote.startswith("local"):
+    if settings.remote and is_local(settings.remote):
         require_java()
         return _started(sql.SparkSession.builder.remote(settings.remote), settings)
     if settings.remote:
-        return _connect(sql, settings)
+        return connect(sql, settings)
     active = sql.SparkSession.getActiveSession()
     if active is not None:
-        _reach(active, settings)
+        tell_stores(active, settings)
         return active
     import pyspark
 
@@ -104,58 +103,6 @@ def _pyspark() -> Any:
     # Of pandas, which nothing here uses.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     return sql
-
-
-def _connect(sql: Any, settings: SparkSettings) -> SparkSession:
-    _knock(settings.remote or "")
-    try:
-        builder = sql.SparkSession.builder.remote(settings.remote)
-        for key, value in settings.conf.items():
-            builder = builder.config(key, value)
-        session = builder.getOrCreate()
-        _give_up_after(session, CONNECT_GONE_SECONDS)
-        _ = session.version
-        _reach(session, settings)
-    except Exception as error:
-        raise EngineError(
-            f"Spark Connect does not work: {settings.redact(first_line(error))}",
-            "check the URL (sc://host:15002), the token, and that pyspark[connect] is installed",
-        ) from None
-    return session
-
-
-def _reach(session: Any, settings: SparkSettings) -> None:
-    """Tell a running session how to reach object stores, where that was asked for."""
-    for key, value in settings.hadoop.items():
-        if session.conf.get(key, None) != value:
-            session.conf.set(key, value)
-
-
-def _give_up_after(session: Any, seconds: int) -> None:
-    """Try once a second for a server that went away: Spark's own client does so for ten minutes."""
-    try:
-        from pyspark.sql.connect.client.retries import DefaultPolicy
-
-        policy = DefaultPolicy(max_retries=seconds, initial_backoff=1000, backoff_multiplier=1)
-        session.client.set_retry_policies([policy])
-    except (ImportError, AttributeError, TypeError):
-        # Clients of other releases have no such setting; theirs holds then.
-        return
-
-
-def _knock(remote: str) -> None:
-    # Spark's own client tries for ten minutes before it says that nobody is there.
-    address = remote.removeprefix("sc://").partition("/")[0]
-    host, _, port = address.rpartition(":") if ":" in address else (address, "", "")
-    try:
-        number = int(port or CONNECT_PORT)
-        with socket.create_connection((host.strip("[]"), number), timeout=CONNECT_SECONDS):
-            return
-    except (OSError, ValueError) as error:
-        raise EngineError(
-            f"no Spark Connect server answers at {remote.partition(';')[0]}: {first_line(error)}",
-            "check host and port (sc://host:15002), and that the server runs",
-        ) from None
 
 
 def _started(builder: Any, settings: SparkSettings) -> SparkSession:
@@ -231,26 +178,3 @@ def remove_folder(session: SparkSession, uri: str) -> bool:
         return bool(path.getFileSystem(conf).delete(path, True))
     except Exception:
         return False
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's text, or its type's name."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
-
-
-def spark_text(error: BaseException) -> str:
-    """What Spark itself says; py4j's own text names the call only."""
-    java = getattr(error, "java_exception", None)
-    if java is None:
-        return str(error) or type(error).__name__
-    try:
-        return str(java.toString())
-    except Exception:
-        # The JVM may be gone.
-        return str(error)
-
-
-def spark_reason(error: BaseException) -> str:
-    """The first line of what Spark itself says."""
-    return first_line(Exception(spark_text(error)))

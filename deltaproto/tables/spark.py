@@ -11,15 +11,16 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.errors import ErrorCode, TableError
+from deltaproto.errors import EngineError, ErrorCode, TableError
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Kind as FeatureKind
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.engine_text import first_line, is_gone, spark_text
 from deltaproto.tables.interface import ReaderName, SparkSettings, TableState
 from deltaproto.tables.location import Kind, Location, locate
 from deltaproto.tables.redact import Redactor
-from deltaproto.tables.session import first_line, spark_session, spark_text
+from deltaproto.tables.session import spark_session
 from deltaproto.tables.sql import table_name
 from deltaproto.tables.storage.hadoop import unreachable
 
@@ -135,6 +136,8 @@ _CODES: tuple[tuple[str, ErrorCode], ...] = (
     ("MISSING_DELTA_TABLE", ErrorCode.NOT_A_DELTA_TABLE),
     ("DELTA_TABLE_ONLY_OPERATION", ErrorCode.NOT_A_DELTA_TABLE),
     ("ONLY_ON_DELTA_TABLE", ErrorCode.NOT_A_DELTA_TABLE),
+    ("DELTA_ONLY_OPERATION", ErrorCode.NOT_A_DELTA_TABLE),
+    ("EXPECT_TABLE_NOT_VIEW", ErrorCode.NOT_A_DELTA_TABLE),
     ("TABLE_OR_VIEW_NOT_FOUND", ErrorCode.NOT_FOUND),
     ("TABLE_NOT_FOUND", ErrorCode.NOT_FOUND),
     ("PATH_DOES_NOT_EXIST", ErrorCode.NOT_FOUND),
@@ -147,6 +150,8 @@ _CODES: tuple[tuple[str, ErrorCode], ...] = (
 
 def _refusal(error: BaseException, redact: Redactor) -> TableError:
     text = spark_text(error)
+    if is_gone(text):
+        return EngineError(f"Spark is gone: {first_line(error)}", "start it, and run again")
     match = _ERROR_CLASS.search(text)
     error_class = match[1] if match else ""
     message = redact(first_line(Exception(text)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import pytest
 from tests.execution import crash_trial
 from tests.execution.crash_trial import SCENARIOS
 from tests.fleet.moves import move, sound_fleet
-from tests.support.connect_server import ConnectServer, connect_server
+from tests.support.connect_server import ConnectServer, outside
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,25 +26,18 @@ ROOT = Path(__file__).parents[2]
 (ROW_TRACKING,) = (each for each in SCENARIOS if each.name == "row-tracking")
 
 
-@pytest.fixture(scope="module")
-def server(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ConnectServer]:
-    folder = tmp_path_factory.mktemp("server")
-    with connect_server(str(spark.conf.get("spark.jars.packages")), folder) as running:
-        yield running
+@pytest.fixture
+def server(connect: ConnectServer) -> Iterator[ConnectServer]:
+    yield connect
+    # Who comes next finds it running, whatever this test did to it.
+    if not connect.running:
+        connect.start()
 
 
 @pytest.fixture(scope="module")
 def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path, _ = crash_trial.template(spark, ROW_TRACKING, tmp_path_factory.mktemp("made"))
     return path
-
-
-def outside() -> dict[str, str]:
-    """The environment without what the tests' own Spark put there, which a client would follow."""
-    here = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK")}
-    return {**here, "GRPC_VERBOSITY": "NONE"}
 
 
 def begin(file: Path, server: ConnectServer) -> subprocess.Popen[str]:
@@ -128,7 +120,7 @@ def test_a_server_that_goes_away_is_told_and_the_next_run_goes_on(
 
     nobody, err = end(begin(file, server))
     assert (nobody["code"], nobody["status"]) == (3, "refused"), err
-    assert f"no Spark Connect server answers at {server.remote}" in nobody["message"]
+    assert f"no Spark Connect server answers at {server.address}" in nobody["message"]
     assert len(list((table / "_delta_log").glob("*.json"))) == version + 1
 
     server.start()

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from tests.support.spark_settings import SHORT_LIVED, SMALL_TABLES
 
 _SECONDS = 120
+_ROOT = Path(__file__).parents[2]
+TOKEN = "token-that-nobody-may-see"
 _CONF = {
     **SMALL_TABLES,
     "spark.ui.enabled": "false",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.connect.authenticate.token": TOKEN,
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }
 
 
+class Answer(NamedTuple):
+    """What came of one command line."""
+
+    code: int
+    out: str
+    err: str
+
+
 class ConnectServer:
-    """One server on one port of this machine.
+    """One server on one port of this machine, which asks for a token.
 
     Args:
         packages: Maven coordinates of Delta.
@@ -35,7 +48,8 @@ class ConnectServer:
 
     def __init__(self, packages: str, folder: Path) -> None:
         self.port = _free_port()
-        self.remote = f"sc://127.0.0.1:{self.port}"
+        self.address = f"sc://localhost:{self.port}"
+        self.remote = f"{self.address}/;token={TOKEN}"
         self._packages, self._folder = packages, folder
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -51,8 +65,6 @@ class ConnectServer:
         }
         words = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
         home = Path(pyspark.__file__).parent
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYSPARK")}
-        environment.pop("SPARK_REMOTE", None)
         log = self._folder / "connect-server.log"
         with log.open("ab") as file:
             self._process = subprocess.Popen(
@@ -63,7 +75,7 @@ class ConnectServer:
                 ],
                 cwd=self._folder,
                 env={
-                    **environment,
+                    **outside(),
                     "SPARK_HOME": str(home),
                     "PYSPARK_PYTHON": sys.executable,
                     "JAVA_TOOL_OPTIONS": SHORT_LIVED,
@@ -83,11 +95,49 @@ class ConnectServer:
                 time.sleep(0.1)
         raise AssertionError(log.read_text()[-3000:])
 
+    @property
+    def running(self) -> bool:
+        """Whether its process is there."""
+        return self._process is not None and self._process.poll() is None
+
     def kill(self) -> None:
         """End it with SIGKILL, as a machine that goes away would."""
-        if self._process is not None and self._process.poll() is None:
+        if self._process is not None and self.running:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+
+    def answers(self, *lines: Sequence[str]) -> list[Answer]:
+        """Run `deltaproto` with each of these words through the server, in one process."""
+        told = [[*words, "--spark-remote", self.remote] for words in lines]
+        return [Answer(*each) for each in _child("tests.support.command_lines", told)]
+
+    def sql(self, *statements: str) -> None:
+        """Have the server execute statements."""
+        _child("tests.support.statements", [self.remote, *statements])
+
+
+def _child(module: str, given: object) -> list[list[Any]]:
+    ran = subprocess.run(
+        [sys.executable, "-m", module],
+        cwd=_ROOT,
+        env=outside(),
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    answers: list[list[Any]] = json.loads(ran.stdout)
+    return answers
+
+
+def outside() -> dict[str, str]:
+    """The environment without what the tests' own Spark put there, which a client would follow."""
+    return {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("PYSPARK") and key != "SPARK_REMOTE"
+    }
 
 
 @contextmanager

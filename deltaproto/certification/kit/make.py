@@ -28,7 +28,7 @@ from deltaproto.certification.kit.recipe import Recipe, State
 from deltaproto.certification.kit.recipes import KIT_VERSION, recipes
 from deltaproto.certification.observe import protocol_of
 from deltaproto.errors import EngineError, UsageError
-from deltaproto.tables.session import spark_reason
+from deltaproto.tables.engine_text import spark_reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import IO, TYPE_CHECKING, Any
 
-from deltaproto.errors import ErrorCode, TableError
+from deltaproto.errors import EngineError, ErrorCode, TableError
 from deltaproto.tables.redact import Redactor
 from deltaproto.tables.storage.interface import Entry, gone
 
@@ -69,12 +69,15 @@ class SparkLogStore:
         return older[:taken]
 
     def _read(self, paths: Sequence[str], *columns: str) -> Sequence[Any]:
-        from deltaproto.tables.session import first_line
+        from deltaproto.tables.engine_text import first_line, is_gone, spark_text
 
         source = self._session.read.format("binaryFile").option("recursiveFileLookup", "true")
         try:
             return tuple(source.load([*paths]).selectExpr(*columns).collect())
         except Exception as error:
+            if is_gone(spark_text(error)):
+                said = f"Spark is gone: {first_line(error)}"
+                raise EngineError(said, "start it, and run again") from None
             raise TableError(
                 ErrorCode.STORAGE, f"Spark cannot read {self._uri}: {Redactor()(first_line(error))}"
             ) from None
