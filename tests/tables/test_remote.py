@@ -1,0 +1,156 @@
+"""Spark Connect URLs, and what answers at them."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+import deltaproto
+from deltaproto.errors import ErrorCode, UsageError
+from deltaproto.tables.engine_text import first_line
+from deltaproto.tables.remote import Remote, is_local, parse_remote
+from deltaproto.tables.spark import _refusal
+from tests.conftest import Ran
+from tests.support.connect_server import outside
+from tests.support.logs import Log, metadata, protocol
+
+SECRET = "nobody-may-see"
+NO_URLS = (
+    "sc:/host:15002",
+    "SC://host",
+    "http://host:15002",
+    "host:15002",
+    "localhost:15002",
+    "local[2",
+    "sc://",
+    "sc://:15002",
+    "sc://host:x",
+    "sc://host:0",
+    "sc://host:65536",
+    "sc://host:15002/path",
+    "sc://ho st",
+    f"sc://me:{SECRET}@host",
+    f"sc://host;token={SECRET}",
+    f"sc://host/?token={SECRET}",
+    f"sc://host/;token={SECRET}=",
+    f"sc://host/;token={SECRET};",
+    "sc://host/;token",
+)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("sc://host", Remote("host", 15002, tls=False, token=False)),
+        ("sc://host:443/", Remote("host", 443, tls=False, token=False)),
+        ("sc://[::1]:7/;user_id=me", Remote("[::1]", 7, tls=False, token=False)),
+        ("sc://host:7/;use_ssl=true", Remote("host", 7, tls=True, token=False)),
+        ("sc://localhost/;token=x", Remote("localhost", 15002, tls=False, token=True)),
+        ("sc://host/;token=x%3D;user_id=", Remote("host", 15002, tls=True, token=True)),
+    ],
+)
+def test_what_a_url_names(url: str, expected: Remote) -> None:
+    assert parse_remote(url) == expected
+    # Spark's own client reads it in the same way.
+    client = pytest.importorskip("pyspark.sql.connect.client")
+    builder = client.DefaultChannelBuilder(url)
+    assert builder.endpoint == f"{expected.host}:{expected.port}"
+    assert (builder.token is not None) is expected.token
+    assert builder.secure == (expected.tls or expected.token)
+
+
+@pytest.mark.parametrize("url", NO_URLS)
+def test_what_is_no_url_is_a_usage_error(url: str, cli: Callable[..., Ran], log: Log) -> None:
+    table = log.commit(0, protocol(1, 2), metadata()).table
+    ran = cli("inspect", table, "--format", "json", "--spark-remote", url)
+    assert ran.code == 2
+    assert ran.json["error"]["code"] == "usage"
+    assert "Spark Connect URL" in ran.json["error"]["message"]
+    assert "sc://host:15002" in ran.json["error"]["hint"]
+    assert SECRET not in ran.out + ran.err
+    with pytest.raises(UsageError):
+        deltaproto.inspect_table(table, spark_remote=url)
+
+
+def test_a_master_of_this_machine_is_no_url() -> None:
+    for local in (None, "", "local", "local[*]", "local[2]", "local-cluster[2,1,1024]"):
+        assert is_local(local)
+    assert not any(is_local(url) for url in NO_URLS)
+
+
+@contextmanager
+def silent() -> Iterator[int]:
+    """A port where somebody listens and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@contextmanager
+def web() -> Iterator[int]:
+    """A port where a web server answers."""
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), http.server.BaseHTTPRequestHandler
+    ) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def test_what_listens_and_is_no_connect_server_is_told_in_time(log: Log, tmp_path: Path) -> None:
+    pytest.importorskip("grpc")
+    table = log.commit(0, protocol(1, 2), metadata()).table
+    with ExitStack() as stack:
+        quiet, busy = stack.enter_context(silent()), stack.enter_context(web())
+        urls = [
+            f"sc://127.0.0.1:{quiet}",
+            f"sc://127.0.0.1:{busy}",
+            f"sc://127.0.0.1:{busy}/;use_ssl=true",
+            f"sc://127.0.0.1:{busy}/;token={SECRET}",
+        ]
+        began = time.monotonic()
+        running = [
+            subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "deltaproto", "inspect", table, "--reader", "spark"),
+                    *("--format", "json", "--spark-remote", url),
+                ],
+                env=outside(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for url in urls
+        ]
+        for url, process in zip(urls, running, strict=True):
+            out, err = process.communicate(timeout=120)
+            error = json.loads(out)["tables"][0]["error"]
+            assert (process.returncode, error["code"]) == (3, "engine-unavailable")
+            secure = "with TLS" if "/;" in url else "without TLS"
+            told = f"{url.partition('/;')[0]} is no Spark Connect server {secure}"
+            assert told in error["message"]
+            assert error["hint"]
+            assert SECRET not in out + err
+            assert "ssl_transport" not in err
+        # Spark's own client would try for minutes.
+        assert time.monotonic() - began < 60
+
+
+def test_a_failed_call_is_told_by_its_status() -> None:
+    text = (
+        "<_InactiveRpcError of RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n"
+        '\tdetails = "Socket closed"\n\tdebug_error_string = "UNKNOWN:Error"\n>'
+    )
+    assert first_line(Exception(text)) == "StatusCode.UNAVAILABLE: Socket closed"
+    gone = _refusal(Exception(text))
+    assert gone.code is ErrorCode.ENGINE
+    assert gone.message == "Spark is gone: StatusCode.UNAVAILABLE: Socket closed"
