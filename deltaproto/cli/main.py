@@ -13,7 +13,7 @@ from typing import Any
 from deltaproto.cli import short
 from deltaproto.cli.declare import Command, spread
 from deltaproto.cli.hidden import addresses
-from deltaproto.errors import DeltaprotoError, ExitCode
+from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
 
 # A command's module is imported when the command is called, so that each start pays only for
 # what it uses.
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if "--debug" in words or os.environ.get("DELTAPROTO_DEBUG"):
             sys.excepthook = partial(_traceback, words)
             raise
-        return report(_Defect(error), words)
+        return report(_unexpected(error), words)
     return code
 
 
@@ -115,6 +115,16 @@ class _Defect(DeltaprotoError):
             f"internal error, {type(cause).__name__}: {cause}",
             "a defect in deltaproto; run with --debug and report it",
         )
+
+
+def _unexpected(error: Exception) -> DeltaprotoError:
+    """A library that cannot be imported is a matter of what is installed, all else a defect."""
+    if not isinstance(error, ImportError) or (error.name or "").startswith("deltaproto"):
+        return _Defect(error)
+    hint = "`pip install --upgrade deltaproto` brings what it needs"
+    if "numpy" in str(error).lower():
+        hint = "pip install 'pyarrow<26': NumPy 1, which pyspark[connect] 3.5 asks for, needs it"
+    return EngineError(f"a library cannot be imported: {str(error).partition(chr(10))[0]}", hint)
 
 
 def report(error: DeltaprotoError, words: Sequence[str]) -> int:

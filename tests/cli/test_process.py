@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from deltaproto import __version__
 from tests.conftest import Ran
@@ -81,6 +81,33 @@ def ordinary(log: Log) -> str:
 
 
 class TestStart:
+    @pytest.mark.parametrize(
+        ("raised", "message", "hint"),
+        [
+            (
+                "ImportError('pyarrow requires NumPy 2.0 or newer, found 1.26.4')",
+                "pyarrow requires NumPy 2.0 or newer, found 1.26.4",
+                "pyarrow<26",
+            ),
+            ("ImportError('libarrow.so: not found\\nmore')", "libarrow.so: not found", "--upgrade"),
+        ],
+    )
+    def test_a_library_that_cannot_be_imported_is_no_defect(
+        self, raised: str, message: str, hint: str, process: Process, tmp_path: Path
+    ) -> None:
+        table = str(tmp_path / "t")
+        write_deltalake(table, pa.table({"id": [1]}))
+        DeltaTable(table).create_checkpoint()
+        (tmp_path / "broken").mkdir()
+        (tmp_path / "broken" / "pyarrow.py").write_text(f"raise {raised}\n")
+        places = (str(tmp_path / "broken"), os.environ.get("PYTHONPATH", ""))
+        env = environment(PYTHONPATH=os.pathsep.join(filter(None, places)))
+        ran = process("plan-downgrade", table, "--lowest", env=env)
+        assert ran.returncode == 3
+        error, advice = ran.stderr.splitlines()
+        assert error == f"error: a library cannot be imported: {message}"
+        assert hint in advice
+
     @pytest.mark.parametrize(
         "words",
         [
