@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from deltaproto.clients import scheme
 from deltaproto.errors import UsageError
+from deltaproto.protocol.catalogue import record
 from deltaproto.protocol.feature import EVERY_RUNTIME, Feature, Status
 
 NEWEST = "4.4.0"
@@ -59,9 +60,20 @@ class Engine(NamedTuple):
         """CLUSTER BY takes tables that were made without clustering, too."""
         return self.name is not EngineName.DELTA_SPARK or self.at_least(CLUSTERS_EXISTING)
 
+    @property
+    def bad_value(self) -> str:
+        """The error class for a value that a property cannot have; Spark 3.5 names none."""
+        named = self.name is not EngineName.DELTA_SPARK or self.at_least("4.0")
+        return "UNSUPPORTED_TABLE_CHANGE" if named else ""
+
     def knows(self, feature: Feature) -> bool | None:
-        """Whether this version knows the feature; None where nothing is documented."""
+        """Whether this version knows the feature; None where nothing is documented.
+
+        Delta Spark forgets a feature's old name with the release that has the new one.
+        """
         if self.name is EngineName.DELTA_SPARK:
+            if feature.renamed_to is not None and self.knows(record(feature.renamed_to)):
+                return False
             since = feature.since.delta_spark
             return since is not None and self.at_least(since)
         runtime = feature.since.databricks
@@ -85,7 +97,7 @@ class Engine(NamedTuple):
         """Whether this version can drop the feature."""
         drop = feature.drop
         since = drop.delta_spark if self.name is EngineName.DELTA_SPARK else drop.databricks
-        return since is not None and self.at_least(since)
+        return since is not None and self.at_least(since) and self.knows(feature) is not False
 
 
 DEFAULT = Engine()

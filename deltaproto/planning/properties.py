@@ -12,9 +12,7 @@ from collections.abc import Mapping
 from deltaproto.planning.engine import DEFAULT, Engine, EngineName
 from deltaproto.planning.outcome import Refusal, elsewhere
 from deltaproto.planning.retention import parse_interval
-from deltaproto.planning.table import MODE, ROW_TRACKING
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import PropertyIs
+from deltaproto.planning.table import MODE
 
 _BOOLEANS = """
 ignoreProtocolDefaults enableExpiredLogCleanup enableFullRetentionRollback randomizeFilePrefixes
@@ -68,9 +66,28 @@ _ON_DATABRICKS = (
     "delta.parquet.compression.codec",
     "delta.autooptimize.autocompact",
 )
+# With the release that came to know them, where that was after 3.0 (`DeltaConfigs` of each).
+_SINCE = {
+    f"delta.{name}".lower(): release
+    for release, names in {
+        "3.1": "enableIcebergCompatV2 autoOptimize.autoCompact autoOptimize.optimizeWrite",
+        "3.2": "enableTypeWidening",
+        "3.3": "enableInCommitTimestamps inCommitTimestampEnablementVersion "
+        "inCommitTimestampEnablementTimestamp requireCheckpointProtectionBeforeVersion "
+        "redirectReaderWriter-preview redirectWriterOnly-preview "
+        "coordinatedCommits.commitCoordinator-preview "
+        "coordinatedCommits.commitCoordinatorConf-preview coordinatedCommits.tableConf-preview",
+        "4.0": "enableVariantShredding castIcebergTimeType ignoreIcebergBucketPartition",
+        "4.1": "rowTrackingSuspended enableMaterializePartitionColumnsFeature "
+        "dataSkippingStringPrefixLength",
+        "4.2": "universalFormat.iceberg.atomicConversion.supported",
+        "4.3": "enableIcebergCompatV3 parquet.format.version",
+        "4.4": "writePartitionColumnsToParquet",
+    }.items()
+    for name in names.split()
+}
 # Those that Delta alone sets.
 _FIXED = ("delta.columnmapping.maxcolumnid", "clusteringcolumns")
-_VALUE = "UNSUPPORTED_TABLE_CHANGE"
 _LOG, _FILES = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
 _DEFAULTS = {_LOG: "30 days", _FILES: "1 week"}
 _ORDERED_SINCE = "4.1"
@@ -97,17 +114,14 @@ def unsettable(properties: Mapping[str, str], engine: Engine = DEFAULT) -> Refus
     for key, value in properties.items():
         if there and key.lower() in _ON_DATABRICKS:
             continue
-        found = (
-            _unknown(key)
-            or _not_yet_known(canonical(key), engine)
-            or _unfit(canonical(key).removeprefix("delta."), value)
-        )
+        found = _unknown(key, engine) or _unfit(key, value, engine)
         if found is not None:
             return elsewhere(found) if there else found
-    return _too_short(properties) if not there and engine.at_least(_ORDERED_SINCE) else None
+    ordered = not there and engine.at_least(_ORDERED_SINCE)
+    return _too_short(properties, engine) if ordered else None
 
 
-def _unknown(key: str) -> Refusal | None:
+def _unknown(key: str, engine: Engine) -> Refusal | None:
     lower = key.lower()
     if lower in _RESERVED:
         error, why = "UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY", f"{key} is a reserved property"
@@ -116,6 +130,13 @@ def _unknown(key: str) -> Refusal | None:
         error, why = "DELTA_CANNOT_MODIFY_TABLE_PROPERTY", f"Delta sets {key} itself"
         return Refusal(error, why, "leave it out")
     unknown = lower.startswith("delta.") and lower not in _CANONICAL
+    since = _SINCE.get(lower)
+    if since is not None and engine.name is EngineName.DELTA_SPARK and not engine.at_least(since):
+        return Refusal(
+            "DELTA_UNKNOWN_CONFIGURATION",
+            f"{engine} knows no property {canonical(key)}",
+            f"delta-spark@{since} or later does",
+        )
     if unknown and not lower.startswith(_PREFIXES):
         return Refusal(
             "DELTA_UNKNOWN_CONFIGURATION",
@@ -125,26 +146,9 @@ def _unknown(key: str) -> Refusal | None:
     return None
 
 
-def _not_yet_known(key: str, engine: Engine) -> Refusal | None:
-    """The refusal of the switch of features that all came with later releases."""
-    switched = [
-        feature
-        for feature in catalogue.all_features()
-        if isinstance(feature.enablement, PropertyIs) and feature.enablement.key == key
-    ]
-    # Row tracking's is older than the feature; `refused` says what becomes of it.
-    known = not switched or key == ROW_TRACKING or any(map(engine.knows, switched))
-    if known or engine.name is not EngineName.DELTA_SPARK:
-        return None
-    return Refusal(
-        "DELTA_UNKNOWN_CONFIGURATION",
-        f"{engine} knows no property {key}",
-        engine.instead(switched[0]),
-    )
-
-
-def _unfit(name: str, value: str) -> Refusal | None:
-    error, wanted = _VALUE, ""
+def _unfit(key: str, value: str, engine: Engine) -> Refusal | None:
+    name = canonical(key).removeprefix("delta.")
+    error, wanted = engine.bad_value, ""
     kind = _KIND.get(name)
     if kind == "boolean" and value.lower() not in ("true", "false"):
         wanted = "true or false"
@@ -155,7 +159,7 @@ def _unfit(name: str, value: str) -> Refusal | None:
         wanted = " or ".join(_WORDS[name])
     elif kind == "interval":
         parsed = parse_interval(value)
-        error = _VALUE if parsed is not None else "DELTA_INVALID_INTERVAL"
+        error = error if parsed is not None else "DELTA_INVALID_INTERVAL"
         if parsed is None or parsed.months or parsed.hours < 0:
             wanted = "an interval such as '30 days', without months and years"
     elif name == "universalFormat.enabledFormats":
@@ -167,7 +171,7 @@ def _unfit(name: str, value: str) -> Refusal | None:
     return Refusal(error, f"delta.{name} cannot be {value or 'empty'}", f"write {wanted}")
 
 
-def _too_short(properties: Mapping[str, str]) -> Refusal | None:
+def _too_short(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
     """Delta compares what one statement sets, and where it sets only one of both, the default."""
     if not {_LOG, _FILES} & {*properties}:
         return None
@@ -175,7 +179,7 @@ def _too_short(properties: Mapping[str, str]) -> Refusal | None:
     if log is None or files is None or log.hours >= files.hours:
         return None
     return Refusal(
-        _VALUE,
+        engine.bad_value,
         f"{_LOG} would be shorter than {_FILES}, as this statement sets them",
         "set both in one statement",
     )

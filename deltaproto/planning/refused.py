@@ -75,7 +75,7 @@ def _bad_isolation(properties: Mapping[str, str], engine: Engine) -> Refusal | N
         return None
     known = level in ("writeserializable", "snapshotisolation")
     return Refusal(
-        "UNSUPPORTED_TABLE_CHANGE" if known else "DELTA_INVALID_ISOLATION_LEVEL",
+        engine.bad_value if known else "DELTA_INVALID_ISOLATION_LEVEL",
         f"{engine} takes no {value} for {ISOLATION}",
         "WriteSerializable is set on Databricks only; Delta Spark takes Serializable",
     )
@@ -139,7 +139,7 @@ def _bad_versions(properties: Mapping[str, str], engine: Engine) -> Refusal | No
             taken -= {"6"}
         if value is not None and value not in taken:
             return Refusal(
-                "UNSUPPORTED_TABLE_CHANGE",
+                engine.bad_value,
                 f"{engine} takes {', '.join(sorted(taken))} for {key}",
                 "choose one of them",
             )

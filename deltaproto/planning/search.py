@@ -122,8 +122,9 @@ def _drops(task: Task, choice: Choice) -> list[Drops]:
     if not protected and not residue:
         return [Drops.FAST]
     if not task.engine.fast_drop:
-        keep = task.history is History.KEEP and not residue
-        return [Drops.FAST] if keep else every
+        if residue or task.history is None:
+            return every
+        return [Drops.FAST] if task.history is History.KEEP else [Drops.TRUNCATING]
     if not residue:
         return [Drops.FAST]
     return [] if task.history is History.KEEP else every

@@ -14,8 +14,11 @@ import pytest
 
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import parse_engine
+from deltaproto.planning.goal import Absent
+from deltaproto.planning.search import History, Task, search
 from deltaproto.planning.statement import DropFeature, SetProperties, Statement, UnsetProperties
 from deltaproto.planning.table import Table
+from deltaproto.protocol import catalogue
 from deltaproto.protocol.protocol import Protocol
 
 RECORDED = json.loads(Path(__file__).with_name("measured_engines.json").read_text())
@@ -64,6 +67,38 @@ def test_it_is_as_recorded(version: str, case: dict[str, Any]) -> None:
         assert said.refusal.error == case["error"]
     operations = [c.operation for c in said.commits if c.sure or c.operation in case["operations"]]
     assert operations == case["operations"]
+
+
+@pytest.mark.parametrize(
+    ("feature", "known"),
+    [
+        ("inCommitTimestamp-preview", {"3.2.0"}),
+        ("catalogOwned-preview", {"4.0.0"}),
+        ("checkpointProtection", {"3.3.0", "3.3.3", "4.0.0", "4.0.1", "4.4.0"}),
+    ],
+)
+def test_a_name_is_known_from_one_release_to_another(feature: str, known: set[str]) -> None:
+    record = catalogue.record(feature)
+    for version in ("3.1.0", "3.2.0", "3.3.0", "3.3.3", "4.0.0", "4.0.1", "4.4.0"):
+        engine = parse_engine(f"delta-spark@{version}")
+        assert engine.knows(record) is (version in known), version
+        assert not engine.drops(record) or version in known, version
+
+
+def test_history_that_is_to_go_is_truncated_also_where_drops_are_slow() -> None:
+    table = Table(
+        Protocol.carrying({"v2Checkpoint"}),
+        vectors=False,
+        widened=False,
+        v2_checkpoint=False,
+        row_ids=False,
+        traced=frozenset({"v2Checkpoint"}),
+    )
+    task = Task(table, Absent(frozenset({"v2Checkpoint"})), parse_engine("delta-spark@3.3.3"))
+    for history, truncates in ((History.KEEP, False), (History.TRUNCATE, True)):
+        for found in search(task._replace(history=history)):
+            drops = [m.statement for m in found.moves if isinstance(m.statement, DropFeature)]
+            assert {drop.truncate for drop in drops} == {truncates}, found
 
 
 def test_every_line_of_releases_was_recorded() -> None:

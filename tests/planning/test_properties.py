@@ -110,6 +110,31 @@ def test_what_databricks_documents_is_taken_there(key: str) -> None:
     assert unsettable({f"delta.{key}": "1"}, Engine(EngineName.DATABRICKS, "16.4")) is None
 
 
+@pytest.mark.parametrize(
+    ("key", "since"),
+    [
+        ("enableInCommitTimestamps", "3.3"),
+        ("enableVariantShredding", "4.0"),
+        ("ROWTRACKINGSUSPENDED", "4.1"),
+        ("enableIcebergCompatV3", "4.3"),
+    ],
+)
+def test_an_older_release_does_not_know_every_property(key: str, since: str) -> None:
+    for version in ("3.1.0", "3.2.1", "3.3.3", "4.0.1", "4.1.0", "4.2.0", "4.3.1", "4.4.0"):
+        engine = Engine(EngineName.DELTA_SPARK, version)
+        refusal = unsettable({f"delta.{key}": "true"}, engine)
+        assert (refusal is None) is engine.at_least(since), version
+        assert refusal is None or refusal.error == "DELTA_UNKNOWN_CONFIGURATION"
+
+
+@pytest.mark.parametrize(("version", "error"), [("3.3.3", ""), ("4.0.0", VALUE), ("4.4.0", VALUE)])
+def test_spark_3_names_no_error_for_a_value(version: str, error: str) -> None:
+    engine = Engine(EngineName.DELTA_SPARK, version)
+    refusal = unsettable({"delta.appendOnly": "perhaps"}, engine)
+    assert refusal is not None
+    assert refusal.error == error
+
+
 def test_a_script_is_judged_by_the_rules_of_its_engine() -> None:
     (each,) = parse("alter table t set tblproperties ('delta.logRetentionDuration' = '1 day')")
     table = Table(protocol=Protocol(1, 2))

@@ -74,13 +74,13 @@ RECORDS: tuple[Feature, ...] = (
             ),
         ),
         since=Since(
-            delta_spark="4.0.0",
+            delta_spark="3.3.0",
             databricks="16.3",
             databricks_note="Named protected checkpoints there; all runtimes are said to read "
             "and write tables that list it.",
         ),
         drop=Drop(
-            delta_spark="4.0.0",
+            delta_spark="3.3.0",
             databricks="16.3",
             commits=(2, 3),
             preparation=("Empty Commit", "UNSET TBLPROPERTIES"),
