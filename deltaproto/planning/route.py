@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from deltaproto.planning.candidates import rank
 from deltaproto.planning.drop import EMPTY, TOO_YOUNG
-from deltaproto.planning.engine import Engine
-from deltaproto.planning.outcome import Outcome
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.outcome import Outcome, Refusal
 from deltaproto.planning.retention import LOG, TRUNCATION, hours, setting
 from deltaproto.planning.statement import (
     ClusterBy,
@@ -84,7 +84,7 @@ def route(table: Table, choice: Choice, engine: Engine, drops: Drops) -> list[Mo
 
 def carried_out(statement: Statement, table: Table, engine: Engine) -> Outcome:
     """What a statement does, with the checkpoints that Delta makes unasked as commits go by."""
-    outcome = statement.outcome(table, engine)
+    outcome = _within(statement.outcome(table, engine), table, engine)
     after = outcome.table
     if outcome.commits and table.open:
         first = outcome.commits[0]
@@ -94,6 +94,22 @@ def carried_out(statement: Statement, table: Table, engine: Engine) -> Outcome:
         after = after._replace(open=frozenset()) if ends else after
         after = after.grown(retention, sure=outcome.fewest > 0)
     return outcome._replace(table=after.committed(outcome.fewest, outcome.most))
+
+
+def _within(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
+    """The outcome, or a refusal where a feature would join that the engine does not know."""
+    gained = outcome.table.protocol.supported - before.protocol.supported
+    strange = (catalogue.record(name) for name in sorted(gained))
+    for feature in strange:
+        since = feature.since.delta_spark
+        if engine.name is EngineName.DELTA_SPARK and engine.knows(feature) is False:
+            refusal = Refusal(
+                "",
+                f"{engine} does not know {feature.name}, which this would need",
+                f"delta-spark@{since} or later does" if since else "another engine may",
+            )
+            return Outcome(before, refusal=refusal)
+    return outcome
 
 
 class _Walk:

@@ -75,6 +75,17 @@ def widens(before: Type, after: Type) -> bool:
     return (one, other) in {("float", "double"), ("date", "timestamp_ntz")}
 
 
+def widens_in_spark_3(before: Type, after: Type) -> bool:
+    """Whether Delta does so on Spark 3.5 too, whose Parquet reader knows few changes."""
+    assert isinstance(before, Atomic)
+    assert isinstance(after, Atomic)
+    return (before.name, after.name) in {
+        ("byte", "short"),
+        ("byte", "integer"),
+        ("short", "integer"),
+    }
+
+
 def widens_in_iceberg(before: Type, after: Type) -> bool:
     """Whether Iceberg knows the change too."""
     assert isinstance(before, Atomic)

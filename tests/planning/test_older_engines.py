@@ -15,6 +15,8 @@ import pytest
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.goal import Absent
+from deltaproto.planning.route import carried_out
+from deltaproto.planning.schema import Atomic, Column, Struct
 from deltaproto.planning.search import History, Task, search
 from deltaproto.planning.statement import DropFeature, SetProperties, Statement, UnsetProperties
 from deltaproto.planning.table import Table
@@ -99,6 +101,34 @@ def test_history_that_is_to_go_is_truncated_also_where_drops_are_slow() -> None:
         for found in search(task._replace(history=history)):
             drops = [m.statement for m in found.moves if isinstance(m.statement, DropFeature)]
             assert {drop.truncate for drop in drops} == {truncates}, found
+
+
+COLUMNS = Struct((Column("id", Atomic("long")), Column("b", Atomic("byte"))))
+
+
+@pytest.mark.parametrize(
+    ("sql", "since"),
+    [
+        ("alter table t add columns (v variant)", "4.0"),
+        ("alter table t cluster by (id)", "3.1"),
+        ("alter table t alter column b type int", "3.1"),
+        ("alter table t alter column b type bigint", "4.0"),
+    ],
+)
+def test_own_sql_is_judged_by_what_the_engine_knows(sql: str, since: str) -> None:
+    table = Table(
+        Protocol.carrying({"appendOnly", "invariants", "typeWidening"}),
+        {"delta.enableTypeWidening": "true"},
+        schema=COLUMNS,
+    )
+    (each,) = parse(sql)
+    for version in ("3.3.3", "4.0.1", "4.4.0"):
+        engine = parse_engine(f"delta-spark@{version}")
+        said = carried_out(each.statement, table, engine)
+        assert (said.refusal is None) is engine.at_least(since), version
+        if said.refusal is not None:
+            assert said.refusal.remedy.startswith(f"delta-spark@{since}")
+            assert said.table == table
 
 
 def test_every_line_of_releases_was_recorded() -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from deltaproto.planning.ddl.checks import Change, altered, dependents, unresolved
 from deltaproto.planning.ddl.own import refused
-from deltaproto.planning.engine import Engine
+from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.schema import (
     Array,
@@ -33,10 +33,12 @@ from deltaproto.planning.widening import (
     collection,
     text,
     widens,
+    widens_in_spark_3,
 )
 
 CHANGED = "CHANGE COLUMN"
 _DEFAULTS = "allowColumnDefaults"
+_ALL_WIDENINGS = "4.0"
 
 
 class ChangeColumn(NamedTuple):
@@ -63,7 +65,7 @@ class ChangeColumn(NamedTuple):
             return Outcome(table, refusal=unresolved(self.path))
         if self.type in (None, column.type) and not self._more:
             return Outcome(table)
-        refusal = self._refused(table, column)
+        refusal = self._refused(table, column, engine)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         schema = changed(table.schema, self.path, self._apply)
@@ -110,7 +112,7 @@ class ChangeColumn(NamedTuple):
             column = column._replace(default=self.default or None)
         return column
 
-    def _refused(self, table: Table, column: Column) -> Refusal | None:
+    def _refused(self, table: Table, column: Column, engine: Engine) -> Refusal | None:
         if self.sync_identity and not column.identity:
             return Refusal(
                 "DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN",
@@ -147,7 +149,7 @@ class ChangeColumn(NamedTuple):
                 f"{dotted(self.path)} is an identity column",
                 "only its comment, name and place can change",
             )
-        return self._no_default(table) or self._narrow(table, column)
+        return self._no_default(table) or self._narrow(table, column, engine)
 
     def _mistyped(self, before: Type) -> Refusal | None:
         """What Spark refuses before Delta is asked."""
@@ -180,7 +182,7 @@ class ChangeColumn(NamedTuple):
             f"first: SET TBLPROPERTIES ('delta.feature.{_DEFAULTS}' = 'supported')",
         )
 
-    def _narrow(self, table: Table, column: Column) -> Refusal | None:
+    def _narrow(self, table: Table, column: Column, engine: Engine) -> Refusal | None:
         """What Delta refuses of a change of type."""
         new = self.type
         if new is None or new == column.type:
@@ -189,6 +191,13 @@ class ChangeColumn(NamedTuple):
         if isinstance(column.type, Atomic) and text(column.type.name) and text(new.name):
             return None
         on = table.on("delta.enableTypeWidening")
+        old = engine.name is EngineName.DELTA_SPARK and not engine.at_least(_ALL_WIDENINGS)
+        if on and old and widens(column.type, new) and not widens_in_spark_3(column.type, new):
+            return Refusal(
+                "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP",
+                f"{engine} widens byte and short to short and int only",
+                f"delta-spark@{_ALL_WIDENINGS} or later does it",
+            )
         if not (on and widens(column.type, new)) and column.type != Atomic("void"):
             remedy = "" if on else "set delta.enableTypeWidening = true first, if it can be widened"
             return Refusal(
