@@ -33,7 +33,12 @@ def upgraded(
 
     A refusal where a feature has to be added by hand first.
     """
-    enabled = by_properties(configuration, protocol, engine)
+    # What an engine does not know, its properties do not switch on; its columns it cannot make.
+    enabled = {
+        name
+        for name in by_properties(configuration, protocol, engine)
+        if engine.knows(catalogue.record(name)) is not False
+    }
     if schema is not None:
         enabled |= by_columns(schema, protocol)
     missing = enabled - protocol.supported
@@ -44,8 +49,7 @@ def upgraded(
             f"first: SET TBLPROPERTIES ('delta.feature.{NTZ}' = 'supported')",
         )
     for name in sorted(missing):
-        known = engine.knows(catalogue.record(name)) is not False
-        if name not in protocol.supported and known:
+        if name not in protocol.supported:
             protocol = arithmetic.enabled(protocol, name, engine)
     return protocol
 
