@@ -15,7 +15,15 @@ from deltaproto.clients.needs import Needs
 from deltaproto.clients.verdicts import client_verdicts
 from deltaproto.errors import TableError, UsageError
 from deltaproto.policy.case import Case, Judged
-from deltaproto.policy.document import Policy, PolicyError, Position, matches, place, settings_for
+from deltaproto.policy.document import (
+    Policy,
+    PolicyError,
+    Position,
+    Settings,
+    matches,
+    place,
+    settings_for,
+)
 from deltaproto.policy.document.model import Declared, Waiver
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity, Suppressed, worst_first
@@ -36,6 +44,8 @@ class Checked(NamedTuple):
     error: TableError | None
     """why the table could not be read; the rest is then empty"""
     complete: bool
+    unasked: bool = False
+    """no pattern of the policy means the table, and nobody else asks anything of it"""
 
 
 def unreadable(table: str, error: TableError) -> Checked:
@@ -113,6 +123,14 @@ class Checker:
             tuple(suppressed),
             None,
             facts.complete,
+            self._unasked(settings, facts),
+        )
+
+    def _unasked(self, settings: Settings, facts: Facts) -> bool:
+        if self._asked or self._baseline is not None or not self._policy.tables:
+            return False
+        return settings._replace(severities={}) == Settings(severities={}) and not any(
+            matches(entry.pattern, facts.table, facts.location) for entry in self._policy.tables
         )
 
     def _verdicts(self, table: Needs, declared: tuple[Declared, ...]) -> tuple[Judged, ...]:

@@ -427,6 +427,42 @@ class TestSaved:
         assert not (tmp_path / "started").exists()
 
 
+class TestNobodyAsks:
+    """A slip in a pattern must not look like a table that does what is asked."""
+
+    SLIP = "tables: {'plian': {clients: [trino@400], max_reader_version: 1}}"
+
+    @pytest.mark.parametrize("format_", ["text", "markdown", "json"])
+    def test_it_is_told(
+        self, cli: Cli, plain: str, policy: Callable[[str], str], format_: str
+    ) -> None:
+        words = ("check", plain, "--policy", policy(self.SLIP), "--format", format_)
+        ran = cli(*words)
+        assert ran.code == 0
+        assert "The policy asks nothing of" in ran.out
+        assert "2 tables, such as" in cli("check", plain, *words[1:]).out
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            SLIP.replace("plian", "plain"),
+            "tables: {'*': {}}",
+            "clients: [trino@476]\n" + SLIP,
+            "severities: {DP110: off}",
+        ],
+    )
+    def test_a_policy_that_means_the_table_is_not_slipped(
+        self, cli: Cli, plain: str, policy: Callable[[str], str], text: str
+    ) -> None:
+        assert "asks nothing of" not in cli("check", plain, "--policy", policy(text)).out
+
+    def test_who_asks_otherwise_has_made_no_slip(
+        self, cli: Cli, plain: str, policy: Callable[[str], str]
+    ) -> None:
+        words = ("check", plain, "--policy", policy(self.SLIP), "--client", GOOD)
+        assert "asks nothing of" not in cli(*words).out
+
+
 class TestChecklist:
     """What the platform's documentation says that a check must tell."""
 
