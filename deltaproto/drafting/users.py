@@ -9,7 +9,7 @@ from deltaproto.clients.candidate import Candidate, beginning
 from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.errors import UsageError
-from deltaproto.planning.given import Client, Given
+from deltaproto.planning.given import Given, User
 from deltaproto.policy.document import Policy, PolicyError, settings_for
 
 
@@ -33,9 +33,7 @@ class Users:
     ) -> None:
         self._policy = policy
         self._catalogue = site_catalogue(files, policy)
-        self._named = [
-            Client(self._catalogue.resolve(text), access) for text in dict.fromkeys(named)
-        ]
+        self._named = [User(self._catalogue.resolve(text), access) for text in dict.fromkeys(named)]
         self._declared: dict[str, Candidate] = {}
         for declared in policy.declared() if policy is not None else ():
             try:
@@ -45,19 +43,19 @@ class Users:
                 raise PolicyError(
                     policy.source, declared.position, error.message, error.hint
                 ) from None
-        self._everybody: tuple[Client, ...] | None = None
+        self._everybody: tuple[User, ...] | None = None
 
     @property
     def any(self) -> bool:
         """Whether somebody was named at all."""
         return bool(self._named or self._policy is not None)
 
-    def of(self, table: str, location: str) -> tuple[Client, ...]:
+    def of(self, table: str, location: str) -> tuple[User, ...]:
         """The clients of one table."""
-        declared: list[Client] = []
+        declared: list[User] = []
         if self._policy is not None:
             for each in settings_for(self._policy, table, location).clients or ():
-                declared.append(Client(self._declared[each.text], each.access, each.label))
+                declared.append(User(self._declared[each.text], each.access, each.label))
         return (*self._named, *declared)
 
     def on(self, given: Given) -> Given:
@@ -65,17 +63,17 @@ class Users:
         clients = self.of(given.name, given.location) if self.any else self.everybody()
         return given._replace(clients=clients, everybody=not self.any)
 
-    def everybody(self) -> tuple[Client, ...]:
+    def everybody(self) -> tuple[User, ...]:
         """Every client of the catalogue at its newest version, where nobody was named."""
         if self._everybody is None:
             self._everybody = tuple(newest(self._catalogue))
         return self._everybody
 
 
-def newest(catalogue: Catalogue) -> Iterator[Client]:
+def newest(catalogue: Catalogue) -> Iterator[User]:
     """Every client as its newest versions are known to behave."""
     for client in catalogue.clients():
         candidate = beginning(client.newest, client)
         offers = tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in candidate.paths))
         if offers:
-            yield Client(candidate, offers)
+            yield User(candidate, offers)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from deltaproto.planning.ddl.own import Parsed
 from deltaproto.planning.enable import Wanted
-from deltaproto.planning.given import Client
+from deltaproto.planning.given import User
 
 
 class Upgrade(NamedTuple):
@@ -20,7 +20,7 @@ class Upgrade(NamedTuple):
     isolation: str | None = None
     statements: tuple[Parsed, ...] = ()
     """of the user's own SQL"""
-    keep: tuple[Client, ...] = ()
+    keep: tuple[User, ...] = ()
     """clients that must be able to do the same afterwards"""
 
 

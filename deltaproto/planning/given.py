@@ -16,7 +16,7 @@ from deltaproto.planning.table import Table
 from deltaproto.protocol.layers import FeatureState
 
 
-class Client(NamedTuple):
+class User(NamedTuple):
     """A client that uses the table."""
 
     candidate: Candidate
@@ -39,7 +39,7 @@ class Given(NamedTuple):
     fingerprint: Fingerprint
     files: Files = Files()
     engine: Engine = Engine()
-    clients: tuple[Client, ...] = ()
+    clients: tuple[User, ...] = ()
     everybody: bool = False
     """the clients are all that are known, so that only those are told of that change"""
     complete: bool = True

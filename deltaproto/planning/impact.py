@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from deltaproto.clients.judgement import Verdict
 from deltaproto.clients.needs import Needs
-from deltaproto.planning.given import Client, Given
+from deltaproto.planning.given import Given, User
 from deltaproto.planning.judging import judged
 from deltaproto.planning.plan import ClientChange
 
@@ -21,7 +21,7 @@ def told(given: Given, after: Needs) -> tuple[ClientChange, ...]:
     return tuple(change for change in found if worse(change) or better(change))
 
 
-def impact(clients: Iterable[Client], before: Needs, after: Needs) -> tuple[ClientChange, ...]:
+def impact(clients: Iterable[User], before: Needs, after: Needs) -> tuple[ClientChange, ...]:
     """One entry for each client, path and access, those that change first."""
     found: list[ClientChange] = []
     for client in clients:
@@ -62,6 +62,6 @@ def _changes_first(change: ClientChange) -> tuple[int, str, str]:
     return order, change.client, change.access
 
 
-def _named(client: Client, path: str | None) -> str:
+def _named(client: User, path: str | None) -> str:
     reference = client.candidate.reference
     return str(reference if path is None else reference._replace(path=path))

@@ -8,7 +8,7 @@ from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.drafting.users import newest
 from deltaproto.planning.downgrade import Downgrade
-from deltaproto.planning.given import Client
+from deltaproto.planning.given import User
 from deltaproto.planning.goal import Use
 from deltaproto.planning.search import History
 
@@ -55,11 +55,11 @@ def random_goal(random: Random, supported: frozenset[str]) -> Downgrade:
     return asked._replace(history=history)
 
 
-def random_clients(random: Random) -> tuple[Client, ...]:
+def random_clients(random: Random) -> tuple[User, ...]:
     """A few clients that use the table."""
     known = random.sample(list(newest(Catalogue())), 5)
     old = (Catalogue().resolve(text) for text in random.sample(_OLD, 3))
-    return (*known, *(Client(candidate, (Access.READ, Access.APPEND)) for candidate in old))
+    return (*known, *(User(candidate, (Access.READ, Access.APPEND)) for candidate in old))
 
 
 def _use(random: Random) -> Use:
