@@ -20,6 +20,7 @@ def whoami() -> Whoami:
     """Name of the user, of the machine, and the process."""
     try:
         actor = getpass.getuser()
-    except (KeyError, OSError):
+    except (KeyError, OSError, ImportError):
+        # No entry for the process's user, as in a container, or no such list, as on Windows.
         actor = str(os.getuid()) if hasattr(os, "getuid") else "unknown"
     return Whoami(actor, socket.gethostname(), os.getpid())
