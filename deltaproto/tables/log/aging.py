@@ -2,10 +2,9 @@
 
 Source: Delta Spark 4.4's `MetadataCleanup` and `BufferingLogDeletionIterator`. A clean-up goes
 through the log in the order of the names. It deletes the files before a checkpoint when the last of
-them is old enough, and stops at the first that is not, save for the very first (`deleted`). The age
-is that of the file: in-commit timestamps play no part. A file that is not newer than one of an
-older version counts as newer by a millisecond, and a checkpoint to which that happens is no place
-to stop.
+them is old enough, and stops at the first that is not, save for the very first. The age is that of
+the file: in-commit timestamps play no part. A file that is not newer than one of an older version
+counts as newer by a millisecond, and a checkpoint to which that happens is no place to stop.
 """
 
 from __future__ import annotations
@@ -90,36 +89,6 @@ class Aging(NamedTuple):
     def is_open(self, version: int) -> bool:
         """Whether the version lies in the newest run, which grows with every commit."""
         return not any(run.checkpoint is not None and run.checkpoint > version for run in self.runs)
-
-    def deleted(self, cutoff_ms: int, *, checkpoint_first: bool = True) -> range:
-        """The versions whose commits a truncation of what is not newer deletes.
-
-        It stops at the first run that is not old. Of the very first one it does not: Delta asks its
-        iterator twice before it begins (`cleanUpExpiredLogs`), and so may leave a gap behind it.
-        """
-        old = [
-            run.last.modified_ms <= cutoff_ms and (run.checkpoint is not None or checkpoint_first)
-            for run in self.runs
-        ]
-        start = next((at for at, each in enumerate(old[:2]) if each), None)
-        if start is None:
-            return range(0)
-        last = start
-        while last + 1 < len(old) and old[last + 1]:
-            last += 1
-        before = self.runs[start - 1].checkpoint if start else 0
-        end = self.runs[last]
-        return range(
-            before or 0, end.last.version + 1 if end.checkpoint is None else end.checkpoint
-        )
-
-    def first_left(self, cutoff_ms: int, *, checkpoint_first: bool = True) -> int:
-        """The oldest version that can be rebuilt after a truncation of what is not newer.
-
-        One more than `newest` is the empty commit of the statement itself.
-        """
-        gone = self.deleted(cutoff_ms, checkpoint_first=checkpoint_first)
-        return gone.stop if gone and gone.start <= self.oldest else self.oldest
 
 
 def aging(entries: Iterable[Entry], listing: Listing) -> Aging:

@@ -16,6 +16,7 @@ from deltaproto.tables.log.aging import aging
 from deltaproto.tables.log.names import sort_names
 from deltaproto.tables.storage.local import LocalLogStore
 from deltaproto.tables.storage.through_spark import SparkLogStore
+from tests.tables.log.clean_up import deleted
 from tests.tables.log.test_history_on_spark import HOUR_MS, checkpoint
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def test_a_clean_up_leaves_what_was_said(
         os.utime(file, ns=(0, (now - OLD_MS - age * HOUR_MS - HOUR_MS // 2) * 1_000_000))
     entries = LocalLogStore(path).list_dated()
     listing = sort_names(entries)
-    gone = aging(entries, listing).deleted(now - OLD_MS - 5 * HOUR_MS, checkpoint_first=False)
+    gone = deleted(aging(entries, listing), now - OLD_MS - 5 * HOUR_MS, checkpoint_first=False)
     clean_up(spark, path, OLD_MS + 5 * HOUR_MS)
     after = sort_names(LocalLogStore(path).list())
     assert sorted(after.commits) == [v for v in sorted(listing.commits) if v not in gone]

@@ -15,6 +15,7 @@ from deltaproto.tables.log.history_traces import checkpoint_first
 from deltaproto.tables.log.survey import Survey, survey
 from tests.planning.oracle import agree, execute, look
 from tests.support.stages import Stages, Step, Steps
+from tests.tables.log.clean_up import first_left
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -256,5 +257,5 @@ def test_truncation_does_what_the_traces_say(
     if case.expected is None:
         first = checkpoint_first(case.feature, before.metadata)
         cutoff = time.time_ns() // 1_000_000 - 24 * HOUR_MS
-        left = before.aging.first_left(cutoff, checkpoint_first=first)
+        left = first_left(before.aging, cutoff, checkpoint_first=first)
         assert survey(path).aging.oldest == left

@@ -20,6 +20,7 @@ from deltaproto.tables.log.survey import survey
 from deltaproto.tables.log.type_changes import last_type_change
 from deltaproto.tables.storage.local import LocalLogStore
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
+from tests.tables.log.clean_up import first_left
 
 MODERN = protocol(
     3,
@@ -128,11 +129,11 @@ def test_the_last_file_before_a_checkpoint_decides(log: Log) -> None:
     found = seen.traces.seen["columnMapping"]
     assert found.file == LogFile(0, minute)
     assert found.decides == LogFile(1, 5 * minute)
-    assert seen.aging.first_left(5 * minute - 1) == 0
-    assert seen.aging.first_left(5 * minute) == 2
+    assert first_left(seen.aging, 5 * minute - 1) == 0
+    assert first_left(seen.aging, 5 * minute) == 2
     assert seen.aging.newest is not None
-    assert seen.aging.first_left(seen.aging.newest.modified_ms) == 4
-    assert seen.aging.first_left(seen.aging.newest.modified_ms, checkpoint_first=False) == 2
+    assert first_left(seen.aging, seen.aging.newest.modified_ms) == 4
+    assert first_left(seen.aging, seen.aging.newest.modified_ms, checkpoint_first=False) == 2
 
 
 @pytest.mark.parametrize(("modified", "removable"), [(0, 10), (1, 60_010), (60_000, 60_010)])
