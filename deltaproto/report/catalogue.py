@@ -17,7 +17,7 @@ from deltaproto.protocol.feature import (
 )
 from deltaproto.report import words
 from deltaproto.report.inspection_json import drop_fields
-from deltaproto.report.interface import Format, dumps, envelope
+from deltaproto.report.interface import Format, json_text
 
 
 def write_features(
@@ -27,11 +27,12 @@ def write_features(
     match format_:
         case Format.JSON:
             payload = {"features": [feature_record(feature) for feature in features]}
-            file.write(dumps(envelope("features", payload)) + "\n")
+            file.write(json_text("features", payload, line=False))
         case Format.JSONL:
             for feature in features:
-                document = envelope("features", {"features": [feature_record(feature)]})
-                file.write(dumps(document, indent=None) + "\n")
+                file.write(
+                    json_text("features", {"features": [feature_record(feature)]}, line=True)
+                )
         case Format.MARKDOWN:
             from deltaproto.report.markdown import escape, table
 

@@ -9,7 +9,7 @@ from deltaproto.clients.candidate import Candidate
 from deltaproto.clients.capability import Access, Client, Gate, Path, Range
 from deltaproto.clients.matrix import Row, matrix
 from deltaproto.report.clients_json import candidate_fields, client_fields
-from deltaproto.report.interface import Format, dumps, envelope
+from deltaproto.report.interface import Format, json_text
 
 HEADINGS = ("Client", "Name", "Versions known", "Newest: reads", "Newest: writes")
 RANGE_HEADINGS = ("Versions", "Reads", "Writes", "Offers", "Known from")
@@ -205,7 +205,7 @@ def row_text(row: Row) -> tuple[str, ...]:
 
 def _write_json(format_: Format, file: IO[str], clients: list[dict[str, Any]]) -> None:
     if format_ is Format.JSON:
-        file.write(dumps(envelope("clients", {"clients": clients})) + "\n")
+        file.write(json_text("clients", {"clients": clients}, line=False))
         return
     for client in clients:
-        file.write(dumps(envelope("clients", {"clients": [client]}), indent=None) + "\n")
+        file.write(json_text("clients", {"clients": [client]}, line=True))

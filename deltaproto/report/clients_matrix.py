@@ -18,7 +18,7 @@ from deltaproto.report.document import (
     Table,
     Tone,
 )
-from deltaproto.report.interface import PageFormat, dumps, envelope
+from deltaproto.report.interface import PageFormat, json_text
 
 _MEASURED = "*"
 _SYMBOLS: Mapping[Answer | None, tuple[str, str]] = {
@@ -53,9 +53,8 @@ def write_matrix(
     """Every feature against every column, reading and writing apart."""
     match format_:
         case PageFormat.JSON | PageFormat.JSONL:
-            indent = 2 if format_ is PageFormat.JSON else None
             payload = {"clients": [], "matrix": list(_fields(columns))}
-            file.write(dumps(envelope("clients", payload), indent=indent) + "\n")
+            file.write(json_text("clients", payload, line=format_ is PageFormat.JSONL))
         case PageFormat.MARKDOWN | PageFormat.HTML:
             from deltaproto.report.document.render import document_text
 

@@ -9,16 +9,15 @@ from deltaproto.protocol.conflicts.cell import Cell
 from deltaproto.protocol.conflicts.exception import SQLSTATE, ExceptionRecord
 from deltaproto.protocol.conflicts.operation import CHANGES, MEANING, Operation
 from deltaproto.report.history import moment
-from deltaproto.report.interface import Format, dumps, envelope
+from deltaproto.report.interface import Format, json_text
 
 
 def write_conflicts(answer: Conflicts, format_: Format, file: IO[str], *, color: bool) -> None:
     """The matrix or the cells asked for, with what they depend on."""
     match format_:
-        case Format.JSON:
-            file.write(dumps(_document(answer)) + "\n")
-        case Format.JSONL:
-            file.write(dumps(_document(answer), indent=None) + "\n")
+        case Format.JSON | Format.JSONL:
+            line, complete = format_ is Format.JSONL, answer.complete
+            file.write(json_text("conflicts", _fields(answer), line=line, complete=complete))
         case Format.MARKDOWN:
             file.write(_markdown(answer))
         case Format.TEXT:
@@ -120,7 +119,7 @@ def meanings(answer: Conflicts) -> list[tuple[str, str]]:
     return [(str(operation), MEANING[operation]) for operation in asked if operation is not None]
 
 
-def _document(answer: Conflicts) -> dict[str, Any]:
+def _fields(answer: Conflicts) -> dict[str, Any]:
     question, compute = answer.question, answer.question.compute
     payload: dict[str, Any] = {
         "engine": str(question.engine),
@@ -163,7 +162,7 @@ def _document(answer: Conflicts) -> dict[str, Any]:
         payload["suspects"] = [
             {**s._asdict(), "timestamp": moment(s.timestamp)} for s in answer.suspects.found
         ]
-    return envelope("conflicts", payload, complete=answer.complete)
+    return payload
 
 
 def _cell(cell: Cell) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import IO, Any, assert_never
 from deltaproto.history import Event, History
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.report.inspection_json import protocol_fields
-from deltaproto.report.interface import PageFormat, dumps, envelope, error_fields
+from deltaproto.report.interface import PageFormat, error_fields, json_text
 
 
 def write_history(
@@ -16,21 +16,19 @@ def write_history(
 ) -> None:
     """The events, newest first, and what else was met on the way."""
     match format_:
-        case PageFormat.JSON:
-            file.write(dumps(_document(table, history)) + "\n")
-        case PageFormat.JSONL:
-            file.write(dumps(_document(table, history), indent=None) + "\n")
+        case PageFormat.JSON | PageFormat.JSONL:
+            line, complete = format_ is PageFormat.JSONL, not history.problems
+            file.write(json_text("history", _fields(table, history), line=line, complete=complete))
         case PageFormat.MARKDOWN:
             from deltaproto.report.document.markdown import blocks_markdown
             from deltaproto.report.history_page import section
 
             file.write(blocks_markdown([section(table, history)]))
         case PageFormat.HTML:
-            from deltaproto.report.document.html import document_html
-            from deltaproto.report.document.page import Words
+            from deltaproto.report.document.render import document_text
             from deltaproto.report.history_page import history_document
 
-            file.write(document_html(history_document(table, history), Words()))
+            file.write(document_text(history_document(table, history), html=True))
         case PageFormat.TEXT:
             from deltaproto.report.console import DataConsole
             from deltaproto.report.history_text import print_history
@@ -112,8 +110,8 @@ def remarks(history: History) -> list[str]:
     return lines
 
 
-def _document(table: str, history: History) -> dict[str, Any]:
-    payload = {
+def _fields(table: str, history: History) -> dict[str, Any]:
+    return {
         "table": table,
         "events": [event_fields(event) for event in history.events],
         "oldest_version_seen": history.oldest_version_seen,
@@ -131,7 +129,6 @@ def _document(table: str, history: History) -> dict[str, Any]:
             {"version": version, **error_fields(error)} for version, error in history.problems
         ],
     }
-    return envelope("history", payload, complete=not history.problems)
 
 
 def _protocol(protocol: Protocol | None) -> dict[str, Any] | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from rich.table import Table
 from rich.text import Text
 
 from deltaproto.history import Event, History
-from deltaproto.report.console import DataConsole
+from deltaproto.report.console import DataConsole, pairs
 from deltaproto.report.history import changes, moment, protocols, remarks
 
 
@@ -18,12 +17,7 @@ def print_history(console: DataConsole, table: str, history: History) -> None:
         head.append(f"version {event.version}", style="bold")
         head.append(f"  {moment(event.timestamp) or 'time unknown'}  {event.operation}")
         console.print(head)
-        facts = Table.grid(padding=(0, 2))
-        facts.add_column(style="dim", no_wrap=True)
-        facts.add_column(overflow="fold")
-        for label, value in _facts(event):
-            facts.add_row(label, Text(value))
-        console.print(facts, indent=4)
+        console.print(pairs(_facts(event)), indent=4)
         console.print("")
     if not history.events:
         console.print(Text("  no commit in the log changed protocol, features or isolation"), "")

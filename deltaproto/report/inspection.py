@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO, assert_never
 
 from deltaproto.inspection import Inspection, Unreadable
-from deltaproto.report.interface import PageFormat, dumps, envelope
+from deltaproto.report.interface import PageFormat, json_text
 
 
 class InspectionReport:
@@ -28,8 +28,8 @@ class InspectionReport:
                 from deltaproto.report.inspection_json import table_fields
 
                 fields = {"tables": [table_fields(result)]}
-                line = envelope("inspect", fields, complete=_complete(result))
-                self._file.write(dumps(line, indent=None) + "\n")
+                line = json_text("inspect", fields, line=True, complete=_complete(result))
+                self._file.write(line)
             case PageFormat.MARKDOWN:
                 from deltaproto.report.document.markdown import blocks_markdown
                 from deltaproto.report.inspection_page import section
@@ -50,14 +50,13 @@ class InspectionReport:
 
             complete = all(_complete(result) for result in self._results)
             tables = [table_fields(result) for result in self._results]
-            document = envelope("inspect", {"tables": tables}, complete=complete)
-            self._file.write(dumps(document) + "\n")
+            text = json_text("inspect", {"tables": tables}, line=False, complete=complete)
+            self._file.write(text)
         if self._format is PageFormat.HTML:
-            from deltaproto.report.document.html import document_html
-            from deltaproto.report.document.page import Words
+            from deltaproto.report.document.render import document_text
             from deltaproto.report.inspection_page import inspection_document
 
-            self._file.write(document_html(inspection_document(self._results), Words()))
+            self._file.write(document_text(inspection_document(self._results), html=True))
         if self._format is PageFormat.TEXT and self._summary and len(self._results) > 1:
             from deltaproto.report.console import DataConsole
             from deltaproto.report.inspection_text import print_summary

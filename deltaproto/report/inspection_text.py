@@ -16,7 +16,7 @@ from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.reasons import reasons
 from deltaproto.report import words
-from deltaproto.report.console import DataConsole
+from deltaproto.report.console import DataConsole, pairs
 from deltaproto.tables.interface import ReaderName, TableState
 
 _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
@@ -29,12 +29,7 @@ def print_table(console: DataConsole, result: Inspection | Unreadable) -> None:
         return
     state = result.state
     console.print(Text(state.table, style="bold"))
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="dim", no_wrap=True)
-    facts.add_column(overflow="fold")
-    for label, value in _facts(result):
-        facts.add_row(label, Text(value))
-    console.print(facts, indent=2)
+    console.print(pairs(_facts(result)), indent=2)
     if result.subject.features:
         console.print("")
         console.print(_features(result.subject.features), indent=2)

@@ -68,6 +68,13 @@ def visible(text: str) -> str:
     return text.translate(_CONTROL)
 
 
+def json_text(
+    command: str, payload: Mapping[str, Any], *, line: bool, complete: bool = True
+) -> str:
+    """The text of one document, with its line feed; with `line` as `jsonl` has it."""
+    return dumps(envelope(command, payload, complete=complete), indent=None if line else 2) + "\n"
+
+
 def dumps(document: Mapping[str, Any], *, indent: int | None = 2) -> str:
     """JSON text in ASCII, so that no terminal or locale can break it."""
     return json.dumps(document, indent=indent, allow_nan=False)

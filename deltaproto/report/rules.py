@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO, Any, assert_never
 
 from deltaproto.policy.rule import Rule
-from deltaproto.report.interface import Format, dumps, envelope
+from deltaproto.report.interface import Format, json_text
 
 
 def write_rules(rules: tuple[Rule, ...], format_: Format, file: IO[str], *, color: bool) -> None:
@@ -13,11 +13,10 @@ def write_rules(rules: tuple[Rule, ...], format_: Format, file: IO[str], *, colo
     match format_:
         case Format.JSON:
             payload = {"rules": [_fields(rule) for rule in rules]}
-            file.write(dumps(envelope("explain", payload)) + "\n")
+            file.write(json_text("explain", payload, line=False))
         case Format.JSONL:
             for rule in rules:
-                document = envelope("explain", {"rules": [_fields(rule)]})
-                file.write(dumps(document, indent=None) + "\n")
+                file.write(json_text("explain", {"rules": [_fields(rule)]}, line=True))
         case Format.MARKDOWN:
             from deltaproto.report.markdown import table
 
@@ -44,8 +43,8 @@ def write_rule(rule: Rule, page: str, format_: Format, file: IO[str], *, color: 
     title = f"{rule.id} {rule.name} ({rule.severity})"
     match format_:
         case Format.JSON | Format.JSONL:
-            document = envelope("explain", {"rules": [{**_fields(rule), "page": page}]})
-            file.write(dumps(document, indent=2 if format_ is Format.JSON else None) + "\n")
+            payload = {"rules": [{**_fields(rule), "page": page}]}
+            file.write(json_text("explain", payload, line=format_ is Format.JSONL))
         case Format.MARKDOWN:
             file.write(f"# {title}\n\n{page}\n")
         case Format.TEXT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO, assert_never
 
 from deltaproto.report.certification.words import Certified
-from deltaproto.report.interface import PageFormat, dumps, envelope
+from deltaproto.report.interface import PageFormat, json_text
 
 
 def write_certified(
@@ -16,10 +16,8 @@ def write_certified(
         case PageFormat.JSON | PageFormat.JSONL:
             from deltaproto.report.certification.fields import certified_fields
 
-            indent = 2 if format_ is PageFormat.JSON else None
-            file.write(
-                dumps(envelope("certify", certified_fields(certified)), indent=indent) + "\n"
-            )
+            line = format_ is PageFormat.JSONL
+            file.write(json_text("certify", certified_fields(certified), line=line))
         case PageFormat.MARKDOWN | PageFormat.HTML:
             from deltaproto.report.certification.page import certification_document
             from deltaproto.report.document.render import document_text
