@@ -7,19 +7,18 @@ over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from deltaproto.certification.gates import read_gate, write_gate
 from deltaproto.certification.kit.case import Case
 from deltaproto.certification.kit.recipe import State
 from deltaproto.certification.scrub import shortened
-from deltaproto.clients.capability import STRANGE, Access, Path, Range, Where
+from deltaproto.clients.capability import Access, Path, Range, Where
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.matching import Verdict, judge
 from deltaproto.clients.measurement import Cell, Measurement, Operation, Outcome
 from deltaproto.clients.needs import Needs
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Kind
 
 _LONGEST = 160
 _FIRST = "protocol.1-2"
@@ -83,6 +82,7 @@ def outcomes(cells: Iterable[Cell]) -> dict[tuple[str, Access], Found]:
 def entry(measured: Measurement, tables: Iterable[Known]) -> dict[str, Any]:
     """The member of `measured` in a catalogue entry, as plain data."""
     known = {each.case.name: each for each in tables}
+    cases = [each.case for each in known.values()]
     found = outcomes(measured.cells)
     # Without the tables that are about a protocol alone, nothing is known of the gate.
     offered = [access for access in Access if (_FIRST, access) in found]
@@ -90,9 +90,11 @@ def entry(measured: Measurement, tables: Iterable[Known]) -> dict[str, Any]:
     if measured.path is not None:
         plain["path"] = measured.path
     if Access.READ in offered:
-        plain["read"] = _read_gate(found, known)
+        plain["read"] = read_gate(cases, lambda case: _passes(found, case, Access.READ))
     if any(access in offered for access in _WRITES):
-        plain["write"] = _write_gate(found, known)
+        plain["write"] = write_gate(
+            cases, lambda case: any(_passes(found, case, access) for access in _WRITES)
+        )
     plain["access"] = [str(access) for access in offered]
     plain["evidence"] = [
         {
@@ -108,6 +110,11 @@ def entry(measured: Measurement, tables: Iterable[Known]) -> dict[str, Any]:
         if bad:
             plain["known_bad"] = [*plain.get("known_bad", ()), *bad]
     return plain
+
+
+def _passes(found: Mapping[tuple[str, Access], Found], case: str, access: Access) -> bool:
+    was = found.get((case, access))
+    return was is not None and was.outcome is not Outcome.REFUSED
 
 
 def left_over(
@@ -148,90 +155,6 @@ def _parsed(plain: Mapping[str, Any], measured: Measurement) -> Range:
     versions = "none" if measured.version is None else "dotted"
     client = {"id": measured.client, "versions": versions, "measured": [plain]}
     return parse_client(client, measured.client).measured[0]
-
-
-def _read_gate(
-    found: Mapping[tuple[str, Access], Found], known: Mapping[str, Known]
-) -> dict[str, Any]:
-    def passes(case: str) -> bool:
-        return found.get((case, Access.READ), _NOTHING).outcome is not Outcome.REFUSED
-
-    names = _features(known, passes, readers=True)
-    gate = _gate(passes, _BY_READER, names, "protocol.3-7-empty", _UNKNOWN_READERS)
-    modes = {m for m in ("name", "id") if passes(f"columnMapping.{m}")}
-    if len(modes) == 1 and "legacy" in gate:
-        gate["modes"] = {"columnMapping": sorted(modes)}
-    return gate
-
-
-def _write_gate(
-    found: Mapping[tuple[str, Access], Found], known: Mapping[str, Known]
-) -> dict[str, Any]:
-    def passes(case: str) -> bool:
-        given = [found[case, access] for access in _WRITES if (case, access) in found]
-        return any(each.outcome is not Outcome.REFUSED for each in given)
-
-    names = _features(known, passes, readers=False)
-    gate = _gate(passes, _BY_WRITER, names, "protocol.1-7", _UNKNOWN_WRITERS)
-    readers = _taken(passes, _BY_READER)
-    if readers != [1, 2] and "legacy" in gate:
-        gate["readers"] = readers
-    return gate
-
-
-def _gate(
-    passes: Callable[[str], bool],
-    pairs: Mapping[int, Sequence[str]],
-    names: list[str],
-    empty: str,
-    unknown: tuple[str, str],
-) -> dict[str, Any]:
-    """What either side checks.
-
-    Args:
-        pairs: the tables of each legacy version.
-        empty: the table whose lists are empty.
-        unknown: the tables with a feature and with a version that nobody knows.
-    """
-    strange, future = map(passes, unknown)
-    if strange and future:
-        return {"unchecked": "all", "features": names}
-    gate: dict[str, Any] = {"legacy": _taken(passes, pairs)}
-    if names or passes(empty):
-        gate["features"] = names
-    if strange:
-        gate["unchecked"] = [STRANGE]
-    return gate
-
-
-def _taken(passes: Callable[[str], bool], pairs: Mapping[int, Sequence[str]]) -> list[int]:
-    return [version for version, cases in pairs.items() if any(map(passes, cases))]
-
-
-_BY_READER = {r: [f"protocol.{r}-{w}" for w in range(1, 7)] for r in (1, 2)}
-_BY_WRITER = {w: [f"protocol.{r}-{w}" for r in (1, 2)] for w in range(1, 7)}
-_UNKNOWN_READERS = ("protocol.unknown-reader", "protocol.4-7")
-_UNKNOWN_WRITERS = ("protocol.unknown-writer", "protocol.1-8")
-_NOTHING = Found(Outcome.REFUSED, "")
-
-
-def _features(
-    known: Mapping[str, Known], passes: Callable[[str], bool], *, readers: bool
-) -> list[str]:
-    return sorted(
-        table.case.feature
-        for name, table in known.items()
-        if table.case.state is State.LISTED
-        and table.case.feature is not None
-        and (not readers or catalogue.record(table.case.feature).kind is Kind.READER_WRITER)
-        and passes(name)
-        and not _draft(table.case.feature)
-    )
-
-
-def _draft(feature: str) -> bool:
-    """Requires other features, by a draft that nobody is held to: it was tried with them only."""
-    return not catalogue.registered(feature) and bool(catalogue.record(feature).required_features)
 
 
 def _known_bad(

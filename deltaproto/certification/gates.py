@@ -1,0 +1,90 @@
+"""The gates of a catalogue entry: which protocols a client was seen to take, whatever is in use.
+
+Told from the tables that only list something, and from those that are about a protocol alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from deltaproto.certification.kit.case import Case
+from deltaproto.certification.kit.recipe import State
+from deltaproto.clients.capability import STRANGE
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import Kind
+
+Passes = Callable[[str], bool]
+"""whether the client took the table of that name, right or wrong"""
+
+
+def read_gate(cases: Iterable[Case], passes: Passes) -> dict[str, Any]:
+    """What the client takes to read, of the tables that only list something."""
+    names = _features(cases, passes, readers=True)
+    gate = _gate(passes, _BY_READER, names, "protocol.3-7-empty", _UNKNOWN_READERS)
+    modes = {m for m in ("name", "id") if passes(f"columnMapping.{m}")}
+    if len(modes) == 1 and "legacy" in gate:
+        gate["modes"] = {"columnMapping": sorted(modes)}
+    return gate
+
+
+def write_gate(cases: Iterable[Case], passes: Passes) -> dict[str, Any]:
+    """What the client takes to write."""
+    names = _features(cases, passes, readers=False)
+    gate = _gate(passes, _BY_WRITER, names, "protocol.1-7", _UNKNOWN_WRITERS)
+    readers = _taken(passes, _BY_READER)
+    if readers != [1, 2] and "legacy" in gate:
+        gate["readers"] = readers
+    return gate
+
+
+def _gate(
+    passes: Passes,
+    pairs: Mapping[int, Sequence[str]],
+    names: list[str],
+    empty: str,
+    unknown: tuple[str, str],
+) -> dict[str, Any]:
+    """What either side checks.
+
+    Args:
+        pairs: the tables of each legacy version.
+        empty: the table whose lists are empty.
+        unknown: the tables with a feature and with a version that nobody knows.
+    """
+    strange, future = map(passes, unknown)
+    if strange and future:
+        return {"unchecked": "all", "features": names}
+    gate: dict[str, Any] = {"legacy": _taken(passes, pairs)}
+    if names or passes(empty):
+        gate["features"] = names
+    if strange:
+        gate["unchecked"] = [STRANGE]
+    return gate
+
+
+def _taken(passes: Passes, pairs: Mapping[int, Sequence[str]]) -> list[int]:
+    return [version for version, cases in pairs.items() if any(map(passes, cases))]
+
+
+_BY_READER = {r: [f"protocol.{r}-{w}" for w in range(1, 7)] for r in (1, 2)}
+_BY_WRITER = {w: [f"protocol.{r}-{w}" for r in (1, 2)] for w in range(1, 7)}
+_UNKNOWN_READERS = ("protocol.unknown-reader", "protocol.4-7")
+_UNKNOWN_WRITERS = ("protocol.unknown-writer", "protocol.1-8")
+
+
+def _features(cases: Iterable[Case], passes: Passes, *, readers: bool) -> list[str]:
+    return sorted(
+        case.feature
+        for case in cases
+        if case.state is State.LISTED
+        and case.feature is not None
+        and (not readers or catalogue.record(case.feature).kind is Kind.READER_WRITER)
+        and passes(case.name)
+        and not _draft(case.feature)
+    )
+
+
+def _draft(feature: str) -> bool:
+    """Requires other features, by a draft that nobody is held to: it was tried with them only."""
+    return not catalogue.registered(feature) and bool(catalogue.record(feature).required_features)
