@@ -71,24 +71,35 @@ class Ledger:
         now: float,
     ) -> None:
         """What came of one statement; `before` is the table's version before it."""
+        self._audited(
+            step,
+            before,
+            now,
+            version_after=own[-1].version if own else before,
+            commits=[commit.version for commit in own],
+            outcome=str(judged.verdict),
+            error=answer.error,
+            message=answer.message,
+            protocol=stands.point.protocol.to_action(),
+            seconds=round(seconds, 3),
+        )
+
+    def unseen(self, step: Step, message: str, before: int, now: float) -> None:
+        """A statement was sent, and nobody could see what came of it."""
+        self._audited(step, before, now, version_after=None, outcome="unseen", message=message)
+
+    def _audited(self, step: Step, before: int, now: float, **told: Any) -> None:
         plan = self._planned.plan
-        told: dict[str, Any] = {
-            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
-            "plan": self._planned.id,
-            "run": self._run,
-            "table": plan.table,
-            "location": plan.location,
-            "step": step.id,
-            "sql": step.sql,
-            "version_before": before,
-            "version_after": own[-1].version if own else before,
-            "commits": [commit.version for commit in own],
-            "outcome": str(judged.verdict),
-            "error": answer.error,
-            "message": answer.message,
-            "protocol": stands.point.protocol.to_action(),
-            "seconds": round(seconds, 3),
-        }
-        problem = self._audit.add(**told)
+        problem = self._audit.add(
+            at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
+            plan=self._planned.id,
+            run=self._run,
+            table=plan.table,
+            location=plan.location,
+            step=step.id,
+            sql=step.sql,
+            version_before=before,
+            **told,
+        )
         if problem is not None:
             self.remarks.append(problem)

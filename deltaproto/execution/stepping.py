@@ -120,8 +120,16 @@ class Stepping:
             if stop is not None:
                 return stop
             before = self._stands.point.version
-            answer = self._execute(step)
-            judged, own = self._look_after(step, answer)
+            self._ledger.sent(step, self._limits.now())
+            self._touched = self.executed = True
+            try:
+                answer = self._execute(step)
+                judged, own = self._look_after(step, answer)
+            except BaseException as error:
+                said = self._redact(f"{type(error).__name__}: {error}")
+                self._ledger.unseen(step, said, before, self._limits.now())
+                self.records.append(StepRecord(step.id, Done.FAILED, (), (), attempt, message=said))
+                raise
             now = self._limits.now()
             self._ledger.answered(step, answer, judged, before, own, self._stands, now - began, now)
             record = StepRecord(
@@ -177,9 +185,7 @@ class Stepping:
         def progress(done: int, known: int) -> None:
             self._observer.progress(self._planned, step, done, known)
 
-        self._ledger.sent(step, self._limits.now())
         self._observer.began(self._planned, step)
-        self._touched = self.executed = True
         answer = self._runner.run(step.sql, mark.text(), progress)
         return answer._replace(message=self._redact(answer.message))
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from deltaproto.errors import ErrorCode, TableError
 from deltaproto.execution import journal as journals
 from deltaproto.execution.answer import Answer
 from deltaproto.execution.journal import Journal
 from deltaproto.execution.runner import Runner
+from deltaproto.execution.sight import Sight, Watched
 from deltaproto.tables.log.reader import LogReader
 from tests.conftest import Ran
 from tests.planning.random_tables import age
@@ -115,6 +117,35 @@ class TestOnce:
         assert audited["version_after"] == newest(table) == result["version"]
         assert audited["actor"]
         assert rows(spark, table) == 49
+
+    def test_a_statement_whose_end_nobody_saw_is_on_record(
+        self, cli: Cli, table: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = plan(cli, table, "--set", "delta.appendOnly=true")
+        version, run, look = newest(table), Runner.run, Watched.look
+        sent: list[str] = []
+
+        def runs(self: Runner, sql: str, mark: str, progress: Any = None) -> Answer:
+            sent.append(sql)
+            return run(self, sql, mark, progress)
+
+        def looks(self: Watched, since: int) -> Sight:
+            if sent:
+                raise TableError(ErrorCode.TIMEOUT, "the store does not answer")
+            return look(self, since)
+
+        with monkeypatch.context() as away:
+            away.setattr(Runner, "run", runs)
+            away.setattr(Watched, "look", looks)
+            ran = apply(cli, file)
+        result = only(ran)
+        assert (ran.code, result["status"], result["steps"][0]["state"]) == (5, "failed", "failed")
+        (line,) = (table.parent / ".deltaproto" / "audit.jsonl").read_text().splitlines()
+        told = json.loads(line)
+        assert (told["sql"], told["outcome"], told["version_after"]) == (*sent, "unseen", None)
+        assert "the store does not answer" in told["message"]
+        assert only(apply(cli, file))["status"] == "done"
+        assert newest(table) == version + 1
 
     def test_applied_again_it_makes_no_commit(self, cli: Cli, table: Path) -> None:
         file = plan(cli, table, *TWO_STEPS)
