@@ -16,7 +16,7 @@ from tests.support.lakes import Lake
 
 pytestmark = [pytest.mark.storage, pytest.mark.usefixtures("no_cloud"), pytest.mark.timeout(1500)]
 Cli = Callable[..., Ran]
-POLICY = "version: 1\nclients:\n  - id: trino\n    version: '452'\n    access: [read]\n"
+POLICY = "policy_version: 1\nclients:\n  - client: trino@452\n    access: [read]\n"
 _SECONDS = 30
 """a refusal takes no longer, the slowest machine's start included"""
 
@@ -87,7 +87,7 @@ def test_history_check_and_plans(
             cli(*(word.format(place) for word in words), "--format", "json", *more)
             for place, more in ((str(table), []), (where, lake.words()))
         )
-        assert there.code == here.code, there
+        assert there.code == here.code in (0, 1), there
         told = [json.loads(ran.out) for ran in (here, there)]
         for key in ("events", "verdicts", "steps", "protocol_after", "complete"):
             seen = [without_places(document.get(key)) for document in told]

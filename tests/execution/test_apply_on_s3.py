@@ -1,0 +1,67 @@
+"""apply on S3 through Spark with hadoop-aws, on a real endpoint; credentials in the environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from tests.support.canaries import Watch
+from tests.support.lakes import s3_lake
+from tests.support.spark_settings import SHORT_LIVED, SMALL_TABLES
+
+# hadoop-aws comes with the whole of Amazon's library, 690 megabytes once for a machine.
+pytestmark = [pytest.mark.storage, pytest.mark.spark, pytest.mark.timeout(1800)]
+
+
+def test_a_plan_is_carried_out_and_refused(tmp_path: Path) -> None:
+    place = str(tmp_path / "here")
+    write_deltalake(place, pa.table({"a": [1, 2, 3]}))
+    with s3_lake() as lake:
+        table = lake.upload(Path(place), "gold/orders")
+        watch = Watch(tmp_path / "watched", lake.secrets)
+        options = {**SMALL_TABLES, "spark.driver.extraJavaOptions": SHORT_LIVED}
+        conf = [word for item in options.items() for word in ("--spark-conf", "=".join(item))]
+
+        def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+            around = {**watch.environment(), **environment}
+            ran = subprocess.run(
+                [sys.executable, "-m", "deltaproto", *words],
+                capture_output=True,
+                text=True,
+                check=False,
+                env=around,
+                cwd=watch.root,
+            )
+            watch.look(ran.stdout, ran.stderr)
+            return ran
+
+        planned = run(
+            *("plan-upgrade", table, "--enable", "deletionVectors", "--format", "json"),
+            **lake.environment,
+        )
+        plan = watch.root / "plan.json"
+        plan.write_text(planned.stdout)
+        how = ("apply", str(plan), "--yes", "--format", "json", *conf)
+        stranger = {**lake.environment, **lake.denied}
+        refused = run(*how, **stranger)
+        assert refused.returncode in (3, 4), refused
+        assert "no permission to read" in refused.stdout
+        done = run(*how, **lake.environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        (applied,) = json.loads(done.stdout)["results"]
+        assert applied["status"] == "done"
+        options = {**lake.options, "AWS_EC2_METADATA_DISABLED": "true"}
+        now = DeltaTable(table, storage_options=options).protocol()
+        assert "deletionVectors" in (now.writer_features or [])
+        assert os.listdir(watch.root / ".deltaproto")
+        # The same through the reader that asks Spark, whom nobody let in.
+        asked = run("inspect", table, "--reader", "spark", "--format", "json", *conf, **stranger)
+        (entry,) = json.loads(asked.stdout)["tables"]
+        assert (asked.returncode, entry["error"]["code"]) == (3, "permission-denied"), entry
