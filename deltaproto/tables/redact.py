@@ -32,7 +32,7 @@ _PATTERNS = (
     # key = value, in SQL, JSON or a list of options
     (
         re.compile(
-            r"(?i)(['\"]?[\w.-]{0,40}(?:secret|token|passw(?:or)?d|account[._]key|access[._]key|"
+            r"(?i)((?:secret|token|passw(?:or)?d|account[._]key|access[._]key|"
             r"credential)[\w.-]{0,200}['\"]?\s*[=:]\s*)(?:'[^']*'|\"[^\"]*\"|[^\s,;)}]+)"
         ),
         rf"\1{HIDDEN}",

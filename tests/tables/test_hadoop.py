@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from deltaproto.tables.storage.hadoop import hadoop_conf
+from deltaproto.errors import ErrorCode
+from deltaproto.tables.interface import SparkSettings
+from deltaproto.tables.jars import file_systems
+from deltaproto.tables.storage.hadoop import hadoop_conf, surrounding_conf, unreachable
 
 KEYS = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"}
 
@@ -55,3 +58,85 @@ def test_google_and_what_has_no_counterpart() -> None:
     assert conf["fs.gs.auth.service.account.json.keyfile"] == "/key.json"
     assert hadoop_conf({"timeout": "5s", "max_retries": "3"}) == {}
     assert hadoop_conf({}) == {}
+
+
+class TestSurroundings:
+    @pytest.fixture(autouse=True)
+    def clouds(self, monkeypatch: pytest.MonkeyPatch, no_cloud: None) -> None:
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "a")
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "k")
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/key.json")
+
+    def test_each_store_is_told_of_its_own(self) -> None:
+        conf = surrounding_conf({"s3"})
+        assert conf["fs.s3a.secret.key"] == "secret"
+        assert conf["fs.s3.impl"] == "org.apache.hadoop.fs.s3a.S3AFileSystem"
+        assert not any(key.startswith(("fs.azure", "fs.gs")) for key in conf)
+        azure = {"fs.azure.account.key.a.dfs.core.windows.net": "k"}
+        assert surrounding_conf({"abfss", "file"}) == azure
+        google = surrounding_conf({"gs"})
+        assert google["fs.gs.auth.service.account.json.keyfile"] == "/key.json"
+        assert surrounding_conf(set()) == {}
+
+    def test_a_store_that_does_not_answer_is_given_up(self) -> None:
+        conf = surrounding_conf({"s3a"})
+        assert (conf["fs.s3a.attempts.maximum"], conf["fs.s3a.retry.limit"]) == ("3", "3")
+
+
+def test_a_new_spark_gets_the_file_systems_of_its_tables() -> None:
+    settings = SparkSettings().reaching("./here", "s3://lake/t", "ABFSS://c@a/t", "a.b.c")
+    assert settings.stores == {"s3", "abfss"}
+    names = [package.split(":")[1] for package in file_systems({}, settings.stores)]
+    assert names == ["hadoop-aws", "hadoop-azure"]
+    assert file_systems({}, frozenset()) == []
+    (package,) = file_systems({"fs.s3a.access.key": "id"}, frozenset())
+    assert package.startswith("org.apache.hadoop:hadoop-aws:")
+
+
+# As Spark 4.2 with Hadoop 3.5.0 says them.
+SAID = {
+    'org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "az"': (
+        ErrorCode.STORAGE,
+        "abfss://CONTAINER@ACCOUNT",
+    ),
+    "java.lang.RuntimeException: java.lang.ClassNotFoundException: Class "
+    "org.apache.hadoop.fs.gs.GoogleHadoopFileSystem not found": (ErrorCode.STORAGE, "spark.jars"),
+    'Failure to initialize configuration for a.dfs.core.windows.net key ="null": Invalid '
+    "configuration value detected for fs.azure.account.key": (
+        ErrorCode.PERMISSION_DENIED,
+        "credentials",
+    ),
+    "java.nio.file.AccessDeniedException: s3://lake/t/_delta_log: getFileStatus on "
+    "s3://lake/t/_delta_log: software.amazon.awssdk.services.s3.model.S3Exception: FORBIDDEN "
+    "(Service: S3, Status Code: 403, Request ID: o1W):null": (
+        ErrorCode.PERMISSION_DENIED,
+        "credentials",
+    ),
+    "org.apache.hadoop.fs.s3a.UnknownStoreException: `s3://lake/t/_delta_log': getFileStatus on "
+    "s3://lake/t/_delta_log: software.amazon.awssdk.services.s3.model.NoSuchBucketException: The "
+    "specified bucket does not exist (Service: S3, Status Code: 404, Request ID: i60) (SDK "
+    "Attempt Count: 1):NoSuchBucket: The specified bucket does not exist": (
+        ErrorCode.NOT_FOUND,
+        "bucket",
+    ),
+    "java.net.ConnectException: getFileStatus on s3://lake/t/_delta_log: "
+    "software.amazon.awssdk.core.exception.SdkClientException: Unable to execute HTTP request: "
+    "Connect to 127.0.0.1:9 failed: Connection refused": (ErrorCode.STORAGE, "endpoint"),
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_what_sparks_file_systems_say(text: str) -> None:
+    code, hint = SAID[text]
+    refused = unreachable(text)
+    assert refused is not None
+    assert refused.code is code
+    assert hint in refused.hint
+
+
+def test_what_is_no_refusal() -> None:
+    assert (
+        unreachable("java.lang.IllegalStateException: versions (0, 2) are not contiguous") is None
+    )

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from urllib.parse import quote
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.tables.redact import HIDDEN, Redactor
+from deltaproto.errors import TableError
+from deltaproto.tables.redact import HIDDEN, Redactor, confidential, public
+from deltaproto.tables.storage.objects import failures
 
 CANARY = "c4n4ryV4lue9"
 
@@ -71,6 +77,63 @@ def test_the_value_of_a_secret_option_never_appears(
 )
 def test_long_texts_are_read_in_bounded_time(text: str) -> None:
     assert Redactor({"k": "v"})(text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["AWS_SECRET_ACCESS_KEY", "AZURE_STORAGE_SAS_TOKEN", "GOOGLE_SERVICE_ACCOUNT_KEY"],
+)
+def test_the_environment_is_known(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, CANARY)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/home/me/credentials")
+    assert CANARY not in Redactor()(f"it says {CANARY}")
+    assert "/home/me" in Redactor()("no file /home/me/credentials")
+
+
+def test_forms_and_parts_of_a_secret_are_known() -> None:
+    secret = f"{CANARY}/+="
+    signature = f"sv=1&sig={quote(secret, safe='')}&se=2"
+    key_file = json.dumps({"client_email": "me@x", "private_key": f"-----BEGIN-----\n{secret}\n"})
+    redact = Redactor({"sas_token": signature}, {"google_service_account_key": key_file})
+    encoded = base64.b64encode(secret.encode()).decode()
+    for form in (secret, quote(secret, safe=""), encoded):
+        assert redact(f"it says {form} here") == f"it says {HIDDEN} here"
+    assert redact("of me@x") == "of me@x"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        (f"s3://me:{CANARY}@lake/t", f"s3://{HIDDEN}@lake/t"),
+        (f"delta.`s3a://me:{CANARY}@lake/t`", f"delta.`s3a://{HIDDEN}@lake/t`"),
+        (f"https://x/t?sv=1&sig={CANARY}", f"https://x/t?sv=1&sig={HIDDEN}"),
+    ],
+)
+def test_addresses_are_shown_without_credentials(address: str, shown: str) -> None:
+    assert public(address) == shown
+    assert confidential(address)
+    assert confidential(shown)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "abfss://lake@account.dfs.core.windows.net/t",
+        "s3://lake/me:secret@x/t?sig=1",
+        "./password=1/t",
+        "a.b.c",
+    ],
+)
+def test_addresses_without_credentials_stay(address: str) -> None:
+    assert public(address) == address
+    assert not confidential(address)
+
+
+def test_what_a_store_says_is_hidden() -> None:
+    options = {"aws_secret_access_key": CANARY}
+    with pytest.raises(TableError) as raised, failures("s3://lake/t", options):
+        raise OSError(f"the store says {CANARY}")
+    assert raised.value.message == f"s3://lake/t cannot be read: the store says {HIDDEN}"
 
 
 @pytest.mark.parametrize("length", [0, 1, 50])
