@@ -8,6 +8,7 @@ READY := $(VENV)/.ready
 RELEASE := .venv-release
 RELEASE_READY := $(RELEASE)/.ready
 DEMO ?= .demo
+OLDEST := .venv-oldest
 
 ##@ Use
 
@@ -28,6 +29,10 @@ test: check java browser stores ## Lint, types and the whole test suite, in two 
 	    $(BIN)/python $(PYTEST) -m spark $(APART); exit $$((first | $$?)); } > "$$other" 2>&1 & beside=$$!; \
 	  $(BIN)/python $(PYTEST) -m spark $(addprefix --ignore=,$(APART)); here=$$?; \
 	  wait $$beside; status=$$?; cat "$$other"; exit $$((here | status))
+
+.PHONY: test-oldest
+test-oldest: $(OLDEST)/.ready ## The Spark part of the suite on the oldest supported pair
+	@$(OLDEST)/bin/python $(PYTEST) -m spark
 
 .PHONY: check
 check: $(READY) ## Lint, format and types
@@ -108,7 +113,7 @@ lock: ## Write constraints.txt from a fresh install of the newest allowed versio
 
 .PHONY: clean
 clean: ## Remove the virtual environment and everything generated
-	@rm -rf $(VENV) .venv-lock .venv-sbom $(RELEASE) $(DEMO) .kit .clients .stores dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) $(OLDEST) .venv-lock .venv-sbom $(RELEASE) $(DEMO) .kit .clients .stores dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 ##@ Set up (each of the targets above does what it needs of this)
 
@@ -129,6 +134,17 @@ $(RELEASE_READY): pyproject.toml
 	@$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	@$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --group release
 	@touch $(RELEASE_READY)
+
+# The proven set, with the oldest pair and what it asks for in place of the newest.
+$(OLDEST)/.ready: pyproject.toml constraints.txt constraints-oldest.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 12) else "error: Spark 3.5 is tried with Python 3.11, this is " + sys.version.split()[0] + "\nhint: make test-oldest PYTHON=python3.11")'
+	@echo "setting up $(OLDEST) (a few minutes the first time: pyspark is large)"
+	@$(PYTHON) -m venv $(OLDEST)
+	@awk -F== 'NR == FNR {own[$$1]; print; next} !($$1 in own)' constraints-oldest.txt constraints.txt > $(OLDEST)/constraints.txt
+	@$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(OLDEST)/constraints.txt -e ".[connect]" --group dev
+	@$(OLDEST)/bin/python -m deltaproto.tables.java
+	@touch $@
 
 .PHONY: java
 java: $(READY)
@@ -155,4 +171,4 @@ stores: $(READY)
 help: ## This list
 	@awk 'BEGIN {FS = ":.*##"; printf "make <target>\n"} \
 	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-	  /^[a-z-]+:.*##/ {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	  /^[a-z-]+:.*##/ {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

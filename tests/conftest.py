@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.connect_server import ConnectServer, connect_server
+from tests.support.engines import for_running
 from tests.support.logs import Log
 from tests.support.spark_settings import SMALL_TABLES
 
@@ -67,7 +68,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
 
     def run(*words: str) -> Ran:
         capsys.readouterr()
-        code = main(list(words))
+        code = main(list(for_running(words)))
         captured = capsys.readouterr()
         return Ran(code, captured.out, captured.err)
 
@@ -80,7 +81,7 @@ def process() -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "deltaproto", *words],
+            [sys.executable, "-m", "deltaproto", *for_running(words)],
             capture_output=True,
             text=True,
             check=False,

@@ -36,6 +36,12 @@ COMMANDS = (
     "explain",
 )
 INTERRUPTED = 130
+# What pyspark 3.5 needs beside it, and does not say.
+_LIBRARIES = {
+    "numpy": "pip install 'pyarrow<26': NumPy 1, which pyspark[connect] 3.5 asks for, needs it",
+    "distutils": "pip install setuptools: pyspark 3.5 needs it with Python 3.12 and later",
+    "pandas": "pip install pandas: Spark needs it to run Python on its executors",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -121,9 +127,8 @@ def _unexpected(error: Exception) -> DeltaprotoError:
     """A library that cannot be imported is a matter of what is installed, all else a defect."""
     if not isinstance(error, ImportError) or (error.name or "").startswith("deltaproto"):
         return _Defect(error)
-    hint = "`pip install --upgrade deltaproto` brings what it needs"
-    if "numpy" in str(error).lower():
-        hint = "pip install 'pyarrow<26': NumPy 1, which pyspark[connect] 3.5 asks for, needs it"
+    hints = (hint for word, hint in _LIBRARIES.items() if word in str(error).lower())
+    hint = next(hints, "install what it names, or a newer one of it")
     return EngineError(f"a library cannot be imported: {str(error).partition(chr(10))[0]}", hint)
 
 

@@ -31,6 +31,22 @@ def file_systems(hadoop: Mapping[str, str], schemes: Set[str]) -> list[str]:
     ]
 
 
+def connect_server(remote: str | None) -> list[str]:
+    """The package of a Spark Connect server to start; pyspark 4 has it among its own jars."""
+    import pyspark
+
+    if not remote or own_jars("spark-connect_") or not before_spark_4():
+        return []
+    return [f"org.apache.spark:spark-connect_2.12:{pyspark.__version__}"]
+
+
+def before_spark_4() -> bool:
+    """Whether the pyspark that is installed is a 3.5."""
+    import pyspark
+
+    return int(pyspark.__version__.split(".")[0]) < 4
+
+
 def own_jars(name: str) -> list[str]:
     """The jars among pyspark's own whose names hold `name`."""
     import pyspark

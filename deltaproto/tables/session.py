@@ -20,7 +20,7 @@ from deltaproto.errors import EngineError
 from deltaproto.tables.connect import connect, tell_stores
 from deltaproto.tables.engine_text import first_line
 from deltaproto.tables.interface import SparkSettings
-from deltaproto.tables.jars import file_systems, own_jars
+from deltaproto.tables.jars import before_spark_4, connect_server, file_systems, own_jars
 from deltaproto.tables.java import SPARK_3_MINIMUM, SPARK_4_MINIMUM, require_java
 from deltaproto.tables.remote import is_local
 from deltaproto.tables.storage.hadoop import surrounding_conf
@@ -47,7 +47,7 @@ def spark_session(settings: SparkSettings) -> SparkSession:
     """
     sql = _pyspark()
     if settings.remote and is_local(settings.remote):
-        require_java()
+        _require_java()
         return _started(sql.SparkSession.builder.remote(settings.remote), settings)
     if settings.remote:
         return connect(sql, settings)
@@ -55,10 +55,7 @@ def spark_session(settings: SparkSettings) -> SparkSession:
     if active is not None:
         tell_stores(active, settings)
         return active
-    import pyspark
-
-    major = int(pyspark.__version__.split(".")[0])
-    require_java(SPARK_4_MINIMUM if major >= 4 else SPARK_3_MINIMUM)
+    _require_java()
     return _started(sql.SparkSession.builder.master("local[*]"), settings)
 
 
@@ -93,6 +90,10 @@ def explain_start_failure(output: str) -> EngineError | None:
     return None
 
 
+def _require_java() -> None:
+    require_java(SPARK_3_MINIMUM if before_spark_4() else SPARK_4_MINIMUM)
+
+
 def _pyspark() -> Any:
     try:
         from pyspark import sql
@@ -113,8 +114,8 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
     hadoop = {f"spark.hadoop.{key}": value for key, value in reached.items()}
     for key, value in {**_LOCAL_CONF, **_warehouse(), **hadoop, **settings.conf}.items():
         builder = builder.config(key, value)
-    stores = file_systems(reached, settings.stores)
-    complete = not stores and own_jars("delta-spark")
+    packages = [*file_systems(reached, settings.stores), *connect_server(settings.remote)]
+    complete = not packages and own_jars("delta-spark")
     if not (complete or any(key in settings.conf for key in _SUPPLIES_JARS)):
         try:
             from delta import configure_spark_with_delta_pip
@@ -123,7 +124,7 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
                 "delta-spark is not installed",
                 "pip install 'deltaproto[spark]', or give its jars with --spark-conf spark.jars=…",
             ) from None
-        builder = configure_spark_with_delta_pip(builder, stores)
+        builder = configure_spark_with_delta_pip(builder, packages)
     with tempfile.TemporaryFile() as log:
         try:
             with _output_to(None if settings.show_log else log.fileno()):

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deltaproto import UsageError, apply, inspect_table, plan_downgrade, plan_upgrade, to_dict
+from tests.support.engines import RUNNING, needs_drop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+BY = str(RUNNING)
 
 
 @pytest.fixture
@@ -27,9 +29,10 @@ def table(spark: SparkSession, tmp_path: Path) -> str:
     return str(path)
 
 
+@needs_drop("deletionVectors")
 def test_a_plan_is_tried_dry_then_carried_out_and_then_done(table: str, tmp_path: Path) -> None:
     journal = tmp_path / "record"
-    plan = plan_downgrade(table, lowest=True, include_enabled=True, history="keep")
+    plan = plan_downgrade(table, lowest=True, include_enabled=True, history="keep", engine=BY)
     dry = apply(plan, journal=journal, dry_run=True, allow_irreversible=True)
     assert (dry.status, inspect_table(table).state.version) == ("ready", 1)
     assert dry.warning is not None
@@ -45,7 +48,7 @@ def test_a_plan_is_tried_dry_then_carried_out_and_then_done(table: str, tmp_path
 
 
 def test_a_gate_is_a_result_and_no_exception(table: str, tmp_path: Path) -> None:
-    plan = plan_upgrade(table, enable=["v2Checkpoint"])
+    plan = plan_upgrade(table, enable=["v2Checkpoint"], engine=BY)
     policy = tmp_path / "policy.yaml"
     policy.write_text("policy_version: 1\nclients:\n- client: deltalake@1.1.4\n  access: [read]\n")
     refused = apply(plan, journal=tmp_path / "j", policy=policy)
@@ -54,7 +57,7 @@ def test_a_gate_is_a_result_and_no_exception(table: str, tmp_path: Path) -> None
 
 
 def test_a_stale_plan_changes_nothing(spark: SparkSession, table: str, tmp_path: Path) -> None:
-    plan = plan_upgrade(table, enable=["changeDataFeed"])
+    plan = plan_upgrade(table, enable=["changeDataFeed"], engine=BY)
     spark.sql(f"alter table delta.`{table}` add columns (more string)")
     refused = apply(plan, journal=tmp_path / "j")
     assert (refused.status, int(refused.code)) == ("refused", 4)
@@ -62,7 +65,7 @@ def test_a_stale_plan_changes_nothing(spark: SparkSession, table: str, tmp_path:
 
 
 def test_a_plan_that_was_changed_is_refused(table: str, tmp_path: Path) -> None:
-    plan = plan_upgrade(table, enable=["changeDataFeed"])
+    plan = plan_upgrade(table, enable=["changeDataFeed"], engine=BY)
     apply(plan, journal=tmp_path, dry_run=True)
     (file,) = tmp_path.glob("*.json")
     file.write_text(file.read_text().replace("enableChangeDataFeed", "enableRowTracking"))

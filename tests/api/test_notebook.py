@@ -8,10 +8,13 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.support.engines import needs_delta
+
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "downgrade.ipynb"
 
 
 @pytest.mark.spark
+@needs_delta("4.4", "the engine that a plan is for by itself")
 def test_the_notebook_runs_from_top_to_bottom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

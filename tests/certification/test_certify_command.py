@@ -21,8 +21,9 @@ from deltaproto.errors import EngineError, UsageError
 from tests.certification.conftest import ADAPTERS
 from tests.conftest import Ran
 from tests.support.contract import validate
+from tests.support.engines import needs_delta
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, needs_delta("4.4", "the tables of the kit")]
 Certify = Callable[..., Ran]
 
 

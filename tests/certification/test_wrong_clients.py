@@ -15,8 +15,9 @@ from deltaproto.certification.process import Limits
 from deltaproto.clients.candidate import Reference
 from deltaproto.clients.measurement import Cell, Operation, Outcome
 from tests.certification.conftest import ADAPTERS, Measure, cell
+from tests.support.engines import needs_delta
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, needs_delta("4.4", "the tables of the kit")]
 READS = (Operation.ROWS, Operation.COUNT, Operation.TOTAL, Operation.FILTER)
 
 

@@ -89,7 +89,11 @@ class TestStart:
                 "pyarrow requires NumPy 2.0 or newer, found 1.26.4",
                 "pyarrow<26",
             ),
-            ("ImportError('libarrow.so: not found\\nmore')", "libarrow.so: not found", "--upgrade"),
+            (
+                "ImportError('libarrow: not found\\nmore')",
+                "libarrow: not found",
+                "a newer one",
+            ),
         ],
     )
     def test_a_library_that_cannot_be_imported_is_no_defect(

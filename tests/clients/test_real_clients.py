@@ -27,7 +27,7 @@ from deltaproto.inspection import Inspection, Request, inspect_table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Kind
 from tests.support.logs import Log, add, commit_info, metadata, protocol
-from tests.support.tables import RECIPES
+from tests.support.tables import RECIPES, recipes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -150,7 +150,7 @@ def attempt(client: Client, access: Access, table: str) -> Exception | None:
     return None
 
 
-@pytest.mark.parametrize("name", [name for name in RECIPES if name != "identity"])
+@pytest.mark.parametrize("name", recipes(name for name in RECIPES if name != "identity"))
 def test_the_verdict_on_a_table_in_use_is_what_happens(
     name: str, real_tables: Mapping[str, str], clients: list[Client]
 ) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from tests.support.engines import needs_delta
+
 if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
@@ -22,6 +26,8 @@ class Change(NamedTuple):
     """the running query goes on"""
     restarts: bool = True
     """a query that failed goes on after a restart"""
+    since: str = "3.1"
+    """the first Delta Spark whose statement does so"""
 
 
 VECTORS = "'delta.enableDeletionVectors'='true'"
@@ -36,11 +42,13 @@ CHANGES = {
     "add-feature": Change(
         "'a'='1'", "set tblproperties ('delta.feature.v2Checkpoint'='supported')", True
     ),
-    "drop-vectors": Change(VECTORS, "drop feature deletionVectors", True),
+    "drop-vectors": Change(VECTORS, "drop feature deletionVectors", True, since="4.0"),
     "add-column": Change("'a'='1'", "add columns (z int)", False),
     "rename-column": Change(MAPPED, "rename column s to text", False, restarts=False),
     "drop-column": Change(MAPPED, "drop column s", False, restarts=False),
-    "drop-mapping": Change(MAPPED, "drop feature columnMapping", False, restarts=False),
+    "drop-mapping": Change(
+        MAPPED, "drop feature columnMapping", False, restarts=False, since="4.0"
+    ),
 }
 
 ROW = ["2", "'b'", "3"]
@@ -93,15 +101,21 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[
     return found
 
 
+def changes(names: Iterable[str]) -> list[ParameterSet]:
+    """Tables and the names of changes to them."""
+    return [
+        pytest.param(CHANGES[n], n, id=n, marks=needs_delta(CHANGES[n].since, CHANGES[n].statement))
+        for n in names
+    ]
+
+
 @pytest.fixture
 def source(made: dict[str, Path], tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     change: Change = request.param
     return shutil.copytree(made[change.properties], tmp_path / "source")
 
 
-@pytest.mark.parametrize(
-    ("source", "name"), [(CHANGES[n], n) for n in CHANGES], ids=CHANGES, indirect=["source"]
-)
+@pytest.mark.parametrize(("source", "name"), changes(CHANGES), indirect=["source"])
 def test_a_plain_read_over_each_change(
     source: Path, name: str, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -139,9 +153,7 @@ UNSAFE = ("rename-column", "drop-column", "drop-mapping")
 GO_ON = "spark.databricks.delta.streaming.allowSourceColumnRenameAndDrop"
 
 
-@pytest.mark.parametrize(
-    ("source", "name"), [(CHANGES[n], n) for n in TRACKED], ids=TRACKED, indirect=["source"]
-)
+@pytest.mark.parametrize(("source", "name"), changes(TRACKED), indirect=["source"])
 def test_with_schema_tracking_a_read_goes_on_after_some_restarts(
     source: Path, name: str, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -165,9 +177,7 @@ def test_with_schema_tracking_a_read_goes_on_after_some_restarts(
         query.stop()
 
 
-@pytest.mark.parametrize(
-    ("source", "name"), [(CHANGES[n], n) for n in UNSAFE], ids=UNSAFE, indirect=["source"]
-)
+@pytest.mark.parametrize(("source", "name"), changes(UNSAFE), indirect=["source"])
 def test_told_to_go_on_a_tracked_read_takes_renames_and_drops(
     source: Path, name: str, spark: SparkSession, tmp_path: Path
 ) -> None:

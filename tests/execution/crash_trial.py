@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.tables.log.reader import LogReader
 from tests.planning.random_tables import age
+from tests.support.engines import for_running
 from tests.support.spark_settings import SHORT_LIVED, SMALL_TABLES
 
 if TYPE_CHECKING:
@@ -131,7 +132,8 @@ def planned(scenario: Scenario, made: Path, folder: Path) -> tuple[Path, Path]:
     shutil.copytree(made, table)
     command, *words = scenario.plan
     out = ("--format", "json", "--output", str(file))
-    subprocess.run(_command(command, str(table), *words, *out), check=True)
+    words = [*for_running((command, str(table), *words, *out))]
+    subprocess.run(_command(*words), check=True)
     return table, file
 
 

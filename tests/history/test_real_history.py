@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.tables.storage.through_spark import SparkLogStore
+from tests.support.engines import needs_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
+@needs_delta("4.1", "VARIANT and DROP FEATURE rowTracking")
 def test_each_way_is_named_with_its_commit(spark: SparkSession, tmp_path: Path, cli: Any) -> None:
     path = str(tmp_path / "t")
     table = f"delta.`{path}`"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deltaproto.planning import mapping
-from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Outcome, Rewrite
 from deltaproto.planning.statement import SetProperties, Statement, UnsetProperties
 from deltaproto.planning.table import MODE
 from tests.planning import log_files
 from tests.planning.oracle import agree, execute, look, newest
+from tests.support.engines import RUNNING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,7 @@ def made(spark: SparkSession, path: str, more: str, columns: str = "id bigint, c
 
 
 def done(spark: SparkSession, path: str, statement: Statement) -> Outcome:
-    said = statement.outcome(look(path), Engine())
+    said = statement.outcome(look(path), RUNNING)
     agree(said, execute(spark, path, statement.sql(f"delta.`{path}`")))
     return said
 

@@ -10,7 +10,6 @@ import pytest
 
 from deltaproto.drafting import live
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.engine import DEFAULT
 from deltaproto.planning.route import carried_out
 from deltaproto.planning.search import History
 from deltaproto.planning.statement import DropFeature, SetProperties
@@ -18,6 +17,7 @@ from deltaproto.tables.interface import SparkSettings
 from tests.planning.oracle import agree, execute
 from tests.planning.random_tables import age
 from tests.planning.trial import carry_out
+from tests.support.engines import RUNNING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,11 +50,11 @@ def test_a_commit_before_the_truncation(
     assert (table.traced, table.open) == (frozenset(), {"v2Checkpoint"})
     if first:
         before = SetProperties({"delta.appendOnly": "false"})
-        said = carried_out(before, table, DEFAULT)
+        said = carried_out(before, table, RUNNING)
         agree(said, execute(spark, path, before.sql(f"delta.`{path}`")))
         table = said.table
     drop = DropFeature("v2Checkpoint", truncate=True)
-    said = carried_out(drop, table, DEFAULT)
+    said = carried_out(drop, table, RUNNING)
     assert (said.refusal is None) is at_once
     agree(said, execute(spark, path, drop.sql(f"delta.`{path}`")))
 
@@ -63,7 +63,7 @@ def test_the_plan_takes_first_what_would_have_to_wait_later(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = make(spark, tmp_path / "t", interval=10)
-    given = live.look(path, {}, SparkSettings(), time.time())
+    given = live.look(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
     asked = Downgrade(drop=("inCommitTimestamp", "v2Checkpoint"), history=History.TRUNCATE)
     plan = plan_downgrade(given, asked)
     assert [step.feature for step in plan.steps] == ["v2Checkpoint", "inCommitTimestamp"]

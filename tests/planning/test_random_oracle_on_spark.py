@@ -13,6 +13,7 @@ import pytest
 
 from tests.planning.random_tables import draft
 from tests.planning.trial import tried
+from tests.support.engines import needs_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,6 +25,7 @@ FRESH = tuple(10_000 + secrets.randbelow(10**6) for _ in range(1))
 
 
 @pytest.mark.spark
+@needs_delta("4.4", "every feature that the drafts use")
 @pytest.mark.parametrize("seed", [*SEEDS, *FRESH])
 def test_spark_does_what_the_plan_says(seed: int, spark: SparkSession, tmp_path: Path) -> None:
     trial = tried(spark, seed, tmp_path)

@@ -14,6 +14,8 @@ from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.plan import Plan
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.reader import LogReader
+from tests.support.engines import RUNNING
+from tests.support.tables import recipes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,10 +36,11 @@ GOALS = {
 
 
 def planned(path: str, asked: Downgrade) -> Plan:
-    return plan_downgrade(look(path, {}, SparkSettings(), 0.0), asked)
+    given = look(path, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
+    return plan_downgrade(given, asked)
 
 
-@pytest.mark.parametrize("name", GOALS)
+@pytest.mark.parametrize("name", recipes(GOALS))
 def test_the_copy_has_the_protocol_that_was_planned(
     name: str, spark: SparkSession, real_tables: Mapping[str, str], tmp_path: Path
 ) -> None:

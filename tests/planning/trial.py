@@ -24,6 +24,7 @@ from tests.planning import log_files
 from tests.planning.oracle import execute, newest
 from tests.planning.random_goals import random_clients, random_goal
 from tests.planning.random_tables import AGE, age, draft, make
+from tests.support.engines import RUNNING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -147,7 +148,7 @@ def _given(random: Random, path: str) -> Given:
 
 
 def _look(path: str) -> Given:
-    return look(path, {}, SparkSettings(), time.time())
+    return look(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
 
 
 def _seen(path: str, given: Given, *, aged: bool) -> Iterator[str]:

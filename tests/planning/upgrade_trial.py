@@ -20,6 +20,7 @@ from deltaproto.tables.interface import SparkSettings
 from tests.planning.oracle import execute
 from tests.planning.random_tables import draft, make
 from tests.planning.trial import Trial, carry_out
+from tests.support.engines import RUNNING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,11 +75,11 @@ def tried(spark: SparkSession, seed: int, folder: Path) -> Trial:
     started = time.monotonic()
     random = Random(f"upgrade {seed}")
     path = make(spark, draft(seed), folder / f"upgraded-{seed}")
-    given = look(path, {}, SparkSettings(), 0.0)
+    given = look(path, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
     asked = random_upgrade(random)
     plan = plan_upgrade(given, asked)
     found = [*carry_out(spark, path, plan.steps, given)]
-    after = look(path, {}, SparkSettings(), 0.0)
+    after = look(path, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
     if after.table.protocol != plan.protocol_after:
         found.append(f"{after.table.protocol} instead of {plan.protocol_after}")
     if plan.steps and plan_upgrade(after, asked).steps:

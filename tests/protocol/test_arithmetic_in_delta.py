@@ -13,6 +13,7 @@ from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Kind, Status
 from deltaproto.protocol.protocol import Protocol
 from tests.protocol.strategies import REGISTERED, protocols
+from tests.support.engines import RUNNING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,7 +94,7 @@ def test_the_catalogue_knows_what_delta_registers(delta: Any) -> None:
         assert record.legacy == feature.isLegacyFeature(), name
         # The trait says that catalogManaged can go, the command always refuses.
         if name != "catalogManaged":
-            assert record.droppable == feature.isRemovable(), name
+            assert RUNNING.drops(record) == feature.isRemovable(), name
         assert names(feature.requiredFeatures()) <= set(record.required_features), name
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from deltaproto.tables.session import _connect_server
 from tests.support.spark_settings import SHORT_LIVED, SMALL_TABLES
 
 _SECONDS = 120
@@ -59,7 +60,7 @@ class ConnectServer:
 
         conf = {
             **_CONF,
-            "spark.jars.packages": self._packages,
+            "spark.jars.packages": ",".join((self._packages, *_connect_server("local"))),
             "spark.connect.grpc.binding.port": str(self.port),
             "spark.sql.warehouse.dir": str(self._folder / "warehouse"),
         }

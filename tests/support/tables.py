@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import pytest
+
+from tests.support.engines import missing, needs_delta, skip_below
+
 if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
     from pyspark.sql import SparkSession
 
 
@@ -18,6 +23,8 @@ class Recipe(NamedTuple):
     clause: str = ""
     rows: str = "select id, cast(id as string) s from range(10)"
     then: tuple[str, ...] = ()
+    since: str = "3.1"
+    """the first Delta Spark that makes it as it is meant"""
 
 
 _PLAIN = "id bigint, s string"
@@ -33,10 +40,12 @@ RECIPES: dict[str, Recipe] = {
     "generated": Recipe(
         "id bigint, s string, twice bigint generated always as (id * 2)",
         rows="select id, cast(id as string) s, id * 2 twice from range(10)",
+        since="4.0",
     ),
     "identity": Recipe(
         "n bigint generated always as identity, s string",
         rows="(s) select cast(id as string) from range(10)",
+        since="4.0",
     ),
     "mapping_by_name": Recipe(_PLAIN, "'delta.columnMapping.mode'='name'"),
     "mapping_by_id": Recipe(_PLAIN, "'delta.columnMapping.mode'='id'"),
@@ -49,10 +58,10 @@ RECIPES: dict[str, Recipe] = {
         "'delta.enableDeletionVectors'='true'",
         then=("alter table {t} set tblproperties ('delta.enableDeletionVectors'='false')",),
     ),
-    "row_tracking": Recipe(_PLAIN, "'delta.enableRowTracking'='true'"),
-    "clustered": Recipe(_PLAIN, clause="cluster by (id)"),
+    "row_tracking": Recipe(_PLAIN, "'delta.enableRowTracking'='true'", since="3.2"),
+    "clustered": Recipe(_PLAIN, clause="cluster by (id)", since="3.2"),
     "clustered_no_more": Recipe(
-        _PLAIN, clause="cluster by (id)", then=("alter table {t} cluster by none",)
+        _PLAIN, clause="cluster by (id)", then=("alter table {t} cluster by none",), since="3.2"
     ),
     "defaults": Recipe(
         "id bigint, s string default 'x'", "'delta.feature.allowColumnDefaults'='supported'"
@@ -60,21 +69,24 @@ RECIPES: dict[str, Recipe] = {
     "iceberg": Recipe(
         _PLAIN, "'delta.columnMapping.mode'='name','delta.enableIcebergCompatV2'='true'"
     ),
-    "commit_timestamps": Recipe(_PLAIN, "'delta.enableInCommitTimestamps'='true'"),
+    "commit_timestamps": Recipe(_PLAIN, "'delta.enableInCommitTimestamps'='true'", since="3.3"),
     "v2_checkpoint": Recipe(_PLAIN, "'delta.checkpointPolicy'='v2','delta.checkpointInterval'='1'"),
-    "widening_unused": Recipe(_PLAIN, "'delta.enableTypeWidening'='true'"),
+    "widening_unused": Recipe(_PLAIN, "'delta.enableTypeWidening'='true'", since="4.0"),
     "widening_used": Recipe(
         "id int, s string",
         "'delta.enableTypeWidening'='true'",
         rows="select cast(id as int), cast(id as string) from range(10)",
         then=("alter table {t} alter column id type bigint",),
+        since="4.0",
     ),
     "timestamp_ntz": Recipe(
         "id bigint, at timestamp_ntz",
         rows="select id, timestamp_ntz'2026-01-01 00:00:00' from range(10)",
     ),
     "variant": Recipe(
-        "id bigint, v variant", rows="select id, parse_json('{\"a\":1}') from range(10)"
+        "id bigint, v variant",
+        rows="select id, parse_json('{\"a\":1}') from range(10)",
+        since="4.0",
     ),
     "legacy_2_5": Recipe(_PLAIN, "'delta.minReaderVersion'='2','delta.minWriterVersion'='5'"),
     "legacy_2_6": Recipe(_PLAIN, "'delta.minReaderVersion'='2','delta.minWriterVersion'='6'"),
@@ -82,6 +94,7 @@ RECIPES: dict[str, Recipe] = {
         _PLAIN,
         "'delta.feature.vacuumProtocolCheck'='supported'",
         then=("alter table {t} drop feature vacuumProtocolCheck",),
+        since="4.0",
     ),
     "everything": Recipe(
         "id bigint not null, s string, at timestamp_ntz, small int",
@@ -96,6 +109,7 @@ RECIPES: dict[str, Recipe] = {
             "delete from {t} where id = 3",
             "alter table {t} alter column small type bigint",
         ),
+        since="4.0",
     ),
 }
 
@@ -108,15 +122,23 @@ class RealTables(Mapping[str, str]):
         self._made: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
+        skip_below(RECIPES[name].since, _table(name))
         if name not in self._made:
             self._made[name] = make_table(self._spark, name, self._folder / name)
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(RECIPES)
+        return (name for name, r in RECIPES.items() if missing(r.since, _table(name)) is None)
 
     def __len__(self) -> int:
-        return len(RECIPES)
+        return sum(1 for _ in self)
+
+
+def recipes(names: Iterable[str] = RECIPES) -> list[ParameterSet]:
+    """The names of recipes, as a test takes them: each with the release that it needs."""
+    return [
+        pytest.param(name, marks=needs_delta(RECIPES[name].since, _table(name))) for name in names
+    ]
 
 
 def make_table(spark: SparkSession, name: str, path: Path) -> str:
@@ -129,3 +151,7 @@ def make_table(spark: SparkSession, name: str, path: Path) -> str:
     for statement in recipe.then:
         spark.sql(statement.format(t=table))
     return str(path)
+
+
+def _table(name: str) -> str:
+    return f"the table {name}"

@@ -19,7 +19,7 @@ from deltaproto.tables.delta_rs import DeltaRsReader
 from deltaproto.tables.interface import ReaderName, TableState
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.spark import SparkReader
-from tests.support.tables import RECIPES
+from tests.support.tables import recipes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +49,7 @@ def stored(snapshot: Any) -> Protocol:
     return Protocol.parse(json.loads(snapshot.protocol().json())["protocol"])
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", recipes())
 def test_the_log_reader_sees_deltas_own_protocol(
     name: str, tables: Mapping[str, str], snapshots: dict[str, Any]
 ) -> None:
@@ -63,7 +63,7 @@ def test_the_log_reader_sees_deltas_own_protocol(
         assert state.notes == ()
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", recipes())
 def test_all_readers_agree(name: str, tables: Mapping[str, str]) -> None:
     answers: dict[ReaderName, TableState | TableError] = {
         ReaderName.LOG: LogReader().read(tables[name]),
@@ -73,7 +73,7 @@ def test_all_readers_agree(name: str, tables: Mapping[str, str]) -> None:
     assert list(compare(name, answers)) == []
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", recipes())
 def test_a_real_table_has_its_lowest_protocol(
     name: str, tables: Mapping[str, str], snapshots: dict[str, Any]
 ) -> None:
@@ -82,7 +82,7 @@ def test_a_real_table_has_its_lowest_protocol(
     assert subject.lowest == subject.protocol
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", recipes())
 def test_item_9_enabled_is_what_delta_calls_active(
     name: str, spark: SparkSession, tables: Mapping[str, str], snapshots: dict[str, Any]
 ) -> None:
@@ -130,13 +130,15 @@ PRESENT = {
 }
 
 
-@pytest.mark.parametrize("name", PRESENT)
+@pytest.mark.parametrize("name", recipes(PRESENT))
 def test_what_is_present_without_looking_in_files(name: str, tables: Mapping[str, str]) -> None:
     states = {s.name: s.present for s in Subject(LogReader().read(tables[name])).features}
     assert {key: states[key] for key in PRESENT[name]} == PRESENT[name]
 
 
-@pytest.mark.parametrize("name", ["vectors_used", "vectors_unused", "row_tracking", "everything"])
+@pytest.mark.parametrize(
+    "name", recipes(["vectors_used", "vectors_unused", "row_tracking", "everything"])
+)
 def test_looking_in_files_agrees_with_the_checksum(name: str, tables: Mapping[str, str]) -> None:
     quick = LogReader().read(tables[name]).traces
     slow = LogReader(use_checksums=False, look_in_files=True).read(tables[name]).traces

@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from deltaproto.tables.log.reader import LogReader
 from tests.conftest import Ran
 from tests.planning.random_tables import age
+from tests.support.engines import needs_drop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,7 +96,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+NEEDED = {"vectors": [needs_drop("deletionVectors")]}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=NEEDED.get(name, [])) for name in CASES])
 def test_the_statements_in_order(
     name: str, spark: SparkSession, tmp_path: Path, cli: Callable[..., Ran]
 ) -> None:
@@ -119,6 +123,7 @@ def test_the_statements_in_order(
     assert spark.read.format("delta").load(str(path)).count() == rows
 
 
+@needs_drop("deletionVectors")
 def test_the_pyspark_script_and_the_shell_commands(
     spark: SparkSession, tmp_path: Path, cli: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from deltaproto.tables.log.survey import survey
 from tests.planning.oracle import commit, execute, newest
+from tests.support.engines import needs_delta
 from tests.support.stages import Stages, Step, Steps
-from tests.support.tables import RECIPES
+from tests.support.tables import recipes
 from tests.tables.log.test_history_on_spark import checkpoint, forget_before_3
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ WIDEN = "alter table {t} alter column id type bigint"
 DELETE = "delete from {t} where id in (3, 30)"
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", recipes())
 def test_the_census_of_real_tables(
     name: str, spark: SparkSession, real_tables: Mapping[str, str]
 ) -> None:
@@ -137,6 +138,7 @@ def test_files_with_vectors_are_those_that_are_rewritten(
     assert (census.files_with_vectors, census.bytes_with_vectors) == found
 
 
+@needs_delta("4.0", "typeWidening by its property")
 @pytest.mark.parametrize("name", WIDENED)
 def test_no_more_files_are_rewritten_for_their_types_than_counted(
     name: str, spark: SparkSession, stages: Stages, tmp_path: Path

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from deltaproto.planning.drop import drop_feature
-from deltaproto.planning.engine import Engine
 from deltaproto.tables.log.history_traces import checkpoint_first
 from deltaproto.tables.log.survey import Survey, survey
 from tests.planning.oracle import agree, execute, look
+from tests.support.engines import RUNNING, needs_delta, needs_drop
 from tests.support.stages import Stages, Step, Steps
 from tests.tables.log.clean_up import first_left
 
@@ -240,7 +240,16 @@ def is_old(seen: Survey, feature: str) -> bool:
     return found.decides.removable_ms(24 * HOUR_MS) <= time.time_ns() // 1_000_000
 
 
-@pytest.mark.parametrize("name", CASES)
+def needed(case: Case) -> pytest.MarkDecorator:
+    """What the engine must be able to do for the case."""
+    if case.feature == "typeWidening":
+        return needs_delta("4.0", "typeWidening by its property")
+    return needs_drop(case.feature)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=needed(case)) for name, case in CASES.items()]
+)
 def test_truncation_does_what_the_traces_say(
     name: str, spark: SparkSession, stages: Stages, tmp_path: Path
 ) -> None:
@@ -251,7 +260,7 @@ def test_truncation_does_what_the_traces_say(
     seen = frozenset(before.traces.seen)
     old = seen & {case.feature} if is_old(before, case.feature) else frozenset()
     traced = look(path)._replace(traced=seen - old, aged=old)
-    said = drop_feature(traced, case.feature, Engine(), truncate=True)
+    said = drop_feature(traced, case.feature, RUNNING, truncate=True)
     assert (said.refusal.error if said.refusal else None) == case.expected
     agree(said, execute(spark, path, truncate(case.feature).format(t=f"delta.`{path}`")))
     if case.expected is None:

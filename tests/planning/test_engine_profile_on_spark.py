@@ -1,0 +1,194 @@
+"""The planner's profile of the engine that runs, against what that engine says and does.
+
+The suite runs it on the pinned pair, and `make test-oldest` on the oldest one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from deltaproto.drafting.live import look
+from deltaproto.execution.runner import Runner
+from deltaproto.planning.asked import Upgrade
+from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.enable import Wanted
+from deltaproto.planning.given import Given
+from deltaproto.planning.plan import Plan
+from deltaproto.planning.search import History
+from deltaproto.planning.statement import DropFeature
+from deltaproto.planning.upgrade import plan_upgrade
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.catalogue import CATALOG_MANAGED
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.interface import SparkSettings
+from tests.planning.oracle import execute
+from tests.planning.trial import carry_out
+from tests.support.engines import RUNNING, needs_delta
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+KNOWN = {feature.name for feature in catalogue.all_features() if RUNNING.knows(feature)}
+
+
+@pytest.fixture(scope="module")
+def registered(spark: SparkSession) -> Mapping[str, Any]:
+    """The features that this Delta knows, as objects of its own."""
+    delta: Any = spark._jvm.org.apache.spark.sql.delta  # type: ignore[union-attr]
+    features = delta.TableFeature.allSupportedFeaturesMap().valuesIterator()
+    found = {}
+    while features.hasNext():
+        feature = features.next()
+        found[feature.name()] = feature
+    return found
+
+
+class TestWhatItSaysOfItself:
+    def test_the_jars_are_the_release_that_plans_are_for(self, spark: SparkSession) -> None:
+        facts = Runner(spark).facts()
+        assert (facts.name, facts.version) == (RUNNING.name, RUNNING.version)
+
+    def test_it_knows_the_features_of_its_profile(self, registered: Mapping[str, Any]) -> None:
+        assert set(registered) == KNOWN
+
+    def test_it_can_drop_those_of_its_profile(self, registered: Mapping[str, Any]) -> None:
+        removable = {name for name, feature in registered.items() if feature.isRemovable()}
+        # The trait says that a catalog's feature can go, the command always refuses.
+        assert removable - CATALOG_MANAGED == {
+            name for name in KNOWN if RUNNING.drops(catalogue.record(name))
+        }
+
+    def test_they_are_carried_by_the_versions_of_the_catalogue(
+        self, registered: Mapping[str, Any]
+    ) -> None:
+        for name, feature in registered.items():
+            record = catalogue.record(name)
+            assert record.min_writer == feature.minWriterVersion(), name
+            assert record.min_reader == max(1, feature.minReaderVersion()), name
+
+
+def planned_for(path: str) -> Given:
+    return look(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
+
+
+def make(spark: SparkSession, path: str, properties: str) -> Given:
+    clause = f"tblproperties ({properties})" if properties else ""
+    spark.sql(f"create table delta.`{path}` (id bigint, s string) using delta {clause}")
+    spark.sql(f"insert into delta.`{path}` values (1, 'a'), (2, 'b')")
+    return planned_for(path)
+
+
+def wrong(spark: SparkSession, path: str, given: Given, plan: Plan) -> Iterator[str]:
+    """How the engine's doing differs from the plan."""
+    yield from carry_out(spark, path, plan.steps, given)
+    protocol = planned_for(path).table.protocol
+    if protocol != plan.protocol_after:
+        yield f"{protocol} in the end, instead of {plan.protocol_after}"
+
+
+UPGRADES = {
+    "a legacy feature": ("", Upgrade(enable=(Wanted("changeDataFeed"),))),
+    "one after another": (
+        "",
+        Upgrade(enable=tuple(map(Wanted, ("changeDataFeed", "columnMapping", "deletionVectors")))),
+    ),
+    "by property": ("", Upgrade(set={"delta.checkpointPolicy": "v2", "delta.appendOnly": "true"})),
+    "a legacy pair": ("", Upgrade(to=(2, 5))),
+    "table features, and then a pair": ("'delta.enableChangeDataFeed'='true'", Upgrade(to=(1, 4))),
+    "writer features": ("", Upgrade(to=(1, 7))),
+    "reader features": ("'delta.columnMapping.mode'='name'", Upgrade(to=(3, 7))),
+    "what requires another": (
+        "'delta.columnMapping.mode'='name'",
+        Upgrade(enable=(Wanted("icebergCompatV2"),)),
+    ),
+    "of a mapped table": (
+        "'delta.columnMapping.mode'='name','delta.minReaderVersion'='2',"
+        "'delta.minWriterVersion'='5'",
+        Upgrade(enable=(Wanted("v2Checkpoint"),)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UPGRADES)
+def test_an_upgrade_ends_where_it_was_planned_to(
+    name: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    properties, asked = UPGRADES[name]
+    path = str(tmp_path / "t")
+    given = make(spark, path, properties)
+    plan = plan_upgrade(given, asked)
+    assert not plan.blocked
+    assert list(wrong(spark, path, given, plan)) == []
+
+
+VECTORS = "'delta.enableDeletionVectors'='true'"
+V2 = "'delta.checkpointPolicy'='v2'"
+FEED = "'delta.enableChangeDataFeed'='true'"
+TRUNCATE = History.TRUNCATE
+DOWNGRADES = {
+    "a feature that needs a wait": (V2, Downgrade(drop=("v2Checkpoint",), history=TRUNCATE)),
+    "beside a legacy feature": (
+        f"{V2},{FEED}",
+        Downgrade(drop=("v2Checkpoint",), history=TRUNCATE),
+    ),
+    "beside named legacy features": (
+        f"{V2},'delta.feature.appendOnly'='supported','delta.feature.changeDataFeed'='supported'",
+        Downgrade(drop=("v2Checkpoint",), history=TRUNCATE),
+    ),
+    "to the lowest": (f"{V2},{FEED}", Downgrade(lowest=True, include_enabled=True)),
+}
+NEWER_DOWNGRADES = {
+    "fast": ("4.0", f"{VECTORS},{FEED}", Downgrade(drop=("deletionVectors",))),
+    "mapping": (
+        "3.3",
+        "'delta.columnMapping.mode'='name'",
+        Downgrade(drop=("columnMapping",), history=TRUNCATE),
+    ),
+    "row tracking": ("4.1", "'delta.enableRowTracking'='true'", Downgrade(lowest=True)),
+}
+CASES = [
+    *(pytest.param(*case, id=name) for name, case in DOWNGRADES.items()),
+    *(
+        pytest.param(*case, id=name, marks=needs_delta(release, f"this drop: {name}"))
+        for name, (release, *case) in NEWER_DOWNGRADES.items()
+    ),
+]
+
+
+@pytest.mark.parametrize(("properties", "asked"), CASES)
+def test_a_downgrade_ends_where_it_was_planned_to(
+    properties: str, asked: Downgrade, spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    given = make(spark, path, properties)
+    plan = plan_downgrade(given, asked)
+    assert not plan.blocked
+    assert plan.steps
+    assert list(wrong(spark, path, given, plan)) == []
+
+
+@pytest.mark.parametrize("feature", ["changeDataFeed", "deletionVectors", "columnMapping"])
+def test_what_it_cannot_drop_blocks_the_plan_and_is_refused(
+    feature: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    given = make(spark, path, f"'delta.feature.{feature}'='supported'")
+    plan = plan_downgrade(given, Downgrade(drop=(feature,)))
+    can = RUNNING.drops(catalogue.record(feature))
+    assert bool(plan.blocked) is not can
+    if not can:
+        happened = execute(spark, path, DropFeature(feature).sql(given.sql))
+        assert [happened.error] == [blocked.error for blocked in plan.blocked]
+        assert happened.operations == []
+
+
+def test_a_new_table_has_the_protocol_that_is_taken_for_granted(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    assert make(spark, str(tmp_path / "t"), "").table.protocol == Protocol(1, 2)
