@@ -13,13 +13,15 @@ from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Kind, Status
 from deltaproto.protocol.protocol import Protocol
 from tests.protocol.strategies import REGISTERED, protocols
-from tests.support.engines import RUNNING
+from tests.support.engines import RUNNING, needs_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 SAMPLES = 600
+KNOWN = [name for name in REGISTERED if RUNNING.knows(catalogue.record(name))]
+NORMALISED = needs_delta("3.3", "protocols in their lowest form")
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +108,9 @@ def test_unregistered_names_are_marked_as_such(delta: Any) -> None:
             assert not known, feature.name
 
 
+@NORMALISED
 def test_forms_equal_deltas_for_random_protocols(to_scala: Any) -> None:
-    samples = sample(protocols(REGISTERED, closed=True), SAMPLES)
+    samples = sample(protocols(KNOWN, closed=True), SAMPLES)
     assert len(samples) >= 500
     for protocol in samples:
         scala = to_scala(protocol)
@@ -119,8 +122,9 @@ def test_forms_equal_deltas_for_random_protocols(to_scala: Any) -> None:
         assert supported == protocol.supported, protocol
 
 
+@NORMALISED
 def test_pairs_of_protocols_combine_as_in_delta(to_scala: Any) -> None:
-    one = protocols(REGISTERED, closed=True)
+    one = protocols(KNOWN, closed=True)
     for left, right in sample(st.tuples(one, one), SAMPLES):
         a, b = to_scala(left), to_scala(right)
         merged = a.merge(to_scala.many([b]))
@@ -131,9 +135,10 @@ def test_pairs_of_protocols_combine_as_in_delta(to_scala: Any) -> None:
             assert allowed == left.can_downgrade_to(right, name), (left, right, name)
 
 
+@NORMALISED
 def test_removing_a_feature_lands_where_delta_lands(delta: Any, to_scala: Any) -> None:
-    removable = [n for n in REGISTERED if catalogue.record(n).droppable]
-    draws = st.tuples(protocols(REGISTERED, closed=True), st.sampled_from(removable))
+    removable = [n for n in KNOWN if RUNNING.drops(catalogue.record(n))]
+    draws = st.tuples(protocols(KNOWN, closed=True), st.sampled_from(removable))
     removed = 0
     for drawn, name in sample(draws, SAMPLES):
         protocol = drawn.with_feature(name)
@@ -151,8 +156,9 @@ def test_removing_a_feature_lands_where_delta_lands(delta: Any, to_scala: Any) -
     assert removed > 50
 
 
+@NORMALISED
 def test_adding_a_feature_equals_a_merge_in_delta(delta: Any, to_scala: Any) -> None:
-    draws = st.tuples(protocols(REGISTERED, closed=True), st.sampled_from(REGISTERED))
+    draws = st.tuples(protocols(KNOWN, closed=True), st.sampled_from(KNOWN))
     for protocol, name in sample(draws, SAMPLES):
         base = to_scala(Protocol.carrying(catalogue.closure({name})))
         merged = to_scala(protocol).merge(to_scala.many([base]))

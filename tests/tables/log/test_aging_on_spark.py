@@ -16,6 +16,7 @@ from deltaproto.tables.log.aging import aging
 from deltaproto.tables.log.names import sort_names
 from deltaproto.tables.storage.local import LocalLogStore
 from deltaproto.tables.storage.through_spark import SparkLogStore
+from tests.support.engines import RUNNING
 from tests.tables.log.clean_up import deleted
 from tests.tables.log.test_history_on_spark import HOUR_MS, checkpoint
 
@@ -56,7 +57,8 @@ def clean_up(spark: SparkSession, path: str, retention_ms: int) -> None:
     log = delta.DeltaLog.forTable(spark._jsparkSession, path)
     minute = delta.TruncationGranularity.MINUTE()
     retention = jvm.scala.Option.apply(retention_ms)
-    log.cleanUpExpiredLogs(log.update(False, none, none), none, retention, minute)
+    catalog_table = [none] if RUNNING.at_least("4.1") else []
+    log.cleanUpExpiredLogs(log.update(False, none, none), *catalog_table, retention, minute)
 
 
 @settings(max_examples=40)
