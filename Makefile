@@ -57,18 +57,14 @@ format: $(READY) ## Format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
+# BENCH=--quick tries it out, into .benchmarks/.
 .PHONY: bench
-bench: $(READY) ## Time deltaproto against a bare deltalake script, in pairs
-	@$(BIN)/python benchmarks/inspect_vs_deltalake.py
-	@$(BIN)/python benchmarks/check_fleet.py
-	@$(BIN)/python benchmarks/plan_fleet.py
+bench: $(READY) ## Measure against deltalake, delta-kernel-rs and Spark: benchmarks/RESULTS.md
+	@$(BIN)/python -m benchmarks $(BENCH)
 
 .PHONY: bench-fleet
-bench-fleet: $(READY) java ## Time scan against deltalake, Spark and the floor
-	@$(BIN)/python benchmarks/scan_fleet.py
-	@$(BIN)/python benchmarks/fleet_questions.py
-	@$(BIN)/python benchmarks/object_clients.py
-	@$(BIN)/python benchmarks/report_fleet.py
+bench-fleet: $(READY) ## The same for fleets, which takes long: their part of the page
+	@$(BIN)/python -m benchmarks --fleet $(BENCH)
 
 .PHONY: certify
 certify: $(READY) java ## Measure every client again: hours, and some gigabytes of clients
@@ -114,6 +110,7 @@ lock: ## Write constraints.txt from a fresh install of the newest allowed versio
 .PHONY: clean
 clean: ## Remove the virtual environment and everything generated
 	@rm -rf $(VENV) $(OLDEST) .venv-lock .venv-sbom $(RELEASE) $(DEMO) .kit .clients .stores dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .benchmarks benchmarks/kernel_inspect/target
 
 ##@ Set up (each of the targets above does what it needs of this)
 

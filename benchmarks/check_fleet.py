@@ -1,26 +1,22 @@
-"""`deltaproto check` of a saved fleet, as a whole process, against a plain loop.
-
-Ten thousand tables with sixty kinds of protocol, and a policy with twenty clients. The peer is a
-script that loads the whole file and judges every client on every table anew, as deltaproto would
-without grouping tables by what they ask; it prints only counts. Pairs run back to back. Seconds
-are the processor's, so that what else the machine does counts little. Run with `make bench`.
-"""
+"""`deltaproto check` of a saved fleet, as a whole process, against a plain loop."""
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
-import os
 import statistics
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from textwrap import indent
-from typing import Any, NamedTuple
+from typing import Any
+
+from benchmarks.page import Figure, Section, row
+from benchmarks.pairs import Cost, in_turns, mebibytes, processor, run
+from benchmarks.peers import deltaproto
+from benchmarks.scale import Scale
 
 PEER = """
 import json, sys
@@ -87,90 +83,60 @@ ENABLED_BY = {
 KINDS = 60
 
 
-class Cost(NamedTuple):
-    """One process: wall and processor seconds, and peak resident memory in MiB."""
-
-    wall: float
-    seconds: float
-    mebibytes: float
-
-
-class Limit(NamedTuple):
-    """What a measurement is held against."""
-
-    name: str
-    measured: float
-    bound: float
-
-    @property
-    def kept(self) -> bool:
-        return self.measured <= self.bound
+_TOLD = """
+A saved inspection of {tables:,} tables with {kinds} kinds of protocol, and a policy with {clients}
+clients. Whole processes. The peer is a script that reads the same file and judges every client on
+every table anew, as deltaproto would without grouping tables by what they ask; it prints only
+counts.
+"""
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tables", type=int, default=10_000, help="tables in the whole fleet")
-    parser.add_argument("--pairs", type=int, default=3, help="pairs of each comparison")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        limits = measured(Path(folder), arguments.tables, arguments.pairs)
-    print(f"\n{'measured':52} {'':>9} {'bound':>9}")
-    for limit in limits:
-        verdict = "" if limit.kept else "  MISSED"
-        print(f"{limit.name:52} {limit.measured:9.2f} <={limit.bound:7.2f}{verdict}")
-    return 0 if all(limit.kept for limit in limits) else 1
-
-
-def measured(folder: Path, tables: int, pairs: int) -> list[Limit]:
+def measured(folder: Path, scale: Scale) -> Section:
+    tables = scale.saved
+    print(f"check of {tables:,} saved tables", flush=True)
     policy, peer = folder / "policy.yaml", folder / "peer.py"
-    declared = "".join(f"  - client: {name}\n" for name in CLIENTS)
-    policy.write_text(f"policy_version: 1\nclients:\n{declared}{SETTINGS}")
+    policy.write_text(f"{declared()}{SETTINGS}")
     peer.write_text(PEER)
     kinds = list(inspected(folder / "kinds"))
     whole, half = folder / "whole.json", folder / "half.json"
-    size = save(whole, kinds, tables)
+    save(whole, kinds, tables)
     save(half, kinds, tables // 2)
-    print(f"{tables:,} tables, {len(kinds)} kinds, {len(CLIENTS)} clients: {size >> 20} MiB saved")
-    ours: dict[str, list[Cost]] = {"json": [], "text": []}
-    shares, ratios = [], []
-    for _ in range(pairs):
-        base = run([sys.executable, str(peer), str(whole), str(policy)])
-        for format_, costs in ours.items():
-            costs.append(check(whole, policy, format_))
-        shares.append(ours["json"][-1].seconds / base.seconds)
-        ratios.append(ours["json"][-1].seconds / check(half, policy, "json").seconds)
-    print(f"the last pair of {pairs}:")
-    limits = []
-    for name, last in (("plain loop", base), *((name, costs[-1]) for name, costs in ours.items())):
-        print(
-            f"  {name:10} {last.wall:6.1f} s, {last.seconds:6.1f} s of processor, "
-            f"{last.mebibytes:4.0f} MiB"
-        )
-    for format_, costs in ours.items():
-        seconds = statistics.median(cost.seconds for cost in costs)
-        limits.append(Limit(f"{format_}: seconds of processor", seconds, 10.0))
-        peak = max(cost.mebibytes for cost in costs)
-        limits.append(Limit(f"{format_}: peak memory in MiB", peak, 200.0))
-    limits.append(Limit("json: time for all / time for half", statistics.median(ratios), 2.3))
-    limits.append(Limit("json: time / plain loop", statistics.median(shares), 0.5))
-    return limits
+    costs = in_turns(
+        {
+            "json": partial(check, whole, policy, "json"),
+            "text": partial(check, whole, policy, "text"),
+            "half": partial(check, half, policy, "json"),
+            "loop": partial(run, [sys.executable, str(peer), str(whole), str(policy)]),
+        },
+        scale.pairs,
+    )
+    rows = [row("check / plain loop", costs["json"], costs["loop"], "processor", 0.5)]
+    rows.append(row("check / plain loop", costs["json"], costs["loop"], "time"))
+    rows.append(
+        row("check / check of half as many", costs["json"], costs["half"], "processor", 2.3)
+    )
+    figures = []
+    for format_ in ("json", "text"):
+        used = statistics.median(processor(costs[format_])) / tables * 1000
+        name = f"check --format {format_}: processor time of one table"
+        figures.append(Figure(name, used, "ms", None if scale.quick else 1.0))
+        peak = max(mebibytes(costs[format_]))
+        figures.append(Figure(f"check --format {format_}: peak memory", peak, "MiB", 200.0))
+    told = _TOLD.format(tables=tables, kinds=len(kinds), clients=len(CLIENTS))
+    return Section("Check a saved fleet", told, rows, figures)
+
+
+def declared() -> str:
+    """A policy's clients."""
+    return "policy_version: 1\nclients:\n" + "".join(f"  - client: {name}\n" for name in CLIENTS)
 
 
 def check(saved: Path, policy: Path, format_: str) -> Cost:
     output = saved.with_name("verdicts")
-    command = [sys.executable, "-m", "deltaproto", "check", str(saved), "--policy", str(policy)]
-    return run([*command, "--format", format_, "--output", str(output), "--fail-on", "never"])
-
-
-def run(command: list[str]) -> Cost:
-    """Run to the end and ask the kernel for this child's own processor time and peak memory."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - start
-    if status != 0:
-        raise SystemExit(f"{' '.join(command)} failed with status {status}")
-    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    return deltaproto(
+        *("check", saved, "--policy", policy, "--format", format_),
+        *("--output", output, "--fail-on", "never"),
+    )
 
 
 def inspected(root: Path) -> Iterator[dict[str, Any]]:
@@ -219,8 +185,8 @@ def make(root: Path, protocol: dict[str, Any], configuration: dict[str, str]) ->
     (log / f"{0:020d}.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def save(file: Path, kinds: list[dict[str, Any]], tables: int) -> int:
-    """Write a saved inspection, laid out as `inspect` does it, and return its size.
+def save(file: Path, kinds: list[dict[str, Any]], tables: int) -> None:
+    """Write a saved inspection, laid out as `inspect` does it.
 
     Table by table: a child's peak memory, as the kernel counts it, starts from its parent's.
     """
@@ -238,13 +204,8 @@ def save(file: Path, kinds: list[dict[str, Any]], tables: int) -> int:
             entry = named(kind, f"sales/region_{number % 97}/table_{number}")
             out.write((",\n" if number else "\n") + indent(json.dumps(entry, indent=2), " " * 4))
         out.write("\n  ]\n}\n")
-    return file.stat().st_size
 
 
 def named(entry: dict[str, Any], table: str) -> dict[str, Any]:
     found = [{**finding, "table": table} for finding in entry["findings"]]
     return {**entry, "table": table, "location": f"s3://lake/{table}", "findings": found}
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,26 +1,18 @@
-"""Questions to a large inventory, with Spark and on this machine. Part of `make bench-fleet`.
-
-An inventory of two scans of `--tables` tables is written; every hundredth table changed between
-them. Spark answers drift and policy with DataFrames, of which only counts come to the driver; the
-answers are compared with those that the inventory was made for, and with the local engine's.
-"""
+"""Questions to a large inventory, with Spark and on this machine."""
 
 from __future__ import annotations
 
-import argparse
 import resource
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 import pyarrow as pa
 
+from benchmarks.page import Figure, Section
+from benchmarks.scale import FleetScale
 from deltaproto.checking.check import Checker
 from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.fleet.drift.change import Kind
@@ -29,6 +21,12 @@ from deltaproto.fleet.past import LocalQuestions, pair
 from deltaproto.fleet.schemas import Inventory, schema
 
 POLICY = Path(__file__).parents[1] / "policies" / "databricks-and-open-readers.yaml"
+_TOLD = """
+An inventory of two scans of {tables:,} tables, of which every hundredth changed in between. Spark
+answers with DataFrames, of which only counts come to the driver; the start of its session is not
+counted. Each answer is compared with the one that the inventory was made for; a wrong one ends the
+run.
+"""
 _CHUNK = 100_000
 _EVERY = 100
 _LISTS: tuple[tuple[str, ...], ...] = (
@@ -107,27 +105,22 @@ def make(inventory: InventoryTables, count: int) -> None:
         inventory.add({name: scan.get(name) for name in schema(Inventory.SCANS).names}, part)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tables", type=int, default=1_000_000)
-    arguments = parser.parse_args()
-    count = arguments.tables
-    with tempfile.TemporaryDirectory(prefix="deltaproto-inventory-") as folder:
-        inventory = inventory_at(folder, {})
-        began = time.perf_counter()
-        make(inventory, count)
-        print(f"made an inventory of 2 x {count:,} tables in {time.perf_counter() - began:.0f} s")
-        policy = site_policy(str(POLICY))
-        checker = Checker(policy, site_catalogue((), policy))
-        changed = -(-count // _EVERY)
-        good = on_spark(folder, checker, count, changed)
-        good &= here(inventory, changed)
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"the driver's Python had at most {most:,.0f} MiB, the local engine's part among them")
-    return 0 if good else 1
+def measured(folder: Path, scale: FleetScale, *, spark: bool) -> Section:
+    count = scale.asked
+    print(f"questions to an inventory of {count:,} tables", flush=True)
+    place = str(folder / "asked")
+    inventory = inventory_at(place, {})
+    make(inventory, count)
+    policy = site_policy(str(POLICY))
+    checker = Checker(policy, site_catalogue((), policy))
+    changed = -(-count // _EVERY)
+    figures = _here(inventory, changed)
+    if spark:
+        figures += _on_spark(place, checker, count, changed)
+    return Section("Questions to an inventory", _TOLD.format(tables=count), (), figures)
 
 
-def on_spark(folder: str, checker: Checker, count: int, changed: int) -> bool:
+def _on_spark(folder: str, checker: Checker, count: int, changed: int) -> list[Figure]:
     """Drift and policy as Spark jobs."""
     from deltaproto.fleet.spark_checks import SparkChecks
     from deltaproto.fleet.spark_questions import SparkQuestions
@@ -138,37 +131,49 @@ def on_spark(folder: str, checker: Checker, count: int, changed: int) -> bool:
     spark = spark_session(SparkSettings(conf=conf))
     questions = SparkQuestions(spark, folder)
     both = pair(questions.scans(), None, None)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    before = _peak()
     began = time.perf_counter()
     kinds = questions.drift(both, None).groupBy("change").count().collect()
-    told = {row["change"]: row["count"] for row in kinds}
-    print(f"Spark, drift:  {time.perf_counter() - began:6.1f} s, {told}")
-    good = told == {str(Kind.FEATURE_APPEARED): changed}
+    drift = time.perf_counter() - began
+    _must(
+        "drift",
+        {row["change"]: row["count"] for row in kinds},
+        {str(Kind.FEATURE_APPEARED): changed},
+    )
     began = time.perf_counter()
     tally = SparkChecks(questions, both.now, checker).tally()
-    seconds = time.perf_counter() - began
-    print(
-        f"Spark, policy: {seconds:6.1f} s, {sum(tally.verdicts.values()):,} verdicts, "
-        f"{sum(tally.rules.values()):,} findings"
-    )
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"the driver's Python grew by {after - before:.0f} MiB meanwhile")
-    refused = tally.verdicts["deltalake/engine@1.6.6", "read", "refused"]
-    good &= tally.tables == count and refused == changed and after - before < 100
+    judged = time.perf_counter() - began
+    grown = _peak() - before
+    _must("tables", tally.tables, count)
+    _must("refused", tally.verdicts["deltalake/engine@1.6.6", "read", "refused"], changed)
     spark.stop()
-    return good
+    return [
+        Figure("Spark: drift between the scans", drift, "s"),
+        Figure(f"Spark: {sum(tally.verdicts.values()):,} verdicts of a policy", judged, "s"),
+        Figure("Spark: growth of the driver's Python meanwhile", grown, "MiB", 100.0),
+    ]
 
 
-def here(inventory: InventoryTables, changed: int) -> bool:
+def _here(inventory: InventoryTables, changed: int) -> list[Figure]:
     """Drift through DataFusion, in this process."""
     from deltaproto.fleet.drift.local import drift
 
     questions = LocalQuestions(inventory)
     began = time.perf_counter()
     found = sum(1 for _ in drift(questions, pair(questions.scans(), None, None), None))
-    print(f"local, drift:  {time.perf_counter() - began:6.1f} s")
-    return found == changed
+    took = time.perf_counter() - began
+    _must("drift", found, changed)
+    return [
+        Figure("this machine: drift between the scans", took, "s"),
+        Figure("this machine: peak memory", _peak(), "MiB"),
+    ]
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _must(what: str, found: object, wanted: object) -> None:
+    """A wrong answer is no measurement."""
+    if found != wanted:
+        raise SystemExit(f"{what}: {found}, expected {wanted}")
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -51,9 +51,18 @@ def make_tables(
 
 
 def make_table(
-    path: Path, number: int, *, commits: int = 3, files: int = 1, checksum: bool = True
+    path: Path,
+    number: int,
+    *,
+    commits: int = 3,
+    files: int = 1,
+    checksum: bool = True,
+    checkpoint: int | None = None,
 ) -> str:
-    """One table; the checksum of each commit lies beside it, and Hadoop's own of both."""
+    """One table; the checksum of each commit lies beside it, and Hadoop's own of both.
+
+    `checkpoint` is the version that gets one, from deltalake.
+    """
     log = path / "_delta_log"
     log.mkdir(parents=True)
     protocol, configuration = _KINDS[number % len(_KINDS)]
@@ -78,6 +87,10 @@ def make_table(
         if checksum:
             crc = _checksum(transaction, total, metadata, protocol)
             _write(log, f"{version:020}.crc", json.dumps(crc, separators=(",", ":")))
+        if version == checkpoint:
+            from deltalake import DeltaTable
+
+            DeltaTable(str(path)).create_checkpoint()
     return str(path)
 
 

@@ -1,29 +1,37 @@
-"""obstore against pyarrow.fs as the client of the log reader, on a real S3 endpoint (moto).
-
-For each table: one listing of its log and two small reads, 32 at a time. The endpoint is slow, so
-what counts is the client's own processor time, its requests, and what its import takes.
-"""
+"""obstore against pyarrow.fs as the client of the log reader, on a real S3 endpoint (moto)."""
 
 from __future__ import annotations
 
 import io
+import logging
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import boto3
 from moto.server import ThreadedMotoServer
 
 from benchmarks.fleet_tables import make_tables
+from benchmarks.page import Figure, Section, row
+from benchmarks.pairs import Cost, in_turns, run
+from benchmarks.scale import FleetScale
 from tests.support.proxy import Proxy, proxy
 
-BUCKET, THREADS, TABLES = "lake", 32, 400
+BUCKET, THREADS = "lake", 32
+_CLIENTS = ("obstore", "pyarrow.fs")
+_MODULES = ("obstore.store", "pyarrow.fs")
+_MEASURES = ("processor", "time")
+_TOLD = """
+For each table one listing of its log and two small reads, 32 tables at a time, at an S3 endpoint on
+this machine. The endpoint is slow, so what counts is the client's own processor time and its
+requests. Imports are whole processes of Python, the import being all that they do.
+"""
 SECRETS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
 
 
@@ -72,71 +80,67 @@ def wanted(names: Sequence[str]) -> list[str]:
 
 
 def client(name: str, endpoint: str, logs: Sequence[str]) -> None:
-    """Look at every table, and print processor and wall microseconds for one."""
+    """Look at every table, and print processor and wall seconds for one."""
     look = {"obstore": with_obstore, "pyarrow.fs": with_pyarrow}[name](endpoint)
     look(logs[0])
     began, used = time.perf_counter(), time.process_time()
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(look, logs))
     wall, used = time.perf_counter() - began, time.process_time() - used
-    print(used / len(logs) * 1e6, wall / len(logs) * 1e6)
+    print(used / len(logs), wall / len(logs))
 
 
-def measured(name: str, logs: Sequence[str], between: Proxy) -> None:
-    """Print what one client takes, in a process of its own."""
-    between.requests.clear()
-    command = [sys.executable, __file__, name, between.url]
-    ran = subprocess.run(command, input="\n".join(logs), capture_output=True, text=True, check=True)
-    used, wall = map(float, ran.stdout.split())
-    requests = len(between.requests) / (len(logs) + 1)
-    print(
-        f"{name:10} {used:7.0f} us of processor and {wall:7.0f} us of time a table, "
-        f"{requests:.1f} requests"
-    )
-
-
-def imported(module: str) -> float:
-    """Seconds that a process takes to import it, beyond an empty one's; the best of five."""
-
-    def best(code: str) -> float:
-        times = []
-        for _ in range(5):
-            began = time.perf_counter()
-            subprocess.run([sys.executable, "-c", code], check=True)
-            times.append(time.perf_counter() - began)
-        return min(times)
-
-    return best(f"import {module}") - best("pass")
-
-
-def main() -> int:
+def measured(scale: FleetScale) -> Section:
+    """Both clients in turns, each time in a process of its own."""
+    print(f"object store clients on {scale.on_store} tables", flush=True)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
-    s3 = boto3.client(
-        "s3", endpoint_url=f"http://{host}:{port}", region_name="us-east-1", **SECRETS
-    )
+    logs = _uploaded(f"http://{host}:{port}", scale.on_store)
+    asked: dict[str, list[int]] = {name: [] for name in _CLIENTS}
+    with proxy(host, port) as between:
+        sides = {name: partial(_looked, name, logs, between, asked[name]) for name in _CLIENTS}
+        costs = in_turns(sides, 1 + scale.rounds // 2)
+    server.stop()
+    ours, theirs = (costs[name] for name in _CLIENTS)
+    rows = [row("obstore / pyarrow.fs, of one table", ours, theirs, of) for of in _MEASURES]
+    figures = [
+        Figure(f"{name}: requests for one table", statistics.median(counts) / (len(logs) + 1))
+        for name, counts in asked.items()
+    ]
+    imports = in_turns({module: partial(_imported, module) for module in _MODULES}, 5)
+    first, second = (imports[each] for each in _MODULES)
+    rows.append(row("import obstore.store / pyarrow.fs", first, second))
+    return Section("Clients of the log reader on an object store", _TOLD, rows, figures)
+
+
+def _looked(name: str, logs: Sequence[str], between: Proxy, asked: list[int]) -> Cost:
+    between.requests.clear()
+    command = [sys.executable, "-m", "benchmarks.object_clients", name, between.url]
+    ran = subprocess.run(command, input="\n".join(logs), capture_output=True, text=True, check=True)
+    asked.append(len(between.requests))
+    used, wall = map(float, ran.stdout.split())
+    return Cost(wall, used)
+
+
+def _imported(module: str) -> Cost:
+    """A process that imports it and ends."""
+    return run([sys.executable, "-c", f"import {module}"])
+
+
+def _uploaded(endpoint: str, tables: int) -> list[str]:
+    """The logs of new tables in the bucket."""
+    s3 = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **SECRETS)
     s3.create_bucket(Bucket=BUCKET)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        tables = [Path(table) for table in make_tables(root, TABLES)]
-        for file in root.rglob("*"):
-            if file.is_file():
-                key = str(file.relative_to(root))
-                s3.put_object(Bucket=BUCKET, Key=key, Body=file.read_bytes())
-        logs = [f"{table.relative_to(root)}/_delta_log" for table in tables]
-    with proxy(host, port) as between:
-        for _ in range(3):
-            for name in ("obstore", "pyarrow.fs"):
-                measured(name, logs, between)
-    for module in ("obstore.store", "pyarrow.fs"):
-        print(f"import {module:14} {imported(module) * 1e3:6.0f} ms")
-    server.stop()
-    return 0
+        made = [Path(table) for table in make_tables(root, tables)]
+        for file in filter(Path.is_file, root.rglob("*")):
+            key = str(file.relative_to(root))
+            s3.put_object(Bucket=BUCKET, Key=key, Body=file.read_bytes())
+        return [f"{table.relative_to(root)}/_delta_log" for table in made]
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        client(sys.argv[1], sys.argv[2], sys.stdin.read().split())
-    else:
-        sys.exit(main())
+    client(sys.argv[1], sys.argv[2], sys.stdin.read().split())

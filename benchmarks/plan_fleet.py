@@ -1,21 +1,17 @@
-"""`deltaproto plan-downgrade` of a saved fleet, as a whole process, against `check` of the same.
-
-Nothing else plans, so the peer is the check of the same file with the same twenty clients: it reads
-and judges every table as well. And one table with every feature at once is planned in this process.
-Seconds are the processor's. Run with `make bench`.
-"""
+"""`deltaproto plan-downgrade` of a saved fleet, as a whole process, against `check` of the same."""
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import sys
-import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
-from check_fleet import CLIENTS, Cost, Limit, check, inspected, run, save
-
+from benchmarks.check_fleet import check, declared, inspected, save
+from benchmarks.page import Figure, Section, row
+from benchmarks.pairs import Cost, Side, in_turns, processor
+from benchmarks.peers import deltaproto
+from benchmarks.scale import Scale
 from deltaproto.clients.needs import needs
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.given import Given
@@ -24,27 +20,53 @@ from deltaproto.planning.table import Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.protocol import Protocol
 
-GOALS = {"lowest": ["--lowest"], "policy": ["--policy", "POLICY"], "to 1,2": ["--to", "1,2"]}
+GOALS = {
+    "--lowest": ["--lowest"],
+    "--policy": ["--policy", "POLICY"],
+    "--to 1,2": ["--to", "1,2"],
+}
 REPEATS = 20
+_TOLD = """
+Plans for a saved inspection of {tables:,} tables. Nothing else plans, so the peer is `check` of the
+same file with the same twenty clients, which reads and judges every table as well. Whole processes.
+And one table with every registered feature at once is planned in this process, {repeats} times.
+"""
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tables", type=int, default=10_000, help="tables in the whole fleet")
-    parser.add_argument("--pairs", type=int, default=3, help="pairs of each comparison")
-    arguments = parser.parse_args()
-    limits = [Limit("every feature on one table: milliseconds", everything(), 50.0)]
-    with tempfile.TemporaryDirectory() as folder:
-        limits += fleet(Path(folder), arguments.tables, arguments.pairs)
-    print(f"\n{'measured':52} {'':>9} {'bound':>9}")
-    for limit in limits:
-        verdict = "" if limit.kept else "  MISSED"
-        print(f"{limit.name:52} {limit.measured:9.2f} <={limit.bound:7.2f}{verdict}")
-    return 0 if all(limit.kept for limit in limits) else 1
+def measured(folder: Path, scale: Scale) -> Section:
+    tables = scale.saved
+    print(f"plans for {tables:,} saved tables", flush=True)
+    policy = folder / "plan-policy.yaml"
+    policy.write_text(declared())
+    kinds = list(inspected(folder / "plan-kinds"))
+    whole, half = folder / "plan-whole.json", folder / "plan-half.json"
+    save(whole, kinds, tables)
+    save(half, kinds, tables // 2)
+    sides: dict[str, Side] = {"check": partial(check, whole, policy, "json")}
+    for name, goal in GOALS.items():
+        sides[name] = partial(plan, whole, goal, policy)
+        sides[f"half {name}"] = partial(plan, half, goal, policy)
+    costs = in_turns(sides, scale.pairs)
+    rows = [
+        row(f"plan-downgrade {name} / check", costs[name], costs["check"], "processor")
+        for name in GOALS
+    ] + [
+        row(
+            f"{name} / {name} of half as many", costs[name], costs[f"half {name}"], "processor", 2.3
+        )
+        for name in GOALS
+    ]
+    figures = [Figure("every feature on one table", everything(), "ms", 50.0)]
+    for name in GOALS:
+        used = statistics.median(processor(costs[name])) / tables * 1000
+        bound = None if scale.quick else 6.0
+        figures.append(Figure(f"{name}: processor time of one table", used, "ms", bound))
+    told = _TOLD.format(tables=tables, repeats=REPEATS)
+    return Section("Plan for a saved fleet", told, rows, figures)
 
 
 def everything() -> float:
-    """The median time in which a table with every registered feature is planned to (1,2)."""
+    """The median milliseconds in which a table with every registered feature is planned."""
     names = [f.name for f in catalogue.all_features() if catalogue.registered(f.name)]
     protocol = Protocol.carrying(names)
     given = Given(
@@ -61,47 +83,13 @@ def everything() -> float:
         start = time.perf_counter()
         plan_downgrade(given, Downgrade(to=(1, 2)))
         times.append((time.perf_counter() - start) * 1000)
-    print(f"{len(protocol.supported)} features on one table, {REPEATS} times")
     return statistics.median(times)
-
-
-def fleet(folder: Path, tables: int, pairs: int) -> list[Limit]:
-    policy = folder / "policy.yaml"
-    declared = "".join(f"  - client: {name}\n" for name in CLIENTS)
-    policy.write_text(f"policy_version: 1\nclients:\n{declared}")
-    kinds = list(inspected(folder / "kinds"))
-    whole, half = folder / "whole.json", folder / "half.json"
-    save(whole, kinds, tables)
-    save(half, kinds, tables // 2)
-    limits = []
-    for name, goal in GOALS.items():
-        costs, shares, ratios = [], [], []
-        for _ in range(pairs):
-            base = check(whole, policy, "json")
-            costs.append(plan(whole, goal, policy))
-            shares.append(costs[-1].seconds / base.seconds)
-            ratios.append(costs[-1].seconds / plan(half, goal, policy).seconds)
-        seconds = statistics.median(cost.seconds for cost in costs)
-        print(
-            f"{tables:,} tables, {name}: {costs[-1].wall:.1f} s, {costs[-1].mebibytes:.0f} MiB; "
-            f"{statistics.median(shares):.1f} times the time of check"
-        )
-        limits.append(Limit(f"{name}: seconds of processor", seconds, 60.0))
-        limits.append(
-            Limit(f"{name}: time for all / time for half", statistics.median(ratios), 2.3)
-        )
-    return limits
 
 
 def plan(saved: Path, goal: list[str], policy: Path) -> Cost:
     words = [str(policy) if word == "POLICY" else word for word in goal]
-    command = [sys.executable, "-m", "deltaproto", "plan-downgrade", str(saved), *words]
-    output = str(saved.with_name("plans"))
+    output = saved.with_name("plans")
     # A goal that cannot be reached is exit code 1, and no failure of the measurement.
-    code = f"import sys; from deltaproto.cli.main import main; main({command[3:]!r} + "
-    code += f"['--format', 'json', '--output', {output!r}])"
-    return run([sys.executable, "-c", code])
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return deltaproto(
+        "plan-downgrade", saved, *words, "--format", "json", "--output", output, codes=(0, 1)
+    )

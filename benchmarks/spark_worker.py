@@ -1,0 +1,30 @@
+"""A Spark session that times a statement on tables for the process that started it.
+
+It reads `{"statement": "DESCRIBE DETAIL", "tables": [PATH, …]}` in a line, and answers with
+`{"seconds": N}`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from deltaproto.tables.interface import SparkSettings
+from deltaproto.tables.session import spark_session
+
+
+def main() -> None:
+    spark = spark_session(SparkSettings(conf={"spark.driver.memory": "4g"}))
+    cache = spark._jvm.org.apache.spark.sql.delta.DeltaLog
+    for line in sys.stdin:
+        asked = json.loads(line)
+        cache.clearCache()
+        began = time.perf_counter()
+        for table in asked["tables"]:
+            spark.sql(f"{asked['statement']} delta.`{table}`").collect()
+        print(json.dumps({"seconds": time.perf_counter() - began}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
