@@ -26,8 +26,9 @@ POOL = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from deltalake import DeltaTable
+tables = sys.stdin.read().splitlines()
 with ThreadPoolExecutor(8) as pool:
-    for protocol in pool.map(lambda table: DeltaTable(table).protocol(), sys.stdin.read().split()):
+    for protocol in pool.map(lambda table: DeltaTable(table).protocol(), tables):
         print(protocol)
 """
 _KERNEL = Path(__file__).parent / "kernel_inspect"

@@ -29,14 +29,13 @@ def by_tables(folder: Path, scale: Scale, peers: Peers) -> Section:
         names = root.with_suffix(".txt")
         found: dict[str, Side] = {
             "deltaproto": partial(deltaproto, "scan", root, "--quiet"),
-            "deltaproto --to": _Kept(root),
             "deltalake, 8 threads": partial(pool, names),
         }
         if peers.kernel:
             found["delta-kernel-rs"] = partial(peers.kernel.each, names)
         if peers.spark and size <= scale.by_spark:
             found["Spark, warm session"] = partial(peers.spark.detail, *_names(root))
-        return found
+        return {**found, "deltaproto --to": _Kept(root)}
 
     growth = Growth(
         file="scan-by-tables.svg",
@@ -69,4 +68,4 @@ def _made(root: Path, size: int) -> None:
 
 
 def _names(root: Path) -> list[str]:
-    return root.with_suffix(".txt").read_text().split()
+    return root.with_suffix(".txt").read_text().splitlines()
