@@ -48,6 +48,20 @@ fast: $(READY) ## The tests that need neither Java nor an object store
 fuzz: $(READY) ## Ten thousand damaged documents for each of twelve targets
 	@FUZZ_CASES=$${FUZZ_CASES:-10000} $(BIN)/python $(PYTEST) -s tests/fuzz
 
+# Every folder whose tests need no Spark and bear on the three packages.
+COVERING := $(addprefix tests/,protocol planning policy checking clients cli conflicts execution \
+  history inspection report tables)
+
+.PHONY: coverage
+coverage: $(READY) ## Lines and branches of protocol/, planning/ and policy/ that tests without Spark reach
+	@$(BIN)/python -m coverage run $(PYTEST) -q -m "not spark and not packaging" $(COVERING)
+	@for package in protocol planning policy; do echo "$$package/"; \
+	  $(BIN)/python -m coverage report --include="deltaproto/$$package/*" || exit 1; done
+
+.PHONY: mutation
+mutation: $(READY) ## Mutants of protocol/ and planning/: all of them, or MUTANTS="--sample 500 --seed 1"
+	@$(BIN)/python -m tools.mutation $(MUTANTS)
+
 .PHONY: package
 package: $(READY) java ## Build twice, install with pip, pipx and uv, and try what is installed
 	@$(BIN)/python $(PYTEST) -m packaging tests/packaging
@@ -109,7 +123,7 @@ lock: ## Write constraints.txt from a fresh install of the newest allowed versio
 
 .PHONY: clean
 clean: ## Remove the virtual environment and everything generated
-	@rm -rf $(VENV) $(OLDEST) .venv-lock .venv-sbom $(RELEASE) $(DEMO) .kit .clients .stores dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) $(OLDEST) .venv-lock .venv-sbom $(RELEASE) $(DEMO) .kit .clients .stores dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis mutants .coverage
 	@rm -rf .benchmarks benchmarks/kernel_inspect/target
 
 ##@ Set up (each of the targets above does what it needs of this)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.support.connect_server import ConnectServer, connect_server
 from tests.support.engines import for_running
+from tests.support.examples import PROFILE
 from tests.support.logs import Log
 from tests.support.spark_settings import SMALL_TABLES
 
@@ -26,7 +27,16 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-settings.load_profile("deltaproto")
+# For `make mutation`: the same few examples for every mutant, and none of them made smaller.
+settings.register_profile(
+    "mutation",
+    settings.get_profile("deltaproto"),
+    derandomize=True,
+    database=None,
+    max_examples=25,
+    phases=[Phase.explicit, Phase.generate],
+)
+settings.load_profile(PROFILE)
 
 
 class Ran(NamedTuple):

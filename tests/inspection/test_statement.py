@@ -21,6 +21,7 @@ from deltaproto.report.conflicts import write_conflicts
 from deltaproto.report.interface import Format
 from tests.conftest import Ran
 from tests.support.contract import documents
+from tests.support.examples import examples
 from tests.support.logs import Log, metadata, protocol
 
 Cli = Callable[..., Ran]
@@ -290,7 +291,7 @@ class TestCommand:
 WORDS = sorted({word for sql, _ in STATEMENTS for word in sql.split()} | {"(", ")", "'", "`", "/*"})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text() | st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join))
 def test_any_text_gets_a_clean_answer(sql: str) -> None:
     found = classify(sql)

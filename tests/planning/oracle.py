@@ -12,6 +12,7 @@ from deltaproto.planning.outcome import Outcome
 from deltaproto.planning.table import Table
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.reader import LogReader
+from tests.planning import recorded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +24,10 @@ class Happened(NamedTuple):
     operations: list[str]
     protocols: list[Protocol]
     error: str | None
+    statement: str = ""
+    path: str = ""
+    before: int = 0
+    """the version that the statement found"""
 
 
 def look(path: str) -> Table:
@@ -49,7 +54,7 @@ def execute(spark: SparkSession, path: str, statement: str) -> Happened:
         (info,) = [action["commitInfo"] for action in actions if "commitInfo" in action]
         operations.append(info["operation"])
         protocols.append(protocol)
-    return Happened(operations, protocols, error)
+    return Happened(operations, protocols, error, statement, path, before)
 
 
 def commit(path: str, version: int) -> Path:
@@ -67,3 +72,19 @@ def agree(said: Outcome, happened: Happened) -> None:
     expected = [c for c in said.commits if c.sure or c.operation in happened.operations]
     assert [c.operation for c in expected] == happened.operations
     assert [c.protocol for c in expected] == happened.protocols
+    if recorded.RECORDING:
+        after = happened.before + len(happened.operations)
+        recorded.keep(happened.path, happened.statement, happened.before, after, happened.error)
+
+
+def came_true(said: Outcome, after: Table, statement: str) -> None:
+    """The table is what was said; what was left open may be anything."""
+    assert after.protocol == said.table.protocol, statement
+    if said.table.schema is not None:
+        assert after.schema == said.table.schema, statement
+        assert after.widened == said.table.widened
+    if said.table.clustering is not None:
+        assert after.clustering == said.table.clustering, statement
+    assert after.partition_columns == said.table.partition_columns, statement
+    if said.table.vectors is not None:
+        assert after.vectors == said.table.vectors, statement

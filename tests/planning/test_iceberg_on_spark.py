@@ -130,7 +130,7 @@ def test_each_statement_does_what_was_predicted(
     clause, properties = ("", f"{mapped}, {more}") if "=" in more else (more, mapped)
     spark.sql(f"create table {table} ({columns}) using delta {clause} tblproperties ({properties})")
     for change in changes:
-        (each,) = parse(_statement(change).format(t=table))
+        (each,) = parse(statement_of(change).format(t=table))
         said = each.statement.outcome(look(path), RUNNING)
         agree(said, execute(spark, path, each.text))
         after = look(path)
@@ -138,3 +138,10 @@ def test_each_statement_does_what_was_predicted(
         assert after.schema == said.table.schema, each.text
         for key in ("delta.columnMapping.mode", "delta.enableRowTracking"):
             assert after.configuration.get(key) == said.table.configuration.get(key), each.text
+
+
+def statement_of(change: int | str) -> str:
+    if isinstance(change, str):
+        return SHORT.get(change, change)
+    key, value = f"delta.enableIcebergCompatV{abs(change)}", str(change > 0).lower()
+    return f"alter table {{t}} set tblproperties ('{key}' = '{value}')"

@@ -22,6 +22,7 @@ from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.brute import cheapest
+from tests.support.examples import examples
 
 # What only a catalog makes is left out: no plan is made for such tables.
 NAMES = sorted(
@@ -87,7 +88,7 @@ def goals(draw: st.DrawFn, table: Table) -> Goal:
 
 
 @given(data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_the_cheapest_plan_is_the_cheapest_of_all(data: st.DataObject) -> None:
     table = data.draw(tables())
     goal = data.draw(goals(table))
@@ -167,7 +168,7 @@ def tables_in_use(draw: st.DrawFn) -> tuple[Table, frozenset[str]]:
 
 
 @given(data=st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_switching_off_is_as_cheap_as_can_be(data: st.DataObject) -> None:
     table, used = data.draw(tables_in_use())
     wanted = data.draw(st.sets(st.sampled_from(sorted(used) or ["none"])))

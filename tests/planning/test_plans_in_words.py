@@ -1,0 +1,271 @@
+"""Whole plans, word by word: goals for tables of every kind.
+
+That the steps do what they say is what the oracle tests show on Spark; nothing of a plan, texts
+least of all, is to change unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from deltaproto.clients.capability import Access
+from deltaproto.clients.catalogue import Catalogue
+from deltaproto.planning.asked import Upgrade
+from deltaproto.planning.cost import Files
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.enable import Wanted
+from deltaproto.planning.engine import parse_engine
+from deltaproto.planning.given import Client, Given
+from deltaproto.planning.goal import Use
+from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.schema import Array, Atomic, Column, Struct
+from deltaproto.planning.search import History
+from deltaproto.planning.upgrade import plan_upgrade
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.protocol import Protocol
+from tests.planning.test_classics import carrying, given
+from tests.support.golden import Text
+from tests.support.protocols import changed
+
+ON = {
+    "allowColumnDefaults": {},
+    "appendOnly": {"delta.appendOnly": "true"},
+    "changeDataFeed": {"delta.enableChangeDataFeed": "true"},
+    "checkConstraints": {"delta.constraints.c": "id > 0", "delta.constraints.D": "s <> ''"},
+    "columnMapping": {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "2"},
+    "deletionVectors": {"delta.enableDeletionVectors": "true"},
+    "icebergCompatV1": {"delta.enableIcebergCompatV1": "true", "delta.columnMapping.mode": "name"},
+    "icebergCompatV2": {"delta.enableIcebergCompatV2": "true", "delta.columnMapping.mode": "name"},
+    "inCommitTimestamp": {"delta.enableInCommitTimestamps": "true"},
+    "rowTracking": {"delta.enableRowTracking": "true"},
+    "typeWidening": {"delta.enableTypeWidening": "true"},
+    "v2Checkpoint": {"delta.checkpointPolicy": "v2", "delta.checkpointInterval": "5"},
+    "checkpointProtection": {"delta.requireCheckpointProtectionBeforeVersion": "3"},
+}
+USED = {
+    "deletionVectors": {"vectors": True},
+    "typeWidening": {"widened": True},
+    "v2Checkpoint": {"v2_checkpoint": True, "to_checkpoint": 2},
+    "rowTracking": {"row_ids": True, "domains": ("delta.rowTracking",)},
+    "clustering": {"clustering": ("id",), "domains": ("delta.clustering",)},
+    "columnMapping": {"unmappable": ()},
+}
+COLUMNS = Struct(
+    (
+        Column("id", Atomic("long"), nullable=False),
+        Column("s", Atomic("string")),
+        Column("a", Array(Struct((Column("x", Atomic("integer")),)))),
+        Column("g", Atomic("long"), generated="id * 2"),
+    )
+)
+FILES = Files(10, 1000, 3, 300, 5, 500)
+NAMES = [f.name for f in catalogue.all_features() if catalogue.registered(f.name)]
+CLIENTS = ("deltalake/engine@0.25.0", "delta-spark@3.1.0", "databricks-runtime@12.2")
+
+
+class Case(NamedTuple):
+    """A table and what is asked of it."""
+
+    given: Given
+    asked: Upgrade | Downgrade
+
+
+def table(
+    *names: str, engine: str = "delta-spark@4.4.0", schema: bool = True, **more: object
+) -> Given:
+    """A table on which features are in use, as far as they can be."""
+    configuration = {key: value for name in names for key, value in ON.get(name, {}).items()}
+    seen = {key: value for name in names for key, value in USED.get(name, {}).items()}
+    traced = frozenset(names) - {"clustering"}
+    found = given(carrying(*names), configuration, **{"traced": traced, **seen, **more})
+    if schema:
+        plain = found.table.with_schema(COLUMNS)
+        found = found._replace(table=plain._replace(widened=found.table.widened))
+    return found._replace(files=FILES, engine=parse_engine(engine))
+
+
+def use(client: str, *access: Access) -> Use:
+    return Use(Catalogue().resolve(client), access or (Access.READ, Access.APPEND))
+
+
+def using(case: Given, *access: Access) -> Given:
+    """With clients that use it."""
+    resolved = (Catalogue().resolve(name) for name in CLIENTS)
+    clients = tuple(Client(each, access or (Access.READ, Access.DML), "etl") for each in resolved)
+    return case._replace(clients=clients)
+
+
+EVERYTHING = table(
+    *("columnMapping", "deletionVectors", "rowTracking", "typeWidening", "clustering"),
+    *("changeDataFeed", "checkConstraints", "inCommitTimestamp", "v2Checkpoint"),
+    left={"deletionVectors": 5.0, "columnMapping": 30.5},
+)
+LITTLE = table(
+    "deletionVectors", "columnMapping", traced=None, aged=None, vectors=None, schema=False
+)
+AGED = table(
+    "deletionVectors", traced=frozenset(), aged=frozenset({"deletionVectors"}), vectors=False
+)
+OPEN = AGED._replace(table=AGED.table._replace(open=frozenset({"deletionVectors"})))
+LEGACY = using(given(Protocol(2, 6), ON["columnMapping"])._replace(files=FILES))
+OWN = """alter table t add column c int; update t set s = 'x'; delete from t;
+    alter table u set tblproperties ('delta.enableDeletionVectors' = 'true'); optimize t"""
+
+REFUSED = "alter table t add column n timestamp_ntz"
+
+
+def cases() -> dict[str, Case]:
+    drops = {f"drop-{name}": Case(table(name), Downgrade(drop=(name,))) for name in NAMES}
+    enables = {
+        f"enable-{name}": Case(
+            given(Protocol(1, 2), schema=COLUMNS),
+            Upgrade(enable=(Wanted(name, None, ("id",) if name == "clustering" else ()),)),
+        )
+        for name in NAMES
+    }
+    vectors, mapping = table("deletionVectors"), table("columnMapping", "deletionVectors")
+    downgrades = {
+        "truncate": (vectors, Downgrade(drop=("deletionVectors",), history=History.TRUNCATE)),
+        "keep": (vectors, Downgrade(drop=("deletionVectors",), history=History.KEEP)),
+        "both": (mapping, Downgrade(drop=("deletionVectors", "columnMapping"))),
+        "lowest": (EVERYTHING, Downgrade(lowest=True)),
+        "lowest-enabled": (using(EVERYTHING), Downgrade(lowest=True, include_enabled=True)),
+        "everything-to-1-2": (using(EVERYTHING, Access.STREAM), Downgrade(to=(1, 2))),
+        "everything-to-2-5": (EVERYTHING, Downgrade(to=(2, 5))),
+        "everything-rewritten": (EVERYTHING, Downgrade(to=(1, 2), rewrite=True)),
+        "little-known": (LITTLE, Downgrade(to=(1, 2))),
+        "aged": (AGED, Downgrade(to=(1, 2))),
+        "open": (OPEN, Downgrade(to=(1, 2))),
+        "legacy": (LEGACY, Downgrade(to=(1, 4))),
+        "legacy-drop": (LEGACY, Downgrade(drop=("columnMapping", "identityColumns"))),
+        "nothing": (vectors, Downgrade(to=(3, 7))),
+        "unknown": (vectors, Downgrade(drop=("nosuch",))),
+        "absent": (vectors, Downgrade(drop=("rowTracking",))),
+        "protected": (table("checkpointProtection"), Downgrade(to=(1, 2))),
+        "for-delta-rs": (mapping, Downgrade(clients=(use("deltalake/engine@0.25.0"),))),
+        "for-readers": (EVERYTHING, Downgrade(clients=(use("delta-spark@2.4.0", Access.READ),))),
+        "partitioned-rewritten": (
+            table("clustering", "columnMapping", partition_columns=("s",), clustering=()),
+            Downgrade(drop=("clustering", "columnMapping"), rewrite=True),
+        ),
+        "by-name-rewritten": (
+            table("variantType")._replace(sql="`c`.`s`.`t 1`", name="c.s.t 1"),
+            Downgrade(drop=("variantType",), rewrite=True),
+        ),
+        "retention": (
+            given(
+                carrying("deletionVectors"),
+                ON["deletionVectors"]
+                | {"delta.dropFeatureTruncateHistory.retentionDuration": "interval 3 days"},
+                traced=frozenset({"deletionVectors"}),
+            ),
+            Downgrade(to=(1, 2)),
+        ),
+    }
+    for engine in ("delta-spark@3.1.0", "delta-spark@3.2.0", "databricks@15.4", "databricks@17.3"):
+        for name in ("deletionVectors", "columnMapping", "rowTracking", "v2Checkpoint"):
+            asked = Downgrade(drop=(name,))
+            downgrades[f"{engine.replace('@', '-')}-{name}"] = table(name, engine=engine), asked
+    plain = using(given(Protocol(1, 2), schema=COLUMNS)._replace(files=FILES))
+    keep = tuple(Client(Catalogue().resolve(c), (Access.READ,)) for c in CLIENTS)
+    upgrades = {
+        "to-1-4": (plain, Upgrade(to=(1, 4))),
+        "to-2-5": (plain, Upgrade(to=(2, 5))),
+        "to-3-7": (plain, Upgrade(to=(3, 7))),
+        "to-1-9": (plain, Upgrade(to=(1, 9))),
+        "isolation": (plain, Upgrade(isolation="Serializable")),
+        "isolation-unknown": (plain, Upgrade(isolation="Snapshot")),
+        "several": (
+            plain,
+            Upgrade(
+                enable=(Wanted("rowTracking"), Wanted("columnMapping", "id")),
+                set={"delta.enableTypeWidening": "true", "team": "a"},
+                isolation="WriteSerializable",
+            ),
+        ),
+        "set-refused": (plain, Upgrade(set={"delta.columnMapping.mode": "nosuch"})),
+        "set-iceberg": (plain, Upgrade(set={"delta.enableIcebergCompatV2": "true"})),
+        "iceberg-v3": (mapping, Upgrade(enable=(Wanted("icebergCompatV3"),))),
+        "keep": (plain, Upgrade(enable=(Wanted("deletionVectors"),), keep=keep)),
+        "own": (plain, Upgrade(statements=tuple(parse(OWN)))),
+        "own-refused": (plain, Upgrade(statements=tuple(parse(f"{OWN}; {REFUSED}")))),
+        "unknown": (plain, Upgrade(enable=(Wanted("nosuch"),))),
+        "clustering-without": (plain, Upgrade(enable=(Wanted("clustering"),))),
+        "gaps": (given(Protocol(1, 3)), Upgrade(set=ON["deletionVectors"])),
+        "legacy": (LEGACY, Upgrade(enable=(Wanted("deletionVectors"), Wanted("v2Checkpoint")))),
+        "on-3.1.0": (
+            plain._replace(engine=parse_engine("delta-spark@3.1.0")),
+            Upgrade(enable=(Wanted("rowTracking"), Wanted("clustering", None, ("id",)))),
+        ),
+        "on-databricks": (
+            plain._replace(engine=parse_engine("databricks@15.4")),
+            Upgrade(enable=(Wanted("rowTracking"), Wanted("deletionVectors"))),
+        ),
+    }
+    return {
+        **drops,
+        **enables,
+        **{f"down-{name}": Case(*case) for name, case in downgrades.items()},
+        **{f"up-{name}": Case(*case) for name, case in upgrades.items()},
+    }
+
+
+CASES = cases()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_whole_plan(name: str, snapshot: SnapshotAssertion) -> None:
+    given, asked = CASES[name]
+    if isinstance(asked, Upgrade):
+        plan = plan_upgrade(given, asked)
+    else:
+        plan = plan_downgrade(given, asked)
+    assert "\n".join(told(plan)) + "\n" == snapshot(extension_class=Text)
+
+
+def told(plan: Plan) -> Iterator[str]:
+    yield f"{plan.command}: {plan.goal_text} {dict(plan.goal)}, by {plan.engine}"
+    yield changed(plan.protocol_before, plan.protocol_after) + ", incomplete" * (not plan.complete)
+    yield f"{plan.cost}, no return from {plan.point_of_no_return}"
+    for step in plan.steps:
+        yield from _step(step)
+    for other in plan.alternatives:
+        yield f"or {other.name}, reaches {other.reaches_goal}: {other.text}"
+        yield f"    {changed(plan.protocol_before, other.protocol_after)} {other.cost}"
+        yield from (f"    {each.id} {each.action} {each.sql}" for each in other.steps)
+        for each in other.steps:
+            if each.action == "rewrite-table" or each.action == "swap":
+                yield from _step(each)
+    for title, stuck in (("blocked", plan.blocked), ("kept", plan.kept)):
+        yield from (f"{title}: {b.feature} {b.error}: {b.reason} | {b.remedy}" for b in stuck)
+    yield from (f"warning: {text}" for text in plan.warnings)
+    for change in plan.clients:
+        yield (
+            f"{change.client} ({change.label}) {change.access}: {change.before} -> {change.after} "
+            f"{', '.join(change.because)}: {change.reason}"
+        )
+
+
+def _step(step: Step) -> Iterator[str]:
+    yield f"{step.id} {step.action} {step.feature}{' (optional)' * step.optional}: {step.why}"
+    rest = {
+        "sql": step.sql,
+        "commits": f"{step.operations} {step.commits}",
+        "protocol": changed(step.protocol_before, step.protocol_after),
+        "rewrites": tuple(step.rewrites) if step.rewrites.files != 0 else None,
+        "expects": step.expects,
+        "waits": (step.wait_hours, step.setting) if step.wait_hours or step.setting else None,
+        "truncates": step.retention_hours if step.truncates else None,
+        "undo": step.undo,
+    }
+    yield from (f"  {name}: {value}" for name, value in rest.items() if value is not None)
+    for clash in step.clashes:
+        yield f"  clash {clash.engine} {clash.loser} {clash.exception}: {clash.who} | {clash.why}"
+    yield from (f"  stream {s.effect}: {s.reads} | {s.why}" for s in step.streams)
+    yield from (f"  loss: {text}" for text in step.losses)
+    yield from (f"  warning: {text}" for text in step.warnings)

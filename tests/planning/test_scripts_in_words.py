@@ -1,0 +1,159 @@
+"""What is said of each statement of many scripts, word by word.
+
+That it is true is what the tests on Spark show, with the same scripts; nothing of it, texts least
+of all, is to change unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from deltaproto.planning.ddl.own import Parsed
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.outcome import Outcome, Rewrite
+from deltaproto.planning.schema import Array, Map, Struct, Type, walk
+from deltaproto.planning.table import Table
+from deltaproto.protocol.protocol import Protocol
+from tests.planning import scripts
+from tests.planning.test_changes_on_spark import SEQUENCES, assigned
+from tests.planning.test_iceberg_on_spark import TABLES, statement_of
+from tests.planning.test_statements_on_spark import CASES
+from tests.support.golden import Text
+from tests.support.protocols import changed
+from tests.support.tables import RECIPES
+
+MAPPED = "'delta.columnMapping.mode' = 'name'"
+OTHERS = (
+    Engine(EngineName.DATABRICKS, "17.3"),
+    Engine(EngineName.DATABRICKS, "14.1"),
+    Engine(EngineName.DELTA_SPARK, "3.1.0"),
+)
+
+
+def every_script() -> dict[str, tuple[str, str]]:
+    """By name: what a table is made with, and the statements."""
+    found = dict(CASES)
+    for name, (properties, changes) in SEQUENCES.items():
+        with_them = f"tblproperties ({assigned(properties)})" if properties else ""
+        made = f"(id bigint, s string) using delta {with_them}"
+        found[f"set-{name}"] = made, ";".join(map(changing, changes))
+    for name, (columns, more, statements) in TABLES.items():
+        clause, properties = ("", f"{MAPPED}, {more}") if "=" in more else (more, MAPPED)
+        made = f"({columns}) using delta {clause} tblproperties ({properties.rstrip(', ')})"
+        found[f"iceberg-{name}"] = made, ";".join(map(statement_of, statements))
+    return {**found, **scripts.SCRIPTS}
+
+
+def changing(change: str) -> str:
+    if change.startswith("-"):
+        return f"alter table {{t}} unset tblproperties ('{change[1:]}')"
+    return f"alter table {{t}} set tblproperties ({assigned(change)})"
+
+
+SCRIPTS = every_script()
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_what_is_said_of_it(name: str, snapshot: SnapshotAssertion) -> None:
+    made, script = SCRIPTS[name]
+    if not made.startswith("("):
+        recipe = RECIPES[made]
+        properties = f"tblproperties ({recipe.properties})" if recipe.properties else ""
+        made = f"({recipe.columns}) using delta {recipe.clause} {properties}"
+    made = made if "using delta" in made else f"{made} using delta"
+    (first,) = parse(f"replace table delta.`/t` {made}")
+    table = first.statement.outcome(scripts.EMPTY, Engine()).table
+    lines = [first.text, *_changes(scripts.EMPTY, table), ""]
+    unseen = _unseen(table)
+    for each in parse(script.format(t="delta.`/t`")):
+        said = each.statement.outcome(table, Engine())
+        lines += [*_parsed(each), *_said(said, table.protocol), *_changes(table, said.table)]
+        lines += [
+            f"  {other}: {text}" for other in OTHERS for text in _elsewhere(each, table, other)
+        ]
+        little = each.statement.outcome(unseen, Engine())
+        lines += [f"  unseen: {text}" for text in _little(little, said, table.protocol)]
+        lines.append("")
+        table, unseen = said.table, little.table
+    assert "\n".join(lines) == snapshot(extension_class=Text)
+
+
+def _parsed(each: Parsed) -> Iterator[str]:
+    yield " ".join(each.text.split())
+    written = each.statement.sql("T")
+    yield f"  line {each.line}, {each.operation}, {each.statement.action}, of {each.target}"
+    if written != each.text:
+        yield f"  as {' '.join(written.split())}"
+
+
+def _said(said: Outcome, before: Protocol) -> Iterator[str]:
+    for commit in said.commits:
+        yield f"  {commit.operation}{'' if commit.sure else ' perhaps'}: " + changed(
+            before, commit.protocol
+        )
+        before = commit.protocol
+    if said.rewrites is not Rewrite.NONE:
+        yield f"  rewrites: {said.rewrites}"
+    if said.refusal is not None:
+        error, message, remedy, retry, sure = said.refusal
+        yield f"  refused: {error}: {message} | {remedy}{' | retry' * retry}{'' if sure else ' ?'}"
+    yield from (f"  warning: {text}" for text in said.warnings)
+
+
+def _elsewhere(each: Parsed, table: Table, other: Engine) -> list[str]:
+    """What another engine does otherwise."""
+    here = [*_said(each.statement.outcome(table, Engine()), table.protocol)]
+    there = _said(each.statement.outcome(table, other), table.protocol)
+    return [text.strip() for text in there if text not in here]
+
+
+def _unseen(table: Table) -> Table:
+    """The table as it is where no reader could look at columns, files and history."""
+    nothing = dict.fromkeys(("schema", "vectors", "widened", "v2_checkpoint", "row_ids", "strays"))
+    return table._replace(**nothing, domains=None, clustering=None)
+
+
+def _little(little: Outcome, said: Outcome, before: Protocol) -> list[str]:
+    """What is said otherwise, or left open, of a table of which little is known."""
+    here = [*_said(said, before)]
+    return [text.strip() for text in _said(little, before) if text not in here]
+
+
+def _changes(before: Table, after: Table) -> Iterator[str]:
+    was, now = before._asdict(), after._asdict()
+    for name in was:
+        if was[name] == now[name]:
+            continue
+        if name == "configuration":
+            for key in sorted(was[name].keys() | now[name].keys()):
+                if was[name].get(key) != now[name].get(key):
+                    yield f"  {key}: {was[name].get(key)} -> {now[name].get(key)}"
+        elif name == "protocol":
+            yield f"  {changed(before.protocol, after.protocol)}"
+        elif name == "schema":
+            old, new = [*_columns(before.schema)], [*_columns(after.schema)]
+            yield from (f"  - {line}" for line in old if line not in new)
+            yield from (f"  + {line}" for line in new if line not in old)
+        else:
+            value = sorted(now[name]) if isinstance(now[name], frozenset) else now[name]
+            yield f"  {name}: {value}"
+
+
+def _columns(schema: Struct | None) -> Iterator[str]:
+    for path, column in [] if schema is None else walk(schema):
+        rest = [repr(value) for value in column[2:] if value not in (True, False, None)]
+        null = "" if column.nullable else " not null"
+        flags = f"{null}{' identity' * column.identity}{' widened' * column.widened}"
+        yield f"{'.'.join(path)} {_type(column.type)}{flags} {' '.join(rest)}".rstrip()
+
+
+def _type(type_: Type) -> str:
+    if isinstance(type_, Struct):
+        return "struct"
+    if isinstance(type_, Array | Map):
+        return type(type_).__name__.lower()
+    return type_.name

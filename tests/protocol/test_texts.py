@@ -1,0 +1,118 @@
+"""What people are told about conflicts, word by word."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from deltaproto.inspection.statement import classify
+from deltaproto.protocol.conflicts import Cell, MatrixEngine, cells
+from deltaproto.protocol.conflicts.by_row import Compute, by_row
+from deltaproto.protocol.conflicts.notes import advice, notes
+from deltaproto.protocol.conflicts.operation import CHANGES
+from deltaproto.protocol.conflicts.statement import (
+    Classification,
+    needed_by_merge,
+    needs_predicate,
+    predicates,
+)
+from deltaproto.protocol.isolation import DECLARABLE
+from deltaproto.protocol.runtime import Runtime
+from tests.inspection.test_statement import NOT_UNDERSTOOD, ON, SET, STATEMENTS
+from tests.support.golden import Text
+
+RUNTIMES = (None, *(Runtime(*v) for v in ((12, 2), (13, 3), (14, 0), (14, 1), (14, 2), (14, 3))))
+YES_NO_UNKNOWN = (True, False, None)
+MORE_STATEMENTS = (
+    *("OPTIMIZE t FULL", "OPTIMIZE t NOW", "REORG TABLE t APPLY (PURGE)", "CREATE VIEW v AS s"),
+    *("REORG TABLE t APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))", "RESTORE TABLE t"),
+    *("CREATE TABLE t (a INT)", "CREATE OR REPLACE TABLE t AS SELECT 1", "DROP TABLE t"),
+    *("ALTER TABLE t ADD COLUMN a INT", "ALTER TABLE t DROP FEATURE deletionVectors"),
+    *("ALTER TABLE t UNSET TBLPROPERTIES ('a')", "ALTER TABLE t CLUSTER BY (a)", "ALTER TABLE"),
+    *(f"{SET} ('a' = 'b')", f"{SET} ('delta.enableDeletionVectors' = 'true')", SET, f"{SET} ("),
+    *(f"{SET} (delta.minWriterVersion = 5)", f"{SET} ('delta.feature.rowTracking' = 'supported')"),
+    *("UPDATE t SET a = 1 WHERE id = 3", "DELETE FROM t WHERE id IN (1, 2)", "VACUUM t"),
+    *(f"{ON} WHEN MATCHED THEN DELETE", f"{ON} AND t.p = 3 WHEN MATCHED THEN DELETE"),
+)
+
+
+def layouts(engine: MatrixEngine) -> Iterator[tuple[str, tuple[Cell, ...]]]:
+    """Every matrix of an engine, with what it is for."""
+    for level, identity in itertools.product(DECLARABLE, (False, True)):
+        name = f"{level}{', identity' if identity else ''}"
+        if engine is MatrixEngine.DELTA_SPARK:
+            yield name, cells(engine, level, identity=identity)
+            continue
+        for vectors in YES_NO_UNKNOWN:
+            found = cells(engine, level, deletion_vectors=vectors, identity=identity)
+            yield f"{name}, vectors {vectors}", found
+        yield f"{name}, by row", cells(engine, level, by_row=CHANGES, identity=identity)
+
+
+@pytest.mark.parametrize("engine", MatrixEngine)
+def test_each_cell_of_every_matrix(engine: MatrixEngine, snapshot: SnapshotAssertion) -> None:
+    told: dict[str, dict[str, list[str]]] = {}
+    for name, matrix in layouts(engine):
+        for cell in matrix:
+            words = (*map(str, cell.exceptions), cell.when, cell.avoid, cell.source)
+            text = "\n".join((str(cell.conflict), *(f"  {word}" for word in words)))
+            pair = f"{cell.operation} / {cell.against}"
+            told.setdefault(text, {}).setdefault(name, []).append(pair)
+    lines = []
+    for text, where in told.items():
+        lines += [text, *(f"    {name}: {', '.join(pairs)}" for name, pairs in where.items()), ""]
+    assert "\n".join(lines) == snapshot(extension_class=Text)
+
+
+@pytest.mark.parametrize("engine", MatrixEngine)
+def test_notes_and_advice(engine: MatrixEngine, snapshot: SnapshotAssertion) -> None:
+    lines = []
+    for level, rows, identity in itertools.product(DECLARABLE, (True, False), YES_NO_UNKNOWN):
+        lines += [f"{level}, by row {rows}, identity {identity}"]
+        lines += notes(engine, level, row_level=rows, identity=identity)
+    for runtime in RUNTIMES:
+        told = notes(engine, DECLARABLE[0], row_level=True, identity=False, runtime=runtime)
+        lines += [f"runtime {runtime}", *told]
+    for rows, columns in itertools.product((True, False), ((), ("a",), ("a", "b`c"))):
+        lines += [f"partitioned by {columns}, by row {rows}"]
+        lines += advice(engine, columns, row_level=rows)
+    assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)
+
+
+def test_what_is_compared_by_row(snapshot: SnapshotAssertion) -> None:
+    lines = []
+    for runtime, photon, preview in itertools.product(RUNTIMES, YES_NO_UNKNOWN, YES_NO_UNKNOWN):
+        for liquid in (True, False):
+            compute = Compute(runtime, photon, preview)
+            found = by_row(liquid, compute)
+            operations = ", ".join(sorted(found.operations))
+            asked = f"liquid {liquid}, {runtime}, photon {photon}, preview {preview}"
+            lines += [f"{asked}: {operations}: {found.reason}"]
+    assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)
+
+
+def test_what_statements_count_as(snapshot: SnapshotAssertion) -> None:
+    lines = []
+    for sql in (*(sql for sql, _ in STATEMENTS), *NOT_UNDERSTOOD, *MORE_STATEMENTS):
+        lines += [repr(sql), *_told(classify(sql)), ""]
+    assert "\n".join(lines) == snapshot(extension_class=Text)
+
+
+def _told(found: Classification) -> Iterator[str]:
+    yield f"  {found.operation} {found.understood} {found.blind_append}"
+    yield from (f"  reason: {text}" for text in found.reasons)
+    yield from (f"  warning: {text}" for text in found.warnings)
+    yield from (f"  files: {text}" for text in found.files)
+    if found.condition is not None:
+        yield f"  condition: {found.condition.target} {sorted(found.condition.literals)}"
+    for columns in ((), ("p",), ("id", "P", "a`b")):
+        yield from (f"  {columns}: {text}" for text in predicates(found, columns))
+    for runtime, photon in itertools.product(RUNTIMES, YES_NO_UNKNOWN):
+        for text in needed_by_merge(found, Compute(runtime, photon)):
+            yield f"  {runtime}, photon {photon}: {text}"
+        if photon:
+            for text in needs_predicate(found, runtime):
+                yield f"  {runtime}: {text}"
