@@ -25,6 +25,8 @@ import pytest
 # Seconds of processor time, which other programs on the machine do not change.
 _LEAST, _TIMES = 10, 10
 _MEMORY = 6 << 30
+_AT_IMPORT = "deltaproto.protocol.records."
+"""these functions are called while modules are imported, and so before a fork"""
 
 
 class Trying:
@@ -42,6 +44,8 @@ class Trying:
         items = {item.nodeid: item for item in session.items}
         for name in self.names:
             calling = set(self.called.get(name.rpartition("__mutmut_")[0], ())) & items.keys()
+            if name.startswith(_AT_IMPORT):
+                calling = set(items)
             tests = sorted(calling, key=lambda test: self.seconds.get(test, 0))
             if not tests:
                 self._note(name, "not called")
@@ -82,6 +86,8 @@ class Trying:
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         os.environ["MUTANT_UNDER_TEST"] = name
+        if name.startswith(_AT_IMPORT):
+            os.execv(sys.executable, [sys.executable, "-m", "pytest", "-x", *_words()])
         factory: Any = session.config._tmp_path_factory  # type: ignore[attr-defined]
         factory._given_basetemp, factory._basetemp = folder / "tests", None
         for item, following in zip(items, [*items[1:], None], strict=True):
@@ -107,14 +113,14 @@ class Trying:
 
 def main() -> int:
     names, outcomes, children = sys.argv[1:]
-    options = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["mutmut"]
-    words = [
-        *("-q", "-s", "-p", "no:randomly"),
-        *options["pytest_add_cli_args"],
-        *options["pytest_add_cli_args_test_selection"],
-    ]
     plugin = Trying(Path(names).read_text().split(), Path(outcomes), int(children))
-    return int(pytest.main(words, plugins=[plugin]))
+    return int(pytest.main(_words(), plugins=[plugin]))
+
+
+def _words() -> list[str]:
+    options = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["mutmut"]
+    arguments = (*options["pytest_add_cli_args"], *options["pytest_add_cli_args_test_selection"])
+    return ["-q", "-s", *arguments]
 
 
 if __name__ == "__main__":

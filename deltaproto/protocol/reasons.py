@@ -31,8 +31,8 @@ def _writer(protocol: Protocol) -> str:
         count = len(protocol.implied)
         if not count:
             return f"writer {version}: implies no feature"
-        noun = "feature" if count == 1 else "features"
-        return f"writer {version}: the number implies {count} {noun}, used or not"
+        # Never one: 2 implies two, and every later version more.
+        return f"writer {version}: the number implies {count} features, used or not"
     native = [n for n in sorted(protocol.supported) if not catalogue.record(n).legacy]
     if native:
         return f"writer 7: only a feature list can carry {_listed(native)}"

@@ -14,6 +14,7 @@ SCRIPTS: dict[str, tuple[str, str]] = {
         alter table {t} unset tblproperties if exists ('delta.enablecdf', a.b);
         alter table {t} set tblproperties (delta.APPENDonly = true, a.b = 'c', d 'e');
         alter table {t} set tblproperties ('a' = 'b',);
+        alter table {t} set tblproperties ('a' 'b' "c" = 'd' 'e');
         alter table {t} drop feature 'appendOnly' truncate history;
         alter table {t} drop feature APPENDONLY;
         alter table {t} add check (id > 0);
@@ -149,3 +150,87 @@ SCRIPTS: dict[str, tuple[str, str]] = {
         """,
     ),
 }
+
+# Tables of many kinds; each statement is asked of each of them as it is here.
+TABLES = {
+    "plain": "(id bigint, s string) using delta",
+    "legacy": "(id bigint) using delta tblproperties ('delta.minReaderVersion' = '2', "
+    "'delta.minWriterVersion' = '6')",
+    "mapped": "(id bigint, `a b` int, p string) using delta partitioned by (p) "
+    "tblproperties ('delta.columnMapping.mode' = 'name')",
+    "by-id": "(id bigint, x int) using delta cluster by (id) "
+    "tblproperties ('delta.columnMapping.mode' = 'id', 'delta.enableDeletionVectors' = 'true')",
+    "nested": "(id bigint, a array<timestamp_ntz>, m map<decimal(5,2), struct<v: variant>>, "
+    "st struct<x: map<string, geometry(4326)>, y: void>) using delta",
+    "columns": "(id bigint not null, g bigint generated always as (id * 2), d int default 3, "
+    "n bigint generated always as identity, p date) using delta partitioned by (p)",
+    "iceberg": "(id bigint, s string) using delta tblproperties "
+    "('delta.columnMapping.mode' = 'name', 'delta.enableIcebergCompatV2' = 'true')",
+    "tracked": "(id bigint, i int) using delta tblproperties ('delta.enableRowTracking' = 'true', "
+    "'delta.enableTypeWidening' = 'true', 'delta.enableInCommitTimestamps' = 'true', "
+    "'delta.checkpointPolicy' = 'v2', 'delta.enableChangeDataFeed' = 'true')",
+}
+_KEYS = (
+    *("appendOnly", "enableChangeDataFeed", "enableDeletionVectors", "enableIcebergCompatV1"),
+    *("enableIcebergCompatV2", "enableIcebergCompatV3", "enableInCommitTimestamps"),
+    *("enableRowTracking", "enableTypeWidening", "enableVariantShredding"),
+)
+_VALUES = (
+    *("delta.checkpointPolicy=v2", "delta.checkpointPolicy=classic", "delta.checkpointPolicy=x"),
+    *("delta.columnMapping.mode=name", "delta.columnMapping.mode=id"),
+    *("delta.columnMapping.mode=none", "delta.columnMapping.mode=x", "delta.constraints.c=id > 0"),
+    *("delta.logRetentionDuration=interval 3 days", "delta.logRetentionDuration=3 days"),
+    *("delta.deletedFileRetentionDuration=interval 1 month", "delta.checkpointInterval=0"),
+    *("delta.isolationLevel=Serializable", "delta.isolationLevel=SnapshotIsolation"),
+    *("delta.minReaderVersion=3", "delta.minWriterVersion=7", "delta.minWriterVersion=x"),
+    *("delta.nosuch=1", "delta.enableDeletionVectors=maybe", "delta.rowTrackingSuspended=true"),
+    *("delta.universalFormat.enabledFormats=iceberg", "delta.dataSkippingNumIndexedCols=-2"),
+    *("delta.randomizeFilePrefixes=yes", "delta.appendOnly=", "delta.autoOptimize=true"),
+)
+_SET = "alter table {t} set tblproperties ('%s' = '%s')"
+_TYPES = (
+    *("int", "timestamp_ntz", "variant", "geography(4326)", "void", "array<variant>"),
+    *("struct<a: timestamp_ntz>", "map<string, geometry(4326)>", "decimal(38, 10)", "char(4)"),
+)
+
+
+def statements(features: list[str]) -> list[str]:
+    """Each statement, to be asked on its own."""
+    found = [_SET % (f"delta.{key}", value) for key in _KEYS for value in ("true", "false")]
+    found += [_SET % tuple(each.split("=", 1)) for each in _VALUES]
+    found += [_SET % (f"delta.feature.{name}", "supported") for name in features]
+    found += [f"alter table {{t}} unset tblproperties ('delta.{key}')" for key in _KEYS]
+    found += ["alter table {t} unset tblproperties ('delta.columnMapping.mode')"]
+    for name in features:
+        found += [
+            f"alter table {{t}} drop feature {name}{end}" for end in ("", " truncate history")
+        ]
+    found += [f"alter table {{t}} add column c {type_}" for type_ in _TYPES]
+    found += [f"alter table {{t}} alter column id type {type_}" for type_ in ("double", "int")]
+    found += [
+        f"reorg table {{t}} apply (upgrade uniform (iceberg_compat_version = {v}))"
+        for v in (1, 2, 3)
+    ]
+    return [each.replace("`", "") for each in found] + [
+        "alter table {t} cluster by (id)",
+        "alter table {t} cluster by none",
+        "alter table {t} drop column id",
+        "alter table {t} rename column id to other",
+        "alter table {t} alter column id set not null",
+        "alter table {t} alter column id drop not null",
+        "alter table {t} alter column id set default 4",
+        "alter table {t} add constraint c check (id > 0)",
+        "alter table {t} replace columns (id bigint)",
+        "replace table {t} (id bigint) using delta",
+        "create table {t} (id bigint) using delta",
+        "optimize {t}",
+        "optimize {t} where id = 3",
+        "reorg table {t} apply (purge)",
+        "insert into {t} values (1)",
+        "insert into {t} select * from u",
+        "update {t} set id = 3",
+        "delete from {t}",
+        "restore table {t} to version as of 0",
+        "truncate table {t}",
+        "vacuum {t}",
+    ]

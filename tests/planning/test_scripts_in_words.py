@@ -17,6 +17,7 @@ from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Outcome, Rewrite
 from deltaproto.planning.schema import Array, Map, Struct, Type, walk
 from deltaproto.planning.table import Table
+from deltaproto.protocol import catalogue
 from deltaproto.protocol.protocol import Protocol
 from tests.planning import scripts
 from tests.planning.test_changes_on_spark import SEQUENCES, assigned
@@ -27,8 +28,10 @@ from tests.support.protocols import changed
 from tests.support.tables import RECIPES
 
 MAPPED = "'delta.columnMapping.mode' = 'name'"
+FEATURES = [f.name for f in catalogue.all_features() if catalogue.registered(f.name)]
+DATABRICKS = Engine(EngineName.DATABRICKS, "17.3")
 OTHERS = (
-    Engine(EngineName.DATABRICKS, "17.3"),
+    DATABRICKS,
     Engine(EngineName.DATABRICKS, "14.1"),
     Engine(EngineName.DELTA_SPARK, "3.1.0"),
 )
@@ -80,6 +83,22 @@ def test_what_is_said_of_it(name: str, snapshot: SnapshotAssertion) -> None:
         lines.append("")
         table, unseen = said.table, little.table
     assert "\n".join(lines) == snapshot(extension_class=Text)
+
+
+@pytest.mark.parametrize("name", scripts.TABLES)
+def test_what_is_said_of_each_statement_alone(name: str, snapshot: SnapshotAssertion) -> None:
+    (first,) = parse(f"replace table delta.`/t` {scripts.TABLES[name]}")
+    made = first.statement.outcome(scripts.EMPTY, Engine()).table
+    used = made._replace(vectors="deletionVectors" in made.protocol.supported, rewritten=False)
+    lines = [first.text, ""]
+    for text in scripts.statements(FEATURES):
+        (each,) = parse(text.format(t="delta.`/t`"))
+        said = each.statement.outcome(used, Engine())
+        lines += [text.format(t="T"), *_said(said, used.protocol), *_changes(used, said.table)]
+        lines += [f"  {DATABRICKS}: {line}" for line in _elsewhere(each, used, DATABRICKS)]
+        little = each.statement.outcome(_unseen(used), Engine())
+        lines += [f"  unseen: {line}" for line in _little(little, said, used.protocol)]
+    assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)
 
 
 def _parsed(each: Parsed) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What people are told about conflicts, word by word."""
+"""What people are told about conflicts and layers, word by word."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from deltaproto.inspection.statement import classify
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.concurrency import row_level_concurrency
 from deltaproto.protocol.conflicts import Cell, MatrixEngine, cells
 from deltaproto.protocol.conflicts.by_row import Compute, by_row
 from deltaproto.protocol.conflicts.notes import advice, notes
@@ -19,10 +21,15 @@ from deltaproto.protocol.conflicts.statement import (
     needs_predicate,
     predicates,
 )
-from deltaproto.protocol.isolation import DECLARABLE
+from deltaproto.protocol.feature import Trace
+from deltaproto.protocol.isolation import DECLARABLE, isolation
+from deltaproto.protocol.layers import feature_states
+from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.runtime import Runtime
 from tests.inspection.test_statement import NOT_UNDERSTOOD, ON, SET, STATEMENTS
 from tests.support.golden import Text
+from tests.support.logs import column, schema_string
 
 RUNTIMES = (None, *(Runtime(*v) for v in ((12, 2), (13, 3), (14, 0), (14, 1), (14, 2), (14, 3))))
 YES_NO_UNKNOWN = (True, False, None)
@@ -116,3 +123,64 @@ def _told(found: Classification) -> Iterator[str]:
         if photon:
             for text in needs_predicate(found, runtime):
                 yield f"  {runtime}: {text}"
+
+
+VECTORS = {"delta.enableDeletionVectors": "true"}
+STATES: dict[str, tuple[set[str], dict[str, str], str | None]] = {
+    "vectors": ({"deletionVectors"}, VECTORS, None),
+    "vectors-off": ({"deletionVectors"}, {"delta.enableDeletionVectors": "false"}, None),
+    "liquid": ({"deletionVectors", "clustering"}, VECTORS, schema_string(column("id"))),
+    "identity": (
+        {"deletionVectors", "identityColumns"},
+        VECTORS,
+        schema_string(column("n", delta__identity__start=1)),
+    ),
+    "identity-unseen": ({"deletionVectors", "identityColumns"}, VECTORS, None),
+    "vectors-absent": ({"appendOnly", "invariants"}, {"delta.appendOnly": "TRUE"}, None),
+    "constrained": (
+        {"checkConstraints", "generatedColumns", "typeWidening", "timestampNtz", "columnMapping"},
+        {"delta.constraints.b": "x", "delta.constraints.a": "y", "delta.columnMapping.mode": "id"},
+        schema_string(
+            *(column(name, "timestamp_ntz") for name in ("a", "b", "c", "d")),
+            column("g", "long", nullable=False, delta__generationExpression="1"),
+            column("w", {"type": "array", "elementType": "variant"}, delta__typeChanges=[]),
+            column("m", delta__columnMapping__id=1, CURRENT_DEFAULT="3"),
+            column("i", {"type": "struct", "fields": [column("n", "interval day")]}),
+            column("u", {"type": "udt", "sqlType": "string"}),
+            column("o", {"type": {"type": "map", "keyType": "long", "valueType": "variant"}}),
+            column("t", "timestamp_nanos"),
+            column("l", "string collate UTF8_LCASE", __COLLATIONS={}),
+        ),
+    ),
+    "everything": ({f.name for f in catalogue.all_features() if f.min_writer == 7}, {}, None),
+    "unknown": ({"nosuch"}, {}, None),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_layers_of_features(name: str, snapshot: SnapshotAssertion) -> None:
+    features, configuration, schema = STATES[name]
+    metadata = Metadata(None, schema_string=schema, configuration=configuration)
+    lines = [f"{trait}: {columns}" for trait, columns in (metadata.traits or {}).items()]
+    domain = {"delta.clustering": '{"clusteringColumns": [["id"]]}'}
+    protocol = Protocol.carrying(features)
+    for domains, traces in itertools.product((None, {}, domain), ({}, dict.fromkeys(Trace, True))):
+        states = feature_states(protocol, metadata, domains, traces)
+        lines += ["", f"domains {domains}, traces {bool(traces)}"]
+        for each in states:
+            lines += [
+                f"{each.name} {each.kind}: listed {each.listed}, implied {each.implied}, enabled "
+                f"{each.enabled}, present {each.present}, required by {each.required_by}: "
+                f"{each.evidence}"
+            ]
+        for partitions, clustering in (((), ()), (("p",), ()), ((), ("id",)), ((), None)):
+            lines += [f"  {row_level_concurrency(states, partitions, clustering)}"]
+    assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)
+
+
+@pytest.mark.parametrize("declared", [None, "Serializable", "writeserializable", "snapshot", " "])
+def test_isolation_levels(declared: str | None, snapshot: SnapshotAssertion) -> None:
+    found = isolation(declared)
+    lines = [f"{found.declared} {found.valid}"]
+    lines += [f"{engine}: {level}" for engine, level in found.effective.items()]
+    assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)
