@@ -103,16 +103,9 @@ SHORT = {
 }
 
 
-def _statement(change: int | str) -> str:
-    if isinstance(change, str):
-        return SHORT.get(change, change)
-    key, value = f"delta.enableIcebergCompatV{abs(change)}", str(change > 0).lower()
-    return f"alter table {{t}} set tblproperties ('{key}' = '{value}')"
-
-
 def needed(changes: list[int | str]) -> list[pytest.MarkDecorator]:
     """What the engine must know for these changes."""
-    later = any("IcebergCompatV3" in change for change in map(_statement, changes))
+    later = any("IcebergCompatV3" in change for change in map(statement_of, changes))
     return [needs_feature("icebergCompatV3")] if later else []
 
 
