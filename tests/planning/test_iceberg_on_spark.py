@@ -103,6 +103,13 @@ SHORT = {
 }
 
 
+def statement_of(change: int | str) -> str:
+    if isinstance(change, str):
+        return SHORT.get(change, change)
+    key, value = f"delta.enableIcebergCompatV{abs(change)}", str(change > 0).lower()
+    return f"alter table {{t}} set tblproperties ('{key}' = '{value}')"
+
+
 def needed(changes: list[int | str]) -> list[pytest.MarkDecorator]:
     """What the engine must know for these changes."""
     later = any("IcebergCompatV3" in change for change in map(statement_of, changes))
@@ -131,10 +138,3 @@ def test_each_statement_does_what_was_predicted(
         assert after.schema == said.table.schema, each.text
         for key in ("delta.columnMapping.mode", "delta.enableRowTracking"):
             assert after.configuration.get(key) == said.table.configuration.get(key), each.text
-
-
-def statement_of(change: int | str) -> str:
-    if isinstance(change, str):
-        return SHORT.get(change, change)
-    key, value = f"delta.enableIcebergCompatV{abs(change)}", str(change > 0).lower()
-    return f"alter table {{t}} set tblproperties ('{key}' = '{value}')"
