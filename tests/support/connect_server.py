@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from deltaproto.tables.session import _connect_server
+from deltaproto.tables.jars import connect_server as server_package
 from tests.support.spark_settings import SHORT_LIVED, SMALL_TABLES
 
 _SECONDS = 120
@@ -60,7 +60,7 @@ class ConnectServer:
 
         conf = {
             **_CONF,
-            "spark.jars.packages": ",".join((self._packages, *_connect_server("local"))),
+            "spark.jars.packages": ",".join((self._packages, *server_package("local"))),
             "spark.connect.grpc.binding.port": str(self.port),
             "spark.sql.warehouse.dir": str(self._folder / "warehouse"),
         }
