@@ -20,7 +20,7 @@ from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.enable import Wanted
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.given import Client, Given
+from deltaproto.planning.given import Given, User
 from deltaproto.planning.goal import Use
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.schema import Array, Atomic, Column, Struct
@@ -96,7 +96,7 @@ def use(client: str, *access: Access) -> Use:
 def using(case: Given, *access: Access) -> Given:
     """With clients that use it."""
     resolved = (Catalogue().resolve(name) for name in CLIENTS)
-    clients = tuple(Client(each, access or (Access.READ, Access.DML), "etl") for each in resolved)
+    clients = tuple(User(each, access or (Access.READ, Access.DML), "etl") for each in resolved)
     return case._replace(clients=clients)
 
 
@@ -172,7 +172,7 @@ def cases() -> dict[str, Case]:
             asked = Downgrade(drop=(name,))
             downgrades[f"{engine.replace('@', '-')}-{name}"] = table(name, engine=engine), asked
     plain = using(given(Protocol(1, 2), schema=COLUMNS)._replace(files=FILES))
-    keep = tuple(Client(Catalogue().resolve(c), (Access.READ,)) for c in CLIENTS)
+    keep = tuple(User(Catalogue().resolve(c), (Access.READ,)) for c in CLIENTS)
     upgrades = {
         "to-1-4": (plain, Upgrade(to=(1, 4))),
         "to-2-5": (plain, Upgrade(to=(2, 5))),

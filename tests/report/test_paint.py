@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.report.paint import Painter, duration, flat, runs
-from deltaproto.report.plan_text import size
+from deltaproto.report.plan_words import size
 
 
 @pytest.mark.parametrize(
