@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use delta_kernel::{try_parse_uri, DeltaResult, Snapshot};
+use delta_kernel::{try_parse_uri, KernelResult, Snapshot};
 use delta_kernel_default_engine::storage::store_from_url;
 use delta_kernel_default_engine::DefaultEngine;
 
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 }
 
 /// All tables with one engine, so that its threads are started once.
-fn inspect(tables: &[String]) -> DeltaResult<()> {
+fn inspect(tables: &[String]) -> KernelResult<()> {
     let Some(first) = tables.first() else {
         return Ok(());
     };
