@@ -1,0 +1,143 @@
+"""The members of a plan's JSON, back as a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from deltaproto.clients.capability import Access
+from deltaproto.clients.judgement import Verdict
+from deltaproto.planning.cost import Cost
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.outcome import Rewrite
+from deltaproto.planning.plan import (
+    Blocked,
+    Clash,
+    ClientChange,
+    Effect,
+    Fingerprint,
+    Plan,
+    Rewrites,
+    Step,
+    Stream,
+)
+from deltaproto.planning.statement import Action
+from deltaproto.protocol.protocol import Protocol
+
+_Member = TypeVar("_Member")
+
+
+def plan_of(entry: Mapping[str, Any], command: str) -> Plan:
+    """The plan; its alternatives are not read, as nobody carries them out.
+
+    Raises:
+        KeyError: naming a member that is missing.
+        TypeError, ValueError, AttributeError, OverflowError: for one that is something else.
+    """
+    print_ = entry["fingerprint"]
+    goal = dict(entry["goal"])
+    told = str(goal.pop("text"))
+    engine = Engine(EngineName(entry["engine"]["name"]), str(entry["engine"]["version"]))
+    metadata = print_["metadata"]
+    return Plan(
+        command=command,
+        table=text(entry["table"]),
+        location=text(entry["location"]),
+        sql_name=text(entry["sql_name"]),
+        goal=MappingProxyType(goal),
+        goal_text=told,
+        engine=engine,
+        fingerprint=Fingerprint(
+            None if print_["table_id"] is None else text(print_["table_id"]),
+            int(print_["version"]),
+            Protocol.stored(print_["protocol"]),
+            None if metadata is None else text(metadata),
+        ),
+        protocol_before=Protocol.stored(entry["protocol_before"]),
+        protocol_after=Protocol.stored(entry["protocol_after"]),
+        steps=_each(entry["steps"], _step),
+        cost=Cost(**entry["cost"]),
+        blocked=_each(entry["blocked"], _blocked),
+        alternatives=(),
+        kept=_each(entry["kept"], _blocked),
+        warnings=_each(entry["warnings"], text),
+        clients=_each(entry["clients"], _client),
+        complete=entry["complete"] is True,
+    )
+
+
+def earliest_times(entry: Mapping[str, Any]) -> tuple[float | None, ...]:
+    """For each step its earliest time, in seconds since the epoch; else as `plan_of`."""
+    return _each(entry["steps"], lambda step: _moment(step["not_before"]))
+
+
+def _step(step: Mapping[str, Any]) -> Step:
+    wait = step["wait"] or {}
+    retention = step["retention_hours"]
+    rewrites = step["rewrites"]
+    return Step(
+        id=text(step["id"]),
+        action=Action(step["action"]),
+        sql=None if step["sql"] is None else text(step["sql"]),
+        feature=step["feature"],
+        why=text(step["why"]),
+        operations=_each(step["operations"], text),
+        protocol_before=Protocol.stored(step["protocol_before"]),
+        protocol_after=Protocol.stored(step["protocol_after"]),
+        commits=(int(step["commits"]["min"]), int(step["commits"]["max"])),
+        rewrites=Rewrites(Rewrite(rewrites["which"]), rewrites["files"], rewrites["bytes"]),
+        expects=step["expects"],
+        truncates=step["history_lost_before"] is not None,
+        retention_hours=None if retention is None else float(retention),
+        wait_hours=float(wait.get("hours", 0)),
+        setting=wait.get("setting"),
+        clashes=_each(step["conflicts"], _clash),
+        streams=_each(step["streams"], _stream),
+        losses=_each(step["losses"], text),
+        undo=step["undo"],
+        warnings=_each(step["warnings"], text),
+        optional=step["optional"] is True,
+    )
+
+
+def _clash(entry: Mapping[str, Any]) -> Clash:
+    return Clash(**{name: text(entry[name]) for name in Clash._fields})
+
+
+def _stream(entry: Mapping[str, Any]) -> Stream:
+    return Stream(text(entry["reads"]), Effect(entry["effect"]), text(entry["why"]))
+
+
+def _blocked(entry: Mapping[str, Any]) -> Blocked:
+    return Blocked(entry["feature"], entry["reason"], entry["remedy"], entry["error"] or "")
+
+
+def _client(entry: Mapping[str, Any]) -> ClientChange:
+    return ClientChange(
+        client=text(entry["client"]),
+        label=entry["label"],
+        access=Access(entry["access"]),
+        before=Verdict(entry["before"]),
+        after=Verdict(entry["after"]),
+        because=_each(entry["because"], text),
+        reason=entry["reason"] or "",
+    )
+
+
+def _each(values: Any, made: Callable[[Any], _Member]) -> tuple[_Member, ...]:
+    if not isinstance(values, list):
+        raise TypeError(f"{values!r} is no list")
+    return tuple(made(each) for each in values)
+
+
+def text(value: Any) -> str:
+    """A text, and nothing else."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _moment(stamp: Any) -> float | None:
+    return None if stamp is None else datetime.fromisoformat(text(stamp)).timestamp()
