@@ -53,9 +53,20 @@ def apply_plans(
     ]
 
     def one(each: Planned | Prepared | Applied) -> Applied:
-        if isinstance(each, Planned):
-            each = _asked(each, session, confirm)
-        return each if isinstance(each, Applied) else _carried_out(each, session)
+        if isinstance(each, Applied):
+            return each
+        try:
+            ready = _asked(each, session, confirm) if isinstance(each, Planned) else each
+            return ready if isinstance(ready, Applied) else _carried_out(ready, session)
+        except DeltaprotoError:
+            raise
+        except Exception as error:
+            if len(plans) < 2:
+                raise
+            # A defect of ours on one plan must not hide what became of the others.
+            said = f"internal error, {type(error).__name__}: {session.redact(str(error))}"
+            planned = each if isinstance(each, Planned) else each.planned
+            return Applied(planned, Status.UNREADABLE, ExitCode.UNREADABLE, said, _REPORT)
 
     if session.parallel < 2 or len(plans) < 2:
         yield from map(one, found)
@@ -127,12 +138,13 @@ def _carried_out(prepared: Prepared, session: Session) -> Applied:
         if stepping is None or not stepping.executed:
             raise
         # A defect of ours must not hide that part of the plan may be applied.
-        said = session.redact(f"internal error, {type(error).__name__}: {error}")
+        said = f"internal error, {type(error).__name__}: {session.redact(str(error))}"
         return _after(prepared, stepping, Stop(ExitCode.FAILED, said, _AGAIN), None)
     finally:
         audit.close()
 
 
+_REPORT = "a defect in deltaproto; apply this plan alone with --debug and report it"
 _AGAIN = "run the same command again: it finds in the table what is done"
 
 

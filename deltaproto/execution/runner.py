@@ -54,6 +54,7 @@ class Runner:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
+        self._one_at_a_time = threading.Lock()
 
     @classmethod
     def started(cls, settings: SparkSettings) -> Runner:
@@ -65,8 +66,15 @@ class Runner:
         return cls(spark_session(settings))
 
     def apart(self) -> Runner:
-        """A runner beside this one, whose statements carry marks of their own."""
-        return Runner(self._session.newSession())
+        """A runner for another thread, whose statements carry marks of their own.
+
+        Marks are settings of a session. Where no session can be had beside this one, which is so on
+        Spark Connect, it is this runner: statements then go one after the other.
+        """
+        try:
+            return Runner(self._session.newSession())
+        except (AttributeError, NotImplementedError):
+            return self
 
     def facts(self) -> EngineFacts:
         """What executes.
@@ -99,6 +107,7 @@ class Runner:
         """The answer to a statement whose commits carry `mark`."""
         try:
             with (
+                self._one_at_a_time,
                 self._set(ATTEMPTS, _MOST_ATTEMPTS, must=False),
                 self._set(USER_METADATA, mark, must=True),
                 _watched(self._session, progress),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deltaproto.execution.sight import Sight, Watched
 from tests.conftest import Ran
 from tests.execution.files import changed
 from tests.support.contract import validate
@@ -119,6 +120,28 @@ class TestWithoutSpark:
         ran = cli("apply", plan(cli, table, "--lowest"), "--parallel", "0")
         assert ran.code == 2
         assert "--parallel 0" in ran.err
+
+    @pytest.mark.parametrize("parallel", ["1", "2"])
+    def test_a_defect_on_one_plan_does_not_hide_the_others(
+        self, cli: Cli, table: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parallel: str
+    ) -> None:
+        good, other = plan(cli, table, "--lowest"), Log(tmp_path / "deep" / "other")
+        other.commit(0, commit_info("CREATE TABLE"), protocol(1, 2), metadata())
+        bad, look = plan(cli, other, "--lowest"), Watched.look
+
+        def fails(self: Watched, since: int) -> Sight:
+            if self.uri.endswith("other"):
+                raise RuntimeError("c4n4ry")
+            return look(self, since)
+
+        monkeypatch.setattr(Watched, "look", fails)
+        words = ("--yes", "--format", "json", "--parallel", parallel)
+        ran = cli("apply", good, bad, *words)
+        assert ran.code == 3
+        states = {Path(each["table"]).name: each["status"] for each in ran.json["results"]}
+        assert states == {"table": "nothing-to-do", "other": "unreadable"}
+        assert "c4n4ry" in ran.out
+        assert cli("apply", bad, *words).json["error"]["code"] == "internal"
 
     def test_the_same_plan_in_two_files_is_refused(self, cli: Cli, table: Log) -> None:
         file = Path(plan(cli, table, "--lowest"))

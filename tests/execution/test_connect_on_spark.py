@@ -71,6 +71,24 @@ def test_the_server_does_what_was_planned(
     assert (again["code"], again["version"]) == (0, done["version"])
 
 
+def test_two_plans_at_a_time(server: ConnectServer, made: Path, tmp_path: Path) -> None:
+    tables, files = zip(
+        *(crash_trial.planned(ROW_TRACKING, made, tmp_path / name) for name in "xy"), strict=True
+    )
+    command = [*crash_trial.apply_command(files[0], conf={}), str(files[1]), "--parallel", "2"]
+    done = subprocess.run(
+        [*command, "--spark-remote", server.remote],
+        env=outside(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    results = json.loads(done.stdout)["results"]
+    assert (done.returncode, [each["status"] for each in results]) == (0, ["done"] * 2), done.stderr
+    for table, file in zip(tables, files, strict=True):
+        assert list(crash_trial.checked(table, file)) == []
+
+
 def test_a_fleet_is_scanned_and_asked(server: ConnectServer, tmp_path: Path) -> None:
     tables = sound_fleet(tmp_path / "lake", 71, 30)
     inventory = str(tmp_path / "i")
