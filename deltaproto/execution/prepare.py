@@ -56,11 +56,6 @@ class Prepared(NamedTuple):
     """maintenance windows that hold; None: none do"""
 
     @property
-    def started(self) -> bool:
-        """Whether an earlier run did some of it."""
-        return self.stands.done > 0 or bool(self.stands.own)
-
-    @property
     def left(self) -> tuple[Step, ...]:
         """The steps that are not done."""
         return self.planned.plan.steps[self.stands.done :]
@@ -138,8 +133,7 @@ def _gates(
 ) -> Iterator[Gate]:
     left = plan.steps[stands.done :]
     yield gates.plan_gate(plan)
-    started = stands.done > 0 or bool(stands.own)
-    yield gates.fingerprint_gate(plan, sight, stands, started)
+    yield gates.fingerprint_gate(plan, sight, stands, stands.started)
     if not left:
         return
     if trouble is not None:

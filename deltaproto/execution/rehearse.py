@@ -66,7 +66,7 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
     plan = planned.plan
     passed = (
         gates.plan_gate(plan),
-        gates.fingerprint_gate(plan, sight, stands, stands.done > 0),
+        gates.fingerprint_gate(plan, sight, stands, started=False),
         gates.engine_gate(plan.engine, facts),
     )
     ended = Applied(
@@ -79,8 +79,9 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
         protocol=sight.now.protocol,
     )
     failed = next((gate for gate in passed if not gate.passed), None)
-    if failed is None and stands.done:
-        failed = Gate("fingerprint", False, "the plan is begun already", "", ExitCode.STALE)
+    if failed is None and stands.started:
+        hint = "plan again: the rest follows from the table as it is now"
+        failed = Gate("fingerprint", False, "the plan is begun already", hint, ExitCode.STALE)
     if failed is not None:
         return ended._replace(code=failed.code, message=failed.message, hint=failed.hint)
     if not plan.steps:
@@ -89,6 +90,11 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
     folder, local = _scratch(plan, by)
     try:
         result = _on_clone(planned, by, folder, local, ended)
+    except DeltaprotoError as error:
+        said = by.redact(error.message)
+        result = ended._replace(
+            status=Status.FAILED, code=error.exit_code, message=said, hint=error.hint
+        )
     finally:
         left = _removed(folder, local, by.runner())
     remarks = [*result.remarks, *([left] if left else [])]

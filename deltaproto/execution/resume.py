@@ -42,6 +42,11 @@ class Standing(NamedTuple):
     partial: bool = False
     """the next step has made commits already, and was cut off"""
 
+    @property
+    def started(self) -> bool:
+        """Whether some of the plan is done, a step that was cut off included."""
+        return self.done > 0 or bool(self.own)
+
 
 def standing(
     plan_id: str, plan: Plan, done: int, early: frozenset[str], sight: Sight, start: Point

@@ -58,7 +58,7 @@ class Stepping:
         self._run = uuid.uuid4().hex[:8]
         self._ledger = Ledger(prepared.planned, self._run, journal, audit)
         self._waiting = Waiting(prepared.planned, limits, observer, self._ledger)
-        self._touched = prepared.started
+        self._touched = prepared.stands.started
         self.records: list[StepRecord] = []
         self.executed = False
         """whether a statement was sent"""
