@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deltaproto.api.given import NONE, spark_settings, words
@@ -92,21 +90,13 @@ def apply(
 
 def _kept(plan: Plan, folder: str) -> str:
     """The file that holds a plan: one made earlier counts its waits from when it was made."""
-    from deltaproto.report.interface import dumps, envelope
-    from deltaproto.report.plan_json import plan_fields
+    from deltaproto.report.plan_json import plan_id
+    from deltaproto.report.plan_keep import keep_plan
 
-    fields = plan_fields(plan, time.time())
-    path = Path(folder) / f"{fields['plan_id']}.json"
-    if not path.exists():
-        text = dumps(envelope(plan.command, fields, complete=plan.complete))
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            raise UsageError(
-                f"cannot keep the plan in {folder}: {error.strerror}", "choose another journal"
-            ) from None
-    return str(path)
+    path = os.path.join(folder, f"{plan_id(plan)}.json")
+    if not os.path.exists(path):
+        keep_plan(plan, path)
+    return path
 
 
 def _from_file(path: str | os.PathLike[str]) -> Planned:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import time
 
-from deltaproto.cli import options
-from deltaproto.errors import UsageError
 from deltaproto.execution.journal import journal_path
 from deltaproto.execution.plan_file import Planned, read_plans
 from deltaproto.execution.prepare import Context
 from deltaproto.execution.records import WAY_BACK
 from deltaproto.execution.undo import undo
 from deltaproto.planning.plan import Plan
-from deltaproto.report.interface import dumps, envelope, visible
-from deltaproto.report.plan_json import plan_fields
+from deltaproto.report.interface import visible
+from deltaproto.report.plan_keep import keep_plan
 
 
 def way_back(planned: Planned, context: Context, *, keep: bool) -> Planned:
@@ -40,19 +37,10 @@ def way_back(planned: Planned, context: Context, *, keep: bool) -> Planned:
 
 
 def _made(plan: Plan, path: str, *, keep: bool) -> Planned:
-    text = dumps(envelope(plan.command, plan_fields(plan, time.time()), complete=plan.complete))
     if not keep:
         with tempfile.TemporaryDirectory() as scratch:
             return _made(plan, os.path.join(scratch, os.path.basename(path)), keep=True)
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {path}: {error.strerror}",
-            "give a folder that can be written with --journal; nothing was changed",
-        ) from None
-    with options.opened(path) as file:
-        file.write(text + "\n")
+    keep_plan(plan, path)
     return _read(path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.report.interface import dumps, envelope
 from deltaproto.report.plan_json import plan_fields, plan_id
+from deltaproto.report.plan_keep import keep_plan
 from tests.execution.files import changed, written
 from tests.planning.test_classics import carrying, given
 
@@ -55,6 +57,23 @@ def test_what_was_written_is_read(plan: Plan, tmp_path: Path) -> None:
     assert found.plan == plan._replace(alternatives=())
     assert found.id == plan_id(plan)
     assert len(found.not_before) == len(plan.steps)
+
+
+def test_a_plan_is_kept_as_a_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "deep" / "p.json"
+    keep_plan(PLANS[0], str(path))
+    assert _read(str(path)).id == plan_id(PLANS[0])
+
+    def full(*_: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    other = path.with_name("q.json")
+    with pytest.raises(UsageError, match="No space left"):
+        keep_plan(PLANS[0], str(other))
+    assert [each.name for each in path.parent.iterdir()] == ["p.json"]
 
 
 def test_what_is_kept_beside_plans_is_none(tmp_path: Path) -> None:
