@@ -11,6 +11,9 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
+from deltaproto.errors import TableError
+from deltaproto.tables.location import locate
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -25,8 +28,14 @@ class Inventory(StrEnum):
     ERRORS = "errors"
 
 
-def is_inventory(folder: str) -> bool:
-    """Whether a local folder is an inventory, and not a table."""
+def is_inventory(name: str) -> bool:
+    """Whether a local folder, by its path or `file:` URI, is an inventory and not a table."""
+    try:
+        folder = locate(name).path
+    except TableError:
+        return False
+    if folder is None:
+        return False
     return os.path.isdir(os.path.join(folder, Inventory.SCANS, "_delta_log")) and not (
         os.path.isdir(os.path.join(folder, "_delta_log"))
     )

@@ -59,6 +59,18 @@ def test_the_verdicts_are_those_of_a_saved_inspection(cli: Cli, fleet: Fleet, po
     assert len(kept.json["errors"]) > 10
 
 
+def test_an_inventory_by_its_uri_is_the_same(cli: Cli, tmp_path: Path) -> None:
+    sound_fleet(tmp_path / "lake", 5, 6)
+    inventory = tmp_path / "i"
+    cli("scan", str(tmp_path / "lake"), "--to", str(inventory))
+    words = ("--client", "polars@2.1.0", "--format", "json")
+    by_path, by_uri = (cli("check", each, *words) for each in (str(inventory), inventory.as_uri()))
+    assert len(by_uri.json["verdicts"]) == len(by_path.json["verdicts"]) > 5
+    assert by_uri.code == by_path.code
+    planned = cli("plan-downgrade", inventory.as_uri(), "--lowest", "--format", "json").json
+    assert planned["summary"]["tables"] == 6
+
+
 def test_an_older_scan(cli: Cli, fleet: Fleet, tmp_path: Path) -> None:
     ask = ("check", fleet.inventory, "--client", "polars@2.1.0", "--format", "json")
     first = cli(*ask).json
