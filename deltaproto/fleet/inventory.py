@@ -91,7 +91,7 @@ class InventoryTables:
             )
         except (DeltaError, OSError) as error:
             raise UsageError(
-                f"cannot write the inventory's table {name}: {_line(error)}",
+                f"cannot write the inventory's table {name}: {self._told(error)}",
                 "give another --to, or mend it: it is a Delta table like any other",
             ) from None
 
@@ -138,9 +138,18 @@ class InventoryTables:
             table.vacuum(dry_run=False)
         except (DeltaError, OSError) as error:
             raise UsageError(
-                f"cannot forget old scans in the inventory's table {name}: {_line(error)}",
+                f"cannot forget old scans in the inventory's table {name}: {self._told(error)}",
                 "run again; what was forgotten already stays so",
             ) from None
+
+    def _told(self, error: BaseException) -> str:
+        """What deltalake says, in a line and without credentials."""
+        from deltaproto.tables.delta_rs import store_refusal
+
+        if refused := store_refusal(error):
+            return refused.cause or "no permission"
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        return Redactor(self._options)(lines[0])
 
     def _holds(self, name: Inventory, scan_id: str) -> bool:
         return scan_id in self.scan_ids(name)
@@ -166,7 +175,7 @@ class InventoryTables:
             return None
         except (DeltaError, OSError) as error:
             raise UsageError(
-                f"cannot read the inventory's table {name}: {_line(error)}",
+                f"cannot read the inventory's table {name}: {self._told(error)}",
                 "give another --to, or mend it: it is a Delta table like any other",
             ) from None
 
@@ -176,15 +185,6 @@ def no_inventory(where: str) -> UsageError:
     return UsageError(
         f"{where} is no inventory", "make one with `deltaproto scan ROOT --to INVENTORY`"
     )
-
-
-def _line(error: BaseException) -> str:
-    from deltaproto.tables.delta_rs import store_refusal
-
-    if refused := store_refusal(error):
-        return refused.cause or "no permission"
-    line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return Redactor()(line)
 
 
 def inventory_at(where: str, storage_options: Mapping[str, str]) -> InventoryTables:
