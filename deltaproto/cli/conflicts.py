@@ -108,7 +108,7 @@ def _operation(flag: str, text: str | None) -> Operation | None:
         return None
     found, near = operation.search(text)
     if found is None:
-        raise UsageError(f"{flag}: no operation is called {text}", _did_you_mean(near, Operation))
+        raise UsageError(f"{flag}: no operation is called {text}", _near(near, Operation))
     return found
 
 
@@ -135,9 +135,7 @@ def _exception(text: str | None) -> ExceptionRecord | None:
         return None
     found, near = exceptions.search(text)
     if found is None:
-        raise UsageError(
-            f"--exception: no conflict raises {text}", _did_you_mean(near, ExceptionName)
-        )
+        raise UsageError(f"--exception: no conflict raises {text}", _near(near, ExceptionName))
     return found
 
 
@@ -152,13 +150,13 @@ def _level(text: str | None) -> IsolationLevel | None:
         near = difflib.get_close_matches(wanted, named, n=1, cutoff=0.5)
         raise UsageError(
             f"--isolation: no table may declare {text}",
-            _did_you_mean(tuple(str(named[key]) for key in near), DECLARABLE),
+            _near(tuple(str(named[key]) for key in near), DECLARABLE),
         )
     return named[wanted]
 
 
-def _did_you_mean(near: tuple[str, ...], every: Iterable[str]) -> str:
-    return f"did you mean {', '.join(near)}?" if near else f"one of {', '.join(every)}"
+def _near(near: tuple[str, ...], every: Iterable[str]) -> str:
+    return options.did_you_mean(near, f"one of {', '.join(every)}")
 
 
 COMMAND = Command(

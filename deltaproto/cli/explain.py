@@ -17,7 +17,7 @@ def run(values: Mapping[str, Any]) -> int:
     name, format_, color = values["rule"], values["format"], not values["no_color"]
     found = None if name is None else find_rule(name)
     if name is not None and found is None:
-        raise UsageError(f"no rule is called {name}", _did_you_mean(name))
+        raise UsageError(f"no rule is called {name}", _hint(name))
     with options.opened(values["output"]) as file:
         if found is None:
             write_rules(all_rules(), format_, file, color=color)
@@ -26,12 +26,12 @@ def run(values: Mapping[str, Any]) -> int:
     return int(ExitCode.OK)
 
 
-def _did_you_mean(name: str) -> str:
+def _hint(name: str) -> str:
     import difflib
 
     names = [text for rule in all_rules() for text in (rule.id, rule.name)]
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    return f"did you mean {', '.join(near)}?" if near else "run `deltaproto explain`"
+    return options.did_you_mean(near, "run `deltaproto explain`")
 
 
 COMMAND = Command(

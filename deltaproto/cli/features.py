@@ -21,7 +21,7 @@ def run(values: Mapping[str, Any]) -> int:
         if feature is None:
             raise UsageError(
                 f"no feature is called {name}",
-                f"did you mean {', '.join(near)}?" if near else "run `deltaproto features`",
+                options.did_you_mean(near, "run `deltaproto features`"),
             )
         chosen = (feature,)
     with options.opened(values["output"]) as file:

@@ -103,6 +103,11 @@ def milliseconds(text: str, flag: str, wanted: str, example: str) -> int:
         raise UsageError(f"{flag} {text} is not a {wanted}", f"for example {example}") from None
 
 
+def did_you_mean(near: Sequence[str], otherwise: str) -> str:
+    """The hint of a name that nobody knows; `otherwise` where none is like it."""
+    return f"did you mean {', '.join(near)}?" if near else otherwise
+
+
 def within(value: int | None, flag: str, most: int) -> None:
     """Refuse a number that is given and makes no sense.
 
