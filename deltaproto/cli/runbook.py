@@ -17,7 +17,8 @@ from deltaproto.cli.progress import counting
 from deltaproto.errors import DeltaprotoError, ExitCode
 from deltaproto.execution.plan_file import Planned, plan_files
 from deltaproto.execution.sight import named
-from deltaproto.policy.document import Policy, settings_for
+from deltaproto.execution.warning import windows_of
+from deltaproto.policy.document import Policy
 from deltaproto.report.runbook.book import Book, Entry
 from deltaproto.report.runbook.phrases import phrases
 from deltaproto.report.runbook.write import RunbookFormat, rendered
@@ -90,16 +91,9 @@ def _entries(
             found.append(each)
             seen(number)
     return tuple(
-        Entry(planned, activity, _windows(planned, policy))
+        Entry(planned, activity, windows_of(policy, planned.plan))
         for planned, activity in zip(plans, found, strict=True)
     )
-
-
-def _windows(planned: Planned, policy: Policy | None) -> Any:
-    if policy is None:
-        return None
-    plan = planned.plan
-    return settings_for(policy, plan.table, plan.location).maintenance_windows
 
 
 COMMAND = Command(

@@ -16,11 +16,11 @@ from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.resume import Standing, standing
 from deltaproto.execution.runner import EngineFacts, Runner
 from deltaproto.execution.sight import Point, Sight, Watched
-from deltaproto.execution.warning import Warning, warning
+from deltaproto.execution.warning import Warning, warning, windows_of
 from deltaproto.inspection.inspect import judged
 from deltaproto.planning.goal import Ending, needs_after
 from deltaproto.planning.plan import Plan, Step
-from deltaproto.policy.document import Policy, settings_for
+from deltaproto.policy.document import Policy
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity
@@ -81,11 +81,7 @@ def prepare(
     watched, sight, stands, since = stand(planned, context)
     left = plan.steps[stands.done :]
     engine, trouble = _engine(runner, left)
-    windows = (
-        None
-        if context.policy is None
-        else settings_for(context.policy, plan.table, plan.location).maintenance_windows
-    )
+    windows = windows_of(context.policy, plan)
     warned = warning(plan, left, _activity(watched), engine, windows, now)
     passed = tuple(_gates(plan, context, watched, sight, stands, engine, trouble, warned))
     hold = None if context.outside_window else windows

@@ -15,6 +15,7 @@ from deltaproto.execution.runner import EngineFacts
 from deltaproto.planning.advice import comes_back
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import Clash, Plan, Step, Stream
+from deltaproto.policy.document import Policy, settings_for
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.document.openings import is_open, next_opening
 
@@ -85,6 +86,13 @@ def warning(
         sources=tuple(dict.fromkeys(_sources(plan, engine))) if statements else (),
         notes=tuple(dict.fromkeys(_notes(plan, statements, engine))),
     )
+
+
+def windows_of(policy: Policy | None, plan: Plan) -> tuple[Window, ...] | None:
+    """The maintenance windows that a policy sets for a plan's table; None: it sets none."""
+    if policy is None:
+        return None
+    return settings_for(policy, plan.table, plan.location).maintenance_windows
 
 
 def _hits(steps: Iterable[Step]) -> Iterator[Hit]:

@@ -38,8 +38,8 @@ class SparkLogStore:
         rows = self._read([self._folder], "path", "length", "unix_millis(modificationTime)")
         if not rows:
             raise TableError(ErrorCode.NOT_A_DELTA_TABLE, f"Spark finds nothing in {self._folder}")
-        self._paths = {row[0].rsplit("/", 1)[-1]: (row[0], row[1]) for row in rows}
-        return tuple(Entry(path.rsplit("/", 1)[-1], size, ms) for path, size, ms in rows)
+        self._paths = {_name(row[0]): (row[0], row[1]) for row in rows}
+        return tuple(Entry(_name(path), size, ms) for path, size, ms in rows)
 
     def open(self, name: str) -> IO[bytes]:
         if name not in self._fetched:
@@ -53,7 +53,7 @@ class SparkLogStore:
             for each in run
         ]
         found = self._read(wanted, "path", "content")
-        self._fetched = {row[0].rsplit("/", 1)[-1]: bytes(row[1]) for row in found}
+        self._fetched = {_name(row[0]): bytes(row[1]) for row in found}
         if name not in self._fetched:
             raise gone(name)
 
@@ -81,3 +81,8 @@ class SparkLogStore:
             raise TableError(
                 ErrorCode.STORAGE, f"Spark cannot read {self._uri}: {Redactor()(first_line(error))}"
             ) from None
+
+
+def _name(path: str) -> str:
+    """A file's path within the log's folder: sidecars lie in one of their own."""
+    return path.rpartition("/_delta_log/")[2]
