@@ -18,7 +18,10 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.delta_rs import DeltaRsReader
 from deltaproto.tables.interface import ReaderName, TableState
 from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.log.survey import survey_log
 from deltaproto.tables.spark import SparkReader
+from deltaproto.tables.storage.local import LocalLogStore
+from deltaproto.tables.storage.through_spark import SparkLogStore
 from tests.support.tables import recipes
 
 if TYPE_CHECKING:
@@ -223,3 +226,19 @@ def test_sparks_refusals_have_codes(spark: SparkSession, tmp_path: Path, cli: An
         ran = cli("inspect", table, "--reader", "spark", "--format", "json")
         assert ran.code == 3
         assert ran.table["error"]["code"] == code, ran.table
+
+
+def test_sidecars_are_read_through_spark_too(spark: SparkSession, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    spark.sql(
+        f"create table delta.`{table}` (id bigint) using delta tblproperties "
+        "('delta.checkpointPolicy'='v2', 'delta.checkpointInterval'='2')"
+    )
+    for number in range(3):
+        spark.sql(f"insert into delta.`{table}` values ({number})")
+    assert list((table / "_delta_log" / "_sidecars").glob("*.parquet"))
+    for file in (table / "_delta_log").glob("*0.json"):
+        file.unlink()
+    here = survey_log(LocalLogStore(str(table)))
+    assert survey_log(SparkLogStore(spark, f"file://{table}")).census == here.census
+    assert here.census.files == 3
