@@ -16,8 +16,9 @@ from deltaproto.tables.storage.refusals import DENIED, Refusal, refusal
 
 # deltalake says s3://; open-source Hadoop knows s3a:// only.
 _IMPLEMENTATION = {"fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem"}
-# Of a store that does not answer; Hadoop's own values make that five minutes for each table.
+# For a store that does not answer: Hadoop's own values make that five minutes and more.
 _PATIENCE = {"fs.s3a.attempts.maximum": "3", "fs.s3a.retry.limit": "3"}
+_AZURE_PATIENCE = {"fs.azure.io.retry.max.retries": "3"}
 _GOOGLE = {"fs.gs.impl": "org.apache.hadoop.fs.gs.GoogleHadoopFileSystem"}
 _S3A = "fs.s3a."
 _TEMPORARY = "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider"
@@ -83,7 +84,7 @@ def surrounding_conf(schemes: Set[str]) -> dict[str, str]:
         said = hadoop_conf({**profile_options({}), **_variables("AWS_")})
         conf |= {**_IMPLEMENTATION, **_PATIENCE, **said}
     if schemes & {"abfs", "abfss"}:
-        conf |= hadoop_conf(_variables("AZURE_"))
+        conf |= {**_AZURE_PATIENCE, **hadoop_conf(_variables("AZURE_"))}
     if "gs" in schemes:
         conf |= {**_GOOGLE, **hadoop_conf(_variables("GOOGLE_"))}
     return conf
@@ -105,7 +106,9 @@ def unreachable(text: str) -> Refusal | None:
         return refused
     if re.search(r"AccessDeniedException|AccessControlException", text):
         return DENIED
-    if re.search(r"(?:Connect|UnknownHost|SocketTimeout|NoRouteToHost)Exception", text):
+    if re.search(
+        r"(?:Connect|UnknownHost|SocketTimeout|NoRouteToHost|\.storage\.Storage)Exception", text
+    ):
         return Refusal(ErrorCode.STORAGE, "", "check the endpoint and the region")
     return None
 
