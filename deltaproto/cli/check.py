@@ -17,7 +17,7 @@ from deltaproto.cli.inspect import READER, given_tables
 from deltaproto.cli.inventories import ENGINE, SCAN, EngineChoice, chosen, opened_inventory, told
 from deltaproto.cli.progress import counting, waiting
 from deltaproto.drafting.words import accesses
-from deltaproto.errors import ExitCode, UsageError
+from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError
 from deltaproto.fleet.schemas import is_inventory
 from deltaproto.policy.document import Policy
 from deltaproto.policy.facts import Facts
@@ -115,11 +115,13 @@ def _one_or_many(
         known.append(f"{name}: {told(scan)}")
         yield from inventory.checked(scan, checker)
         return
-    for found in _read(name, values, show):
+    for found in _read(name, values, known, show):
         yield checker.check(found) if isinstance(found, Facts) else found
 
 
-def _read(name: str, values: Mapping[str, Any], show: bool) -> Iterator[Facts | Checked]:
+def _read(
+    name: str, values: Mapping[str, Any], known: list[str], show: bool
+) -> Iterator[Facts | Checked]:
     if os.path.isfile(name):
         for found in read_saved(name):
             yield unreadable(found.table, found) if isinstance(found, SavedError) else found
@@ -135,8 +137,12 @@ def _read(name: str, values: Mapping[str, Any], show: bool) -> Iterator[Facts | 
         result = inspect_table(name, request)
     if isinstance(result, Unreadable):
         yield unreadable(result.table, result.error)
-    else:
-        yield facts(result)
+        return
+    for reader, answer in (result.readers or {}).items():
+        # A reader that refuses the table is a finding; one that is not there is none.
+        if isinstance(answer, TableError) and answer.code is ErrorCode.ENGINE:
+            known.append(f"{name}: not asked of {reader}, so not complete: {answer.message}")
+    yield facts(result)
 
 
 COMMAND = Command(

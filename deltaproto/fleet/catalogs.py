@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
+# A catalog that is not there is taken for a part of the schema's name.
+_UNKNOWN = ("NOT_FOUND", "SINGLE_PART_NAMESPACE", "Nested databases are not supported")
 _PLAIN = re.compile(r"\w+", re.ASCII)
 
 
@@ -82,9 +84,10 @@ def _of_schema(
     try:
         rows = session.sql(f"SHOW TABLES IN {name}").collect()
     except Exception as error:
-        if given and "NOT_FOUND" in str(error):
+        if given and any(sign in str(error) for sign in _UNKNOWN):
             raise UsageError(
-                f"Spark knows no catalog or schema {'.'.join(schema)}", "see SHOW SCHEMAS"
+                f"Spark knows no catalog or schema {'.'.join(map(_readable, schema))}",
+                "see SHOW SCHEMAS; a single table is CATALOG.SCHEMA.TABLE",
             ) from None
         yield Unseen(".".join(map(_readable, schema)), _refused(error))
         return

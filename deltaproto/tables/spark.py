@@ -143,9 +143,15 @@ _CODES: tuple[tuple[str, ErrorCode], ...] = (
     ("PATH_DOES_NOT_EXIST", ErrorCode.NOT_FOUND),
     ("SCHEMA_NOT_FOUND", ErrorCode.NOT_FOUND),
     ("CATALOG_NOT_FOUND", ErrorCode.NOT_FOUND),
+    # A catalog that is not there is taken for a part of the schema's name.
+    ("REQUIRES_SINGLE_PART_NAMESPACE", ErrorCode.NOT_FOUND),
     ("FILE_NOT_FOUND", ErrorCode.NOT_FOUND),
     ("PERMISSION", ErrorCode.PERMISSION_DENIED),
 )
+_HINTS = {
+    ErrorCode.NOT_FOUND: "check the name; a path is written with a slash, as in ./orders",
+    ErrorCode.NOT_A_DELTA_TABLE: "DESCRIBE TABLE EXTENDED says what the name stands for",
+}
 
 
 def _refusal(error: BaseException, redact: Redactor) -> TableError:
@@ -158,7 +164,4 @@ def _refusal(error: BaseException, redact: Redactor) -> TableError:
     if not error_class and (refused := unreachable(text)):
         return TableError(refused.code, f"spark: {refused.cause or message}", refused.hint)
     code = next((code for part, code in _CODES if part in error_class), ErrorCode.CORRUPT_LOG)
-    hint = ""
-    if code is ErrorCode.NOT_FOUND:
-        hint = "check the name; a path is written with a slash, as in ./orders"
-    return TableError(code, f"spark: {message}", hint)
+    return TableError(code, f"spark: {message}", _HINTS.get(code, ""))

@@ -107,21 +107,22 @@ class ConnectServer:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
-    def answers(self, *lines: Sequence[str]) -> list[Answer]:
-        """Run `deltaproto` with each of these words through the server, in one process."""
-        told = [[*words, "--spark-remote", self.remote] for words in lines]
-        return [Answer(*each) for each in _child("tests.support.command_lines", told)]
+    def answers(self, *lines: Sequence[str], remote: str | None = None) -> list[Answer]:
+        """Run `deltaproto` with each of these words, in one process; by default through here."""
+        told = [[*words, "--spark-remote", remote or self.remote] for words in lines]
+        return [Answer(*each) for each in child("tests.support.command_lines", told)]
 
     def sql(self, *statements: str) -> None:
         """Have the server execute statements."""
-        _child("tests.support.statements", [self.remote, *statements])
+        child("tests.support.statements", {"remote": self.remote, "statements": statements})
 
 
-def _child(module: str, given: object) -> list[list[Any]]:
+def child(module: str, given: object, folder: Path = _ROOT) -> list[list[Any]]:
+    """What a module of these makes of `given`, in a process of its own in `folder`."""
     ran = subprocess.run(
         [sys.executable, "-m", module],
-        cwd=_ROOT,
-        env=outside(),
+        cwd=folder,
+        env={**outside(), "PYTHONPATH": str(_ROOT)},
         input=json.dumps(given),
         capture_output=True,
         text=True,

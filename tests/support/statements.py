@@ -1,15 +1,16 @@
-"""Has a Spark Connect server execute statements: its URL and they come as JSON."""
+"""Has a Spark of its own execute statements: how to reach it, and they, come as JSON."""
 
 from __future__ import annotations
 
 import json
 import sys
 
-from pyspark.sql import SparkSession
+from deltaproto.tables.interface import SparkSettings
+from deltaproto.tables.session import spark_session
 
 if __name__ == "__main__":
-    remote, *statements = json.load(sys.stdin)
-    session = SparkSession.builder.remote(remote).getOrCreate()
-    for statement in statements:
+    given = json.load(sys.stdin)
+    session = spark_session(SparkSettings(given.get("remote"), given.get("conf", {})))
+    for statement in given["statements"]:
         session.sql(statement).collect()
     print("[]")
