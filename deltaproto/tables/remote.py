@@ -15,7 +15,7 @@ DEFAULT_PORT = 15002
 _HIGHEST_PORT = 65535
 _SCHEME = "sc://"
 _MASTER = re.compile(r"local(?:-cluster)?(?:\[[^\]]*\])?")
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.%\w]+\]|[^\s:;/?#@\[\]]+)(?::([0-9]+))?")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.%\w]+\]|[^\s:;/?#@\[\]]+)(?::([0-9]{1,9}))?")
 _PARAMETERS = re.compile(r"/?|/(?:;[^;=]+=[^;=]*)+")
 _EXAMPLE = "for example sc://host:15002, or sc://host:15002/;use_ssl=true;token=TOKEN"
 

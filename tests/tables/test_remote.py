@@ -37,6 +37,7 @@ NO_URLS = (
     "sc://host:x",
     "sc://host:0",
     "sc://host:65536",
+    f"sc://host:{'9' * 5000}",
     "sc://host:15002/path",
     "sc://ho st",
     f"sc://me:{SECRET}@host",
