@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from deltaproto.planning.change import about_protocol
 from deltaproto.planning.ddl.own import Own
-from deltaproto.planning.engine import EngineName
+from deltaproto.planning.engine import DEFAULT, Engine, EngineName
 from deltaproto.planning.outcome import REMOVE_MAPPING, Outcome
 from deltaproto.planning.plan import Clash, Effect, Stream
 from deltaproto.planning.schema import walk
@@ -31,16 +31,22 @@ _FILES = frozenset(
     | {"OPTIMIZE", "REORG", "VACUUM START", "VACUUM END"}
 )
 _SURVIVED = {key.lower(): value for key, (value, _) in SURVIVED_PROPERTIES.items()}
+# Releases before abort at every change of metadata (`ConflictChecker.checkNoMetadataUpdates`;
+# measured with delta-spark 3.3.3), but for row tracking alone.
+_REBASES, _REBASES_ROW_TRACKING = "4.1", "3.3"
+_ROW_TRACKING = {("delta.enablerowtracking", "true")}
 _EVERY = "every write in flight, blind appends too"
 
 
-def clashes(statement: Statement, before: Table, outcome: Outcome) -> Iterator[Clash]:
-    """The transactions that a step cannot run beside."""
+def clashes(
+    statement: Statement, before: Table, outcome: Outcome, engine: Engine = DEFAULT
+) -> Iterator[Clash]:
+    """The transactions that a step cannot run beside; `engine` is taken for their release too."""
     if isinstance(statement, Wait) or not outcome.commits:
         return
     on_spark = EngineName.DELTA_SPARK.value
     if not _only_files(outcome):
-        yield from _by_metadata(statement, before, outcome)
+        yield from _by_metadata(statement, before, outcome, engine)
     if any(commit.operation in _REWRITING for commit in outcome.commits):
         why = "the step rewrites data files, and both remove the same ones"
         for exception in (ExceptionName.DELETE_READ, ExceptionName.DELETE_DELETE):
@@ -67,11 +73,13 @@ def _only_files(outcome: Outcome) -> bool:
     return all(commit.operation in _FILES for commit in outcome.commits)
 
 
-def _by_metadata(statement: Statement, before: Table, outcome: Outcome) -> Iterator[Clash]:
+def _by_metadata(
+    statement: Statement, before: Table, outcome: Outcome, engine: Engine
+) -> Iterator[Clash]:
     on_spark, databricks = EngineName.DELTA_SPARK.value, EngineName.DATABRICKS.value
     dropped = before.protocol.supported - outcome.table.protocol.supported
     raised = outcome.table.protocol.supported - before.protocol.supported
-    exceptions = list(_aborting(statement, before, outcome))
+    exceptions = list(_aborting(statement, before, outcome, engine))
     for exception, why in exceptions:
         yield Clash(on_spark, _EVERY, exception, why, "writer")
     if not exceptions:
@@ -100,7 +108,9 @@ def _by_metadata(statement: Statement, before: Table, outcome: Outcome) -> Itera
     )
 
 
-def _aborting(statement: Statement, before: Table, outcome: Outcome) -> Iterator[tuple[str, str]]:
+def _aborting(
+    statement: Statement, before: Table, outcome: Outcome, engine: Engine
+) -> Iterator[tuple[str, str]]:
     """The exceptions of Delta Spark's writers that span one of the step's commits."""
     if isinstance(statement, DropFeature):
         metadata = [c for c in outcome.commits[:-1] if c.operation not in ("Empty Commit", "REORG")]
@@ -110,14 +120,17 @@ def _aborting(statement: Statement, before: Table, outcome: Outcome) -> Iterator
         if outcome.refusal is None:
             yield _PROTOCOL, f"{statement.feature} leaves the protocol"
         return
-    if isinstance(statement, SetProperties) and _tolerated(statement):
+    if isinstance(statement, SetProperties) and _tolerated(statement, engine):
         return
     first = isinstance(statement, ClusterBy) and "clustering" not in before.protocol.supported
     if not first:
         yield _METADATA, "the metadata changes, which no writer is rebased over"
 
 
-def _tolerated(statement: SetProperties) -> bool:
+def _tolerated(statement: SetProperties, engine: Engine) -> bool:
+    if engine.name is EngineName.DELTA_SPARK and not engine.at_least(_REBASES):
+        asked = {(key.lower(), value.lower()) for key, value in statement.properties.items()}
+        return asked == _ROW_TRACKING and engine.at_least(_REBASES_ROW_TRACKING)
     for key, value in statement.properties.items():
         lower = key.lower()
         if not about_protocol(lower) and _SURVIVED.get(lower) != value.lower():

@@ -53,7 +53,7 @@ def steps(moves: Sequence[Move], engine: Engine, files: Files, table: str) -> tu
                 retention_hours=hours(before.configuration, TRUNCATION) if truncates else None,
                 wait_hours=statement.hours if isinstance(statement, Wait) else 0,
                 setting=statement.setting if isinstance(statement, Wait) else None,
-                clashes=tuple(clashes(statement, before, outcome)),
+                clashes=tuple(clashes(statement, before, outcome, engine)),
                 streams=tuple(streams(statement, before, outcome)),
                 losses=losses(statement, before, outcome, engine),
                 undo=undo(move, moves[0].before, engine, table),

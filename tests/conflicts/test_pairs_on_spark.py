@@ -17,6 +17,7 @@ import pytest
 from deltaproto.protocol.conflicts.matrix import cells
 from deltaproto.protocol.conflicts.operation import Operation
 from deltaproto.protocol.isolation import Engine, IsolationLevel
+from tests.support.engines import needs_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,6 +48,8 @@ class Pair(NamedTuple):
     statement: str | None = None
     """the loser's statement, when it is not the usual one"""
     partitioned: bool = False
+    since: str = "3.1"
+    """the first Delta Spark of which it holds"""
 
 
 INS, U, D, M = Operation.INSERT, Operation.UPDATE, Operation.DELETE, Operation.MERGE
@@ -98,7 +101,11 @@ PAIRS: dict[str, Pair] = {
         "MetadataChangedException",
     ),
     "insert-enable-vectors": Pair(
-        INS, META, "alter table {t} set tblproperties ('delta.enableDeletionVectors'='true')", None
+        INS,
+        META,
+        "alter table {t} set tblproperties ('delta.enableDeletionVectors'='true')",
+        None,
+        since="4.1",
     ),
     "insert-enable-row-tracking": Pair(
         INS, META, "alter table {t} set tblproperties ('delta.enableRowTracking'='true')", None
@@ -111,6 +118,7 @@ PAIRS: dict[str, Pair] = {
         PROTO,
         "alter table {t} set tblproperties ('delta.feature.v2Checkpoint'='supported')",
         None,
+        since="4.1",
     ),
     "insert-drop-feature": Pair(
         INS, PROTO, "alter table {t} drop feature vacuumProtocolCheck", "ProtocolChangedException"
@@ -180,7 +188,13 @@ def declare(path: Path, level: IsolationLevel) -> None:
     (log / f"{newest + 1:020d}.json").write_text(json.dumps(action) + "\n")
 
 
-@pytest.mark.parametrize("name", PAIRS)
+REBASED = "writers that are rebased over a new feature"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=needs_delta(pair.since, REBASED)) for name, pair in PAIRS.items()],
+)
 def test_what_happens_is_what_the_matrix_says(
     name: str, spark: SparkSession, tables: dict[bool, Path], gate: Path, tmp_path: Path
 ) -> None:

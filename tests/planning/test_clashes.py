@@ -13,7 +13,7 @@ from deltalake.exceptions import CommitFailedError
 
 from deltaproto.planning.clash import clashes, streams
 from deltaproto.planning.ddl.parse import parse
-from deltaproto.planning.engine import Engine
+from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.plan import Effect
 from deltaproto.planning.schema import Atomic, Column, Struct
 from deltaproto.planning.table import MODE, Table
@@ -45,6 +45,25 @@ def test_a_plain_stream(sql: str, effect: Effect) -> None:
     said = each.statement.outcome(TABLE, Engine())
     found = streams(each.statement, TABLE, said)
     assert [s.effect for s in found if s.reads == "Delta Spark, plain"] == [effect]
+
+
+@pytest.mark.parametrize(
+    ("properties", "since"),
+    [
+        ("'delta.enableDeletionVectors' = 'true'", "4.1"),
+        ("'delta.feature.v2Checkpoint' = 'supported'", "4.1"),
+        ("'delta.enableRowTracking' = 'true'", "3.3"),
+        ("'delta.enableRowTracking' = 'true', 'delta.checkpointPolicy' = 'v2'", "4.1"),
+    ],
+)
+def test_older_releases_abort_where_newer_ones_are_rebased(properties: str, since: str) -> None:
+    (each,) = parse(f"alter table t set tblproperties ({properties})")
+    for version in ("3.3.3", "4.0.1", "4.1.0", "4.4.0"):
+        engine = parse_engine(f"delta-spark@{version}")
+        said = each.statement.outcome(TABLE, engine)
+        found = clashes(each.statement, TABLE, said, engine)
+        aborted = any(c.engine == "delta-spark" and "blind appends" in c.who for c in found)
+        assert aborted is not engine.at_least(since), version
 
 
 @pytest.mark.parametrize(
