@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from deltaproto.planning.change import set_properties
 from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.enable import Wanted, enabling
 from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.goal import Absent
 from deltaproto.planning.route import carried_out
@@ -129,6 +131,31 @@ def test_own_sql_is_judged_by_what_the_engine_knows(sql: str, since: str) -> Non
         if said.refusal is not None:
             assert said.refusal.remedy.startswith(f"delta-spark@{since}")
             assert said.table == table
+
+
+@pytest.mark.parametrize(
+    ("version", "by_property", "statement"),
+    [
+        (
+            "3.3.3",
+            "typeWidening-preview",
+            {"delta.feature.typeWidening", "delta.enableTypeWidening"},
+        ),
+        ("4.0.0", "typeWidening", {"delta.enableTypeWidening"}),
+    ],
+)
+def test_the_preview_of_type_widening_comes_with_the_property_before_4_0(
+    version: str, by_property: str, statement: set[str]
+) -> None:
+    engine, table = parse_engine(f"delta-spark@{version}"), Table(Protocol(1, 2))
+    said = set_properties(table, {"delta.enableTypeWidening": "true"}, engine)
+    assert said.table.protocol.listed & {by_property, "typeWidening"} == {by_property}
+    (only,) = enabling(Wanted("typeWidening"), table, engine)
+    assert isinstance(only, SetProperties)
+    assert {*only.properties} == statement
+    after = only.outcome(table, engine).table.protocol.supported
+    assert "typeWidening" in after
+    assert "typeWidening-preview" not in after
 
 
 def test_every_line_of_releases_was_recorded() -> None:
