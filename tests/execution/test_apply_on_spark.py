@@ -22,7 +22,7 @@ from deltaproto.tables.log.reader import LogReader
 from tests.conftest import Ran
 from tests.planning.random_tables import age
 from tests.support.contract import validate
-from tests.support.engines import skip_without_drop
+from tests.support.engines import needs_drop, skip_without_drop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -174,6 +174,7 @@ class TestOnce:
         assert (ran.code, only(ran)["status"]) == (0, "nothing-to-do")
         assert newest(table) == version
 
+    @needs_drop("rowTracking")
     def test_a_dry_run_changes_nothing_and_leaves_nothing(self, cli: Cli, table: Path) -> None:
         file = plan(cli, table, *TWO_STEPS)
         version, beside = newest(table), sorted(table.parent.iterdir())
