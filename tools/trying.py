@@ -42,11 +42,13 @@ class Trying:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
+        # Newer than what mutmut noted: they may call anything.
+        unseen = items.keys() - self.seconds.keys()
         for name in self.names:
-            calling = set(self.called.get(name.rpartition("__mutmut_")[0], ())) & items.keys()
+            calling = {*self.called.get(name.rpartition("__mutmut_")[0], ()), *unseen}
             if name.startswith(_AT_IMPORT):
                 calling = set(items)
-            tests = sorted(calling, key=lambda test: self.seconds.get(test, 0))
+            tests = sorted(calling & items.keys(), key=lambda test: self.seconds.get(test, 0))
             if not tests:
                 self._note(name, "not called")
                 continue

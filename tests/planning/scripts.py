@@ -87,6 +87,20 @@ SCRIPTS: dict[str, tuple[str, str]] = {
         insert {t} values (1)
         """,
     ),
+    "rows-append-only": (
+        "(id bigint, s string) using delta tblproperties ('delta.appendOnly' = 'true')",
+        """
+        insert into {t} values (1, 'a');
+        insert into {t} replace where id = 3 values (3, 'b');
+        insert overwrite {t} values (3, 'b');
+        update {t} set s = 'x';
+        delete from {t};
+        merge into {t} using u on u.id = id when not matched then insert *;
+        merge into {t} using u on u.id = id when matched then delete;
+        merge into {t} using u on u.id = id when matched then update set *;
+        truncate table {t}
+        """,
+    ),
     "more-upkeep": (
         "(id bigint, s string, p int) using delta partitioned by (p) "
         "tblproperties ('delta.enableDeletionVectors' = 'true')",
@@ -189,7 +203,15 @@ _VALUES = (
 )
 _SET = "alter table {t} set tblproperties ('%s' = '%s')"
 _TYPES = (
-    *("int", "timestamp_ntz", "variant", "geography(4326)", "void", "array<variant>"),
+    *(
+        "int",
+        "timestamp_ntz",
+        "geometry(4326)",
+        "variant",
+        "geography(4326)",
+        "void",
+        "array<variant>",
+    ),
     *("struct<a: timestamp_ntz>", "map<string, geometry(4326)>", "decimal(38, 10)", "char(4)"),
 )
 

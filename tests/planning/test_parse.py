@@ -324,3 +324,37 @@ def test_what_is_restored_is_not_taken_for_known() -> None:
     refusal = ClusterBy(("id",)).outcome(after, Engine()).refusal
     assert refusal is not None
     assert "partitioned" in refusal.message
+
+
+def test_collections_as_the_log_stores_them() -> None:
+    array = {"type": "array", "elementType": "integer", "containsNull": False}
+    map_ = {"type": "map", "keyType": "string", "valueType": array, "valueContainsNull": False}
+    changes = [{"fromType": "integer", "toType": "long"}, "damaged"]
+    fields = [
+        {"name": "a", "type": array},
+        {"name": "m", "type": map_, "metadata": {"delta.typeChanges": changes}},
+        {"name": "o", "type": {"type": "udt", "sqlType": "x"}, "nullable": True},
+        {"name": "s", "type": {"type": "struct", "fields": [{"name": "x", "type": "date"}]}},
+        {"name": "c", "type": "string", "metadata": {"__COLLATIONS": {"c": "UTF8_LCASE"}}},
+        {"name": "i", "type": "long", "metadata": {"delta.identity.step": 1}},
+        {"name": "g", "type": "long", "metadata": {"delta.generationExpression": "i + 1"}},
+        {"name": "n", "type": {"type": "array", "elementType": "long", "containsNull": True}},
+        {"name": "k", "type": {"type": "map", "keyType": "long", "valueType": "long"}},
+    ]
+    integers = Array(Atomic("integer"), nullable=False)
+    assert from_log({"fields": fields}).columns == (
+        Column("a", integers),
+        Column(
+            "m",
+            Map(Atomic("string"), integers, nullable=False),
+            type_changes=((Atomic("integer"), Atomic("long")),),
+        ),
+        Column("o", Atomic("udt")),
+        Column("s", Struct((Column("x", Atomic("date")),))),
+        Column("c", Atomic("string collate")),
+        Column("i", Atomic("long"), identity=True),
+        Column("g", Atomic("long"), generated="i + 1"),
+        Column("n", Array(Atomic("long"))),
+        Column("k", Map(Atomic("long"), Atomic("long"))),
+    )
+    assert from_log({}) == Struct(())

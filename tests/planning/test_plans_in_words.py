@@ -7,7 +7,7 @@ least of all, is to change unseen.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -25,6 +25,7 @@ from deltaproto.planning.goal import Use
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.schema import Array, Atomic, Column, Struct
 from deltaproto.planning.search import History
+from deltaproto.planning.table import Table
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.protocol import Protocol
@@ -76,14 +77,14 @@ class Case(NamedTuple):
 
 
 def table(
-    *names: str, engine: str = "delta-spark@4.4.0", schema: bool = True, **more: object
+    *names: str, engine: str = "delta-spark@4.4.0", columns: bool = True, **more: Any
 ) -> Given:
     """A table on which features are in use, as far as they can be."""
     configuration = {key: value for name in names for key, value in ON.get(name, {}).items()}
     seen = {key: value for name in names for key, value in USED.get(name, {}).items()}
     traced = frozenset(names) - {"clustering"}
     found = given(carrying(*names), configuration, **{"traced": traced, **seen, **more})
-    if schema:
+    if columns:
         plain = found.table.with_schema(COLUMNS)
         found = found._replace(table=plain._replace(widened=found.table.widened))
     return found._replace(files=FILES, engine=parse_engine(engine))
@@ -106,13 +107,35 @@ EVERYTHING = table(
     left={"deletionVectors": 5.0, "columnMapping": 30.5},
 )
 LITTLE = table(
-    "deletionVectors", "columnMapping", traced=None, aged=None, vectors=None, schema=False
+    "deletionVectors", "columnMapping", traced=None, aged=None, vectors=None, columns=False
 )
 AGED = table(
     "deletionVectors", traced=frozenset(), aged=frozenset({"deletionVectors"}), vectors=False
 )
 OPEN = AGED._replace(table=AGED.table._replace(open=frozenset({"deletionVectors"})))
 LEGACY = using(given(Protocol(2, 6), ON["columnMapping"])._replace(files=FILES))
+VARIANT, BAD_NAME = Column("v", Atomic("variant")), Column("a b", Atomic("long"))
+
+
+def _with(*columns: Column) -> dict[str, Any]:
+    """What is seen of a table with these columns."""
+    seen = Table(Protocol(1, 2)).with_schema(Struct(columns))
+    return {name: getattr(seen, name) for name in ("schema", "unmappable", "geospatial")}
+
+
+ODD = table(
+    *("variantType", "timestampNtz", "allowColumnDefaults", "identityColumns", "clustering"),
+    columns=False,
+    **_with(
+        VARIANT,
+        Column("t", Atomic("timestamp_ntz"), nullable=False),
+        Column("d", Atomic("long"), default="3"),
+        Column("dt", Atomic("timestamp_ntz"), default="null"),
+        Column("i", Atomic("long"), identity=True),
+        Column("u", Atomic("timestamp")),
+    ),
+)
+NAMED = table("columnMapping", columns=False, **_with(BAD_NAME, Column("x(y)", Atomic("date"))))
 OWN = """alter table t add column c int; update t set s = 'x'; delete from t;
     alter table u set tblproperties ('delta.enableDeletionVectors' = 'true'); optimize t"""
 
@@ -156,6 +179,25 @@ def cases() -> dict[str, Case]:
         "by-name-rewritten": (
             table("variantType")._replace(sql="`c`.`s`.`t 1`", name="c.s.t 1"),
             Downgrade(drop=("variantType",), rewrite=True),
+        ),
+        "cast-rewritten": (ODD, Downgrade(to=(1, 2), rewrite=True)),
+        "cast-one-rewritten": (ODD, Downgrade(drop=("timestampNtz",), rewrite=True)),
+        "names-rewritten": (NAMED, Downgrade(drop=("columnMapping",), rewrite=True)),
+        "nested-rewritten": (
+            table("variantType", columns=False, **_with(Column("st", Struct((VARIANT,))))),
+            Downgrade(drop=("variantType",), rewrite=True),
+        ),
+        "nested-names-rewritten": (
+            table("columnMapping", columns=False, **_with(Column("st", Struct((BAD_NAME,))))),
+            Downgrade(drop=("columnMapping",), rewrite=True),
+        ),
+        "tracked-suspended": (
+            table("rowTracking", row_ids=None)._replace(complete=False, warnings=("noticed",)),
+            Downgrade(to=(1, 2)),
+        ),
+        "geospatial": (
+            table("geospatial", columns=False, **_with(Column("g", Atomic("geometry(4326)")))),
+            Downgrade(drop=("geospatial",)),
         ),
         "retention": (
             given(

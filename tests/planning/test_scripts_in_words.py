@@ -29,9 +29,8 @@ from tests.support.tables import RECIPES
 
 MAPPED = "'delta.columnMapping.mode' = 'name'"
 FEATURES = [f.name for f in catalogue.all_features() if catalogue.registered(f.name)]
-DATABRICKS = Engine(EngineName.DATABRICKS, "17.3")
 OTHERS = (
-    DATABRICKS,
+    Engine(EngineName.DATABRICKS, "17.3"),
     Engine(EngineName.DATABRICKS, "14.1"),
     Engine(EngineName.DELTA_SPARK, "3.1.0"),
 )
@@ -95,7 +94,7 @@ def test_what_is_said_of_each_statement_alone(name: str, snapshot: SnapshotAsser
         (each,) = parse(text.format(t="delta.`/t`"))
         said = each.statement.outcome(used, Engine())
         lines += [text.format(t="T"), *_said(said, used.protocol), *_changes(used, said.table)]
-        lines += [f"  {DATABRICKS}: {line}" for line in _elsewhere(each, used, DATABRICKS)]
+        lines += [f"  {o}: {line}" for o in OTHERS for line in _elsewhere(each, used, o)]
         little = each.statement.outcome(_unseen(used), Engine())
         lines += [f"  unseen: {line}" for line in _little(little, said, used.protocol)]
     assert "\n".join(lines) + "\n" == snapshot(extension_class=Text)

@@ -149,6 +149,20 @@ STATES: dict[str, tuple[set[str], dict[str, str], str | None]] = {
             column("u", {"type": "udt", "sqlType": "string"}),
             column("o", {"type": {"type": "map", "keyType": "long", "valueType": "variant"}}),
             column("t", "timestamp_nanos"),
+            column("v", delta__invariants="{}"),
+            column(
+                "e",
+                {
+                    "type": "array",
+                    "elementType": {
+                        "type": "struct",
+                        "fields": [
+                            column("f", nullable=False),
+                            column("h", delta__identity__start=1),
+                        ],
+                    },
+                },
+            ),
             column("l", "string collate UTF8_LCASE", __COLLATIONS={}),
         ),
     ),

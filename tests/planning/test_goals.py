@@ -1,0 +1,55 @@
+"""What a goal objects to, and what it gives up first."""
+
+from __future__ import annotations
+
+from deltaproto.clients.capability import Access
+from deltaproto.planning.goal import Absent, AtMost, Ending, Goal, Usable
+from deltaproto.protocol.protocol import Protocol
+from tests.planning.test_classics import carrying, given, use
+
+OLD = "deltalake/engine@0.25.0"
+VECTORS = carrying("deletionVectors")
+ON = {"delta.enableDeletionVectors": "true"}
+
+
+def usable(*uses: tuple[str, Access]) -> Usable:
+    needs = given(VECTORS, ON, vectors=True).needs
+    return Usable(tuple(use(client, access) for client, access in uses), needs)
+
+
+def test_a_client_objects_to_what_it_cannot_take() -> None:
+    goal = usable((OLD, Access.APPEND))
+    now = Ending(VECTORS)
+    assert not goal.reached(now)
+    assert goal.objections(now) == {"deletionVectors"}
+    later = Ending(Protocol(1, 2))
+    assert goal.reached(later)
+    assert goal.objections(later) == frozenset()
+
+
+def test_each_access_that_can_be_had_is_kept() -> None:
+    goal = Usable((use(OLD, Access.APPEND, Access.READ),), given(VECTORS, ON).needs)
+    asked: list[Goal] = []
+
+    def reading_alone(weaker: Goal) -> bool:
+        assert isinstance(weaker, Usable)
+        asked.append(weaker)
+        return all(use.access == (Access.READ,) for use in weaker.uses)
+
+    (weaker,) = goal.weaker(reading_alone)
+    assert isinstance(weaker, Usable)
+    assert [(u.candidate.reference, u.access) for u in weaker.uses] == [
+        (goal.uses[0].candidate.reference, (Access.READ,))
+    ]
+    assert len(asked) == 2
+    (all_of_it,) = goal.weaker(lambda _: True)
+    assert isinstance(all_of_it, Usable)
+    assert [u.access for u in all_of_it.uses] == [(Access.APPEND,), (Access.READ,)]
+
+
+def test_versions_and_features_as_goals() -> None:
+    assert AtMost(1, 2).reached(Ending(Protocol(1, 2)))
+    assert not AtMost(1, 2).reached(Ending(Protocol(1, 3)))
+    assert not AtMost(1, 7).reached(Ending(Protocol(2, 5)))
+    assert Absent(frozenset({"deletionVectors"})).objections(Ending(VECTORS)) == {"deletionVectors"}
+    assert Absent(frozenset({"rowTracking"})).reached(Ending(VECTORS))

@@ -1,0 +1,65 @@
+"""Metadata as a value, and as the log stores it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deltaproto.protocol.metadata import Metadata
+from tests.support.logs import column, metadata, schema_string
+
+ACTION: dict[str, Any] = {
+    "id": "1",
+    "name": "orders",
+    "schemaString": schema_string(column("id")),
+    "partitionColumns": ["id"],
+    "configuration": {"delta.appendOnly": "true", "odd": 3, "empty": None},
+}
+
+
+def test_an_action_is_read_member_by_member() -> None:
+    found = Metadata.stored(ACTION)
+    assert (found.id, found.name) == ("1", "orders")
+    assert found.schema_string == ACTION["schemaString"]
+    assert found.partition_columns == ("id",)
+    assert found.configuration == {"delta.appendOnly": "true", "odd": "3", "empty": None}
+    assert found.property("delta.appendOnly") == "true"
+    assert found.property("delta.APPENDONLY") is None
+    assert Metadata.stored({}) == Metadata(None)
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "told"),
+    [
+        ("configuration", ["a"], "metaData.configuration is not a map"),
+        ("partitionColumns", "id", "metaData.partitionColumns is not a list of names"),
+        ("partitionColumns", ["id", 3], "metaData.partitionColumns is not a list of names"),
+        ("schemaString", {"fields": []}, "metaData.schemaString is not a string"),
+    ],
+)
+def test_what_has_a_wrong_type_is_refused(member: str, value: object, told: str) -> None:
+    with pytest.raises(ValueError, match=f"^{told}$"):
+        Metadata.stored({**ACTION, member: value})
+
+
+@pytest.mark.parametrize("member", ["id", "name", "schemaString", "partitionColumns"])
+def test_it_equals_what_has_the_same_members_only(member: str) -> None:
+    one, same = Metadata.stored(ACTION), Metadata.stored(dict(ACTION))
+    other = Metadata.stored({k: v for k, v in ACTION.items() if k != member})
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+    assert one != Metadata.stored({**ACTION, "configuration": {}})
+    assert one != ACTION
+    assert (one == 3) is False
+
+
+def test_a_schema_that_cannot_be_used_is_none() -> None:
+    for text in (None, "", "{", "[]", '{"fields": 3}', "[" * 100_000, '"variant"', "variant"):
+        found = Metadata(None, schema_string=text)
+        assert found.schema is None
+        assert found.traits is None
+    plain = Metadata.stored(metadata()["metaData"])
+    assert plain.schema == {"type": "struct", "fields": [column("id")]}
+    assert plain.traits == {}
