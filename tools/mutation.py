@@ -25,6 +25,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
+from tools.trying import CONTROL
+
 MUTANTS = Path("mutants")
 PACKAGES = ("protocol", "planning")
 _ANY = "deltaproto.protocol.runtime.x_*_1"
@@ -71,11 +73,14 @@ def tried(names: Sequence[str], children: int) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         asked, outcomes = Path(folder, "asked"), Path(folder, "outcomes")
         # In another order, so that no process has all that are slow.
-        asked.write_text("\n".join(Random(0).sample(names, len(names))))
+        asked.write_text("\n".join((CONTROL, *Random(0).sample(names, len(names)))))
         words = ["-m", "tools.trying", str(asked), str(outcomes), str(children)]
         subprocess.run([sys.executable, *words], cwd=MUTANTS, env=_environment(), check=True)
         lines = outcomes.read_text().splitlines()
-    return {name: outcome for name, _, outcome in (line.partition(" ") for line in lines)}
+    found = {name: outcome for name, _, outcome in (line.partition(" ") for line in lines)}
+    if found.pop(CONTROL) != "survived":
+        raise SystemExit("error: tests fail without a mutant\nhint: run them: make fast")
+    return found
 
 
 def interval(killed: int, tried: int) -> tuple[float, float]:
@@ -110,7 +115,7 @@ def told(package: str, made: Sequence[str], found: Mapping[str, str]) -> float:
 def _environment() -> dict[str, str]:
     """Not with `PYTHONPATH`, as it may name the code that is not mutated."""
     kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    return {**kept, "HYPOTHESIS_PROFILE": "mutation"}
+    return {**kept, "HYPOTHESIS_PROFILE": "few"}
 
 
 def _package(name: str) -> str:

@@ -25,6 +25,8 @@ import pytest
 # Seconds of processor time, which other programs on the machine do not change.
 _LEAST, _TIMES = 10, 10
 _MEMORY = 6 << 30
+CONTROL = "deltaproto.nothing.x_changed__mutmut_0"
+"""no mutant: every test passes with it, or else the outcomes of the others mean nothing"""
 _AT_IMPORT = "deltaproto.protocol.records."
 """these functions are called while modules are imported, and so before a fork"""
 
@@ -46,7 +48,7 @@ class Trying:
         unseen = items.keys() - self.seconds.keys()
         for name in self.names:
             calling = {*self.called.get(name.rpartition("__mutmut_")[0], ()), *unseen}
-            if name.startswith(_AT_IMPORT):
+            if name.startswith(_AT_IMPORT) or name == CONTROL:
                 calling = set(items)
             tests = sorted(calling & items.keys(), key=lambda test: self.seconds.get(test, 0))
             if not tests:

@@ -114,6 +114,7 @@ AGED = table(
 )
 OPEN = AGED._replace(table=AGED.table._replace(open=frozenset({"deletionVectors"})))
 LEGACY = using(given(Protocol(2, 6), ON["columnMapping"])._replace(files=FILES))
+BY_ID = {"delta.columnMapping.mode": "id"}
 VARIANT, BAD_NAME = Column("v", Atomic("variant")), Column("a b", Atomic("long"))
 
 
@@ -199,6 +200,59 @@ def cases() -> dict[str, Case]:
             table("geospatial", columns=False, **_with(Column("g", Atomic("geometry(4326)")))),
             Downgrade(drop=("geospatial",)),
         ),
+        "by-id": (
+            table("columnMapping")._replace(
+                table=table("columnMapping").table.with_properties(BY_ID)
+            ),
+            Downgrade(drop=("columnMapping",)),
+        ),
+        "domains": (
+            table("domainMetadata", domains=("a.b", "c")),
+            Downgrade(drop=("domainMetadata",)),
+        ),
+        "suspended": (
+            given(
+                carrying("rowTracking", "domainMetadata"),
+                {"delta.rowTrackingSuspended": "true"},
+                domains=("delta.rowTracking",),
+            ),
+            Downgrade(to=(1, 2)),
+        ),
+        "coordinated": (
+            given(
+                carrying("coordinatedCommits-preview"),
+                {"delta.coordinatedCommits.commitCoordinator-preview": "dynamodb"},
+            ),
+            Downgrade(drop=("coordinatedCommits-preview",)),
+        ),
+        "lowest-protected": (
+            table("checkpointProtection", "deletionVectors"),
+            Downgrade(lowest=True, history=History.KEEP),
+        ),
+        "lowest-required": (
+            given(carrying("icebergCompatV2", "columnMapping"), ON["icebergCompatV2"]),
+            Downgrade(lowest=True),
+        ),
+        "lowest-untold": (
+            LITTLE._replace(
+                states=tuple(each._replace(present=None, enabled=None) for each in LITTLE.states)
+            ),
+            Downgrade(lowest=True),
+        ),
+        "several-clients": (
+            using(EVERYTHING),
+            Downgrade(
+                clients=(
+                    use("deltalake/engine@0.25.0", Access.READ, Access.APPEND, Access.DML),
+                    use("delta-spark@2.4.0"),
+                )
+            ),
+        ),
+        "no-legacy-pair": (table("allowColumnDefaults"), Downgrade(to=(1, 6))),
+        "keep-protected": (
+            table("checkpointProtection"),
+            Downgrade(drop=("checkpointProtection",), history=History.KEEP),
+        ),
         "retention": (
             given(
                 carrying("deletionVectors"),
@@ -237,6 +291,25 @@ def cases() -> dict[str, Case]:
         "own": (plain, Upgrade(statements=tuple(parse(OWN)))),
         "own-refused": (plain, Upgrade(statements=tuple(parse(f"{OWN}; {REFUSED}")))),
         "unknown": (plain, Upgrade(enable=(Wanted("nosuch"),))),
+        "own-by-path": (
+            plain._replace(sql="delta.`/t`"),
+            Upgrade(statements=tuple(parse("insert into delta.`/t/` values (1); " + OWN))),
+        ),
+        "own-elsewhere": (
+            plain,
+            Upgrade(statements=tuple(parse("delete from u; delete from u; delete from c.s.T"))),
+        ),
+        "own-after-refused": (plain, Upgrade(statements=tuple(parse(f"{REFUSED}; {OWN}")))),
+        "to-lower": (LEGACY, Upgrade(to=(1, 2))),
+        "to-the-same": (LEGACY, Upgrade(to=(2, 6))),
+        "isolation-as-it-is": (
+            given(Protocol(1, 2), {"delta.isolationLevel": "serializable"}),
+            Upgrade(isolation="SERIALIZABLE"),
+        ),
+        "set-but-not-listed": (
+            given(Protocol(1, 2), ON["deletionVectors"]),
+            Upgrade(enable=(Wanted("deletionVectors"),)),
+        ),
         "clustering-without": (plain, Upgrade(enable=(Wanted("clustering"),))),
         "gaps": (given(Protocol(1, 3)), Upgrade(set=ON["deletionVectors"])),
         "legacy": (LEGACY, Upgrade(enable=(Wanted("deletionVectors"), Wanted("v2Checkpoint")))),

@@ -14,7 +14,7 @@ from deltaproto.protocol.concurrency import row_level_concurrency
 from deltaproto.protocol.conflicts import Cell, MatrixEngine, cells
 from deltaproto.protocol.conflicts.by_row import Compute, by_row
 from deltaproto.protocol.conflicts.notes import advice, notes
-from deltaproto.protocol.conflicts.operation import CHANGES
+from deltaproto.protocol.conflicts.operation import CHANGES, Operation
 from deltaproto.protocol.conflicts.statement import (
     Classification,
     needed_by_merge,
@@ -56,7 +56,10 @@ def layouts(engine: MatrixEngine) -> Iterator[tuple[str, tuple[Cell, ...]]]:
         for vectors in YES_NO_UNKNOWN:
             found = cells(engine, level, deletion_vectors=vectors, identity=identity)
             yield f"{name}, vectors {vectors}", found
-        yield f"{name}, by row", cells(engine, level, by_row=CHANGES, identity=identity)
+        # What runtimes resolve by row: all changes, all but MERGE, or DELETE alone.
+        for rows in (CHANGES, CHANGES - {Operation.MERGE}, frozenset({Operation.DELETE})):
+            names = " ".join(sorted(rows))
+            yield f"{name}, {names} by row", cells(engine, level, by_row=rows, identity=identity)
 
 
 @pytest.mark.parametrize("engine", MatrixEngine)
@@ -125,6 +128,7 @@ def _told(found: Classification) -> Iterator[str]:
                 yield f"  {runtime}: {text}"
 
 
+NOT_NULL = {"type": "struct", "fields": [column("f", nullable=False)]}
 VECTORS = {"delta.enableDeletionVectors": "true"}
 STATES: dict[str, tuple[set[str], dict[str, str], str | None]] = {
     "vectors": ({"deletionVectors"}, VECTORS, None),
@@ -150,6 +154,7 @@ STATES: dict[str, tuple[set[str], dict[str, str], str | None]] = {
             column("o", {"type": {"type": "map", "keyType": "long", "valueType": "variant"}}),
             column("t", "timestamp_nanos"),
             column("v", delta__invariants="{}"),
+            column("k", {"type": "map", "keyType": NOT_NULL, "valueType": NOT_NULL}),
             column(
                 "e",
                 {

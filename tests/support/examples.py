@@ -8,5 +8,5 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "deltaproto")
 
 
 def examples(count: int) -> int:
-    """A tenth of them where every mutant runs the test again."""
-    return max(count // 10, 10) if PROFILE == "mutation" else count
+    """A tenth of them where tests run under coverage, or once for each mutant."""
+    return max(count // 10, 10) if PROFILE == "few" else count
