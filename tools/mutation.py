@@ -64,7 +64,7 @@ def mutants() -> list[str]:
 def drawn(names: Sequence[str], count: int, seed: int) -> Iterator[str]:
     """So many names of each package, without putting any back."""
     for package in PACKAGES:
-        of_it = [name for name in names if _package(name) == package]
+        of_it = sorted(name for name in names if _package(name) == package)
         yield from sorted(Random(seed).sample(of_it, min(count, len(of_it))))
 
 

@@ -53,7 +53,12 @@ def test_refused(default: str, kind: str) -> None:
         ("'a\\'", "string", False),
         ("1_000", "double", False),
         *[("127", "byte", True), ("128", "byte", True), ("-1", "float", True)],
-        *[("1.5", "float", True), ("NaN", "float", True), ("x", "float", False)],
+        *[
+            ("1.5", "float", True),
+            ("NaN", "float", True),
+            ("Infinity", "double", True),
+            ("x", "float", False),
+        ],
         *[("32767", "short", True), ("32768", "short", True), ("-32769", "short", True)],
         *[("2147483647", "integer", True), ("-2147483648", "integer", True)],
         *[("-2147483649", "integer", False), ("9223372036854775807", "long", True)],

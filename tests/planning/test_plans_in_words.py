@@ -136,7 +136,11 @@ ODD = table(
         Column("u", Atomic("timestamp")),
     ),
 )
-NAMED = table("columnMapping", columns=False, **_with(BAD_NAME, Column("x(y)", Atomic("date"))))
+NAMED = table(
+    "columnMapping",
+    columns=False,
+    **_with(BAD_NAME, Column("x(y)", Atomic("date")), Column("d e", Atomic("long"), default="3")),
+)
 OWN = """alter table t add column c int; update t set s = 'x'; delete from t;
     alter table u set tblproperties ('delta.enableDeletionVectors' = 'true'); optimize t"""
 
