@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 HIDDEN = "***"
 _NAMES = r"key|secret|token|passw(?:or)?d|credential|signature|sas|sig|authorization|account_key"
 _KEY = re.compile(rf"(?i)({_NAMES})")
-_CLOUDS = ("AWS_", "AZURE_", "GOOGLE_", "DATABRICKS_", "DELTAPROTO_SPARK_REMOTE")
+_CLOUDS = ("AWS_", "AZURE_", "GOOGLE_", "DATABRICKS_")
 # Whose values are names of files and addresses, which errors should show.
 _PLACES = re.compile(r"(?i)(?:_(?:file|path|uri|url)|application_credentials|^aws_profile)$")
 _USERINFO = re.compile(r"(?i)(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/@\s:]*:[^/@\s]+|\*\*\*)@")
