@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.page import Row, Section, row, spread, table
-from benchmarks.pairs import Cost, Side, in_turns, ratio, seconds
+from benchmarks.pairs import (
+    Cost,
+    Side,
+    in_turns,
+    mebibytes,
+    own_peak,
+    processor,
+    ratio,
+    seconds,
+)
 from benchmarks.picture import Point, Series, curves, duration
 
 _OURS = "deltaproto"
@@ -53,12 +62,19 @@ def _rows(growth: Growth, size: int, costs: Mapping[str, Sequence[Cost]]) -> lis
     """Each side at this size, in every measure that it knows."""
     rows = []
     for peer, theirs in costs.items():
-        known = theirs[0].processor is not None
-        for of in ("time", "processor", "peak memory") if known else ("time",):
-            if peer != _OURS:
-                name = f"deltaproto / {peer}, {size:,} {growth.short}"
-                rows.append(row(name, costs[_OURS], theirs, of, growth.at_most.get((peer, of))))
+        for of in _measures(theirs) if peer != _OURS else ():
+            name = f"deltaproto / {peer}, {size:,} {growth.short}"
+            rows.append(row(name, costs[_OURS], theirs, of, growth.at_most.get((peer, of))))
     return rows
+
+
+def _measures(theirs: Sequence[Cost]) -> Iterator[str]:
+    """What is known of a peer: its memory only where it is more than the measuring process has."""
+    yield "time"
+    if processor(theirs):
+        yield "processor"
+    if any(peak > own_peak() for peak in mebibytes(theirs)):
+        yield "peak memory"
 
 
 def _series(found: Mapping[int, Mapping[str, Sequence[Cost]]]) -> list[Series]:

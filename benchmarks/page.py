@@ -20,7 +20,9 @@ than the peer takes.
 How it is measured: what is compared runs in turns, every other round in reverse order, after one
 uncounted run of each, so that nobody's caches are colder. A ratio is the median of the rounds' own
 ratios; between brackets is what its 95 % bootstrap interval spans (with three rounds, that is their
-lowest and highest). No side uses a network. A bound that is missed is marked, and fails the target.
+lowest and highest). No side uses a network. Memory is an upper limit: Linux counts a process from
+what the one that started it had, some 20 MiB; a peer that takes less is not compared by memory. A
+bound that is missed is marked, and fails the target.
 """
 _PARTS = {"bench": "One table, and saved fleets", "bench-fleet": "Fleets"}
 _MEASURES = {

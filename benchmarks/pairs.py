@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import statistics
 import subprocess
 import time
@@ -27,7 +28,7 @@ class Cost(NamedTuple):
     processor: float | None = None
     """seconds of processor time, with those of its children"""
     mebibytes: float | None = None
-    """peak resident memory of the largest of its processes"""
+    """peak resident memory of the largest of its processes, or `own_peak` where that is more"""
 
 
 Side = Callable[[], Cost]
@@ -91,12 +92,17 @@ def mebibytes(costs: Sequence[Cost]) -> list[float]:
     return [cost.mebibytes for cost in costs if cost.mebibytes is not None]
 
 
+def own_peak() -> float:
+    """MiB that this process has taken at most; Linux counts a child's peak from there on."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def run(
     command: Sequence[str], *, lines: Path | None = None, codes: Collection[int] = (0,)
 ) -> Cost:
     """Run a process to its end; the kernel tells its own processor time and peak memory.
 
-    A child's peak starts from its parent's, so what measures memory must stay small itself.
+    Its peak is never below `own_peak`, so what measures memory must stay small itself.
 
     Args:
         command: the program and its arguments.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.growth import Growth, grown
-from benchmarks.pairs import Cost, Side
+from benchmarks.pairs import Cost, Side, own_peak
 
 
 def test_every_side_is_measured_where_it_is_and_bounded_at_the_largest_size(tmp_path: Path) -> None:
@@ -23,9 +23,10 @@ def test_every_side_is_measured_where_it_is_and_bounded_at_the_largest_size(tmp_
     def sides(root: Path, size: int) -> Mapping[str, Side]:
         assert (root.name, size) in made
         found = {
-            "deltaproto": side("deltaproto", Cost(0.1, 0.1, 20)),
-            "peer": side("peer", Cost(0.01 * size, 0.02 * size, 40)),
+            "deltaproto": side("deltaproto", Cost(0.1, 0.1, 20.0)),
+            "peer": side("peer", Cost(0.01 * size, 0.02 * size, own_peak() * 4)),
         }
+        found["small"] = side("small", Cost(1, None, 1.0))
         return found if size > 10 else {**found, "Spark": side("Spark", Cost(5))}
 
     growth = Growth(
@@ -48,9 +49,16 @@ def test_every_side_is_measured_where_it_is_and_bounded_at_the_largest_size(tmp_
         ("deltaproto / peer, 100 things", "time", 0.05),
         ("deltaproto / peer, 100 things", "processor", None),
         ("deltaproto / peer, 100 things", "peak memory", None),
+        ("deltaproto / small, 100 things", "time", None),
     ]
     assert section.missed == ["deltaproto / peer, 100 things"]
-    assert "| 10 | 100 ms | 100 ms<br>1.00 (1.00 to 1.00) | 5.00 s<br>0.020" in section.more
-    assert "| 100 | 100 ms | 1.00 s<br>0.10 (0.10 to 0.10) |  |" in section.more
+    few = (
+        "| 10 | 100 ms | 100 ms<br>1.00 (1.00 to 1.00) | 1.00 s<br>0.10 (0.10 to 0.10) | 5.00 s<br>"
+    )
+    assert few in section.more
+    assert (
+        "| 100 | 100 ms | 1.00 s<br>0.10 (0.10 to 0.10) | 1.00 s<br>0.10 (0.10 to 0.10) |  |"
+        in section.more
+    )
     assert "(pictures/by-things.svg)" in section.more
-    assert section.pictures["by-things.svg"].count("<title>") == 5
+    assert section.pictures["by-things.svg"].count("<title>") == 7
