@@ -291,6 +291,32 @@ CASES: tuple[Case, ...] = (
         ],
     ),
     commits(
+        "versions-ask-for-all-that-they-imply",
+        [protocol(1, 2), metadata()],
+        [
+            listed(*ORDINARY, readers=(VECTORS, "variantType")),
+            metadata(VECTORS_ON),
+            set_properties(delta__minWriterVersion="7", delta__enableDeletionVectors="true"),
+        ],
+        finds={("DP110", "variantType")},
+    ),
+    commits(
+        "another-kind-of-commit-is-not-judged",
+        [protocol(1, 2), metadata()],
+        [listed(*ORDINARY, readers=("variantType",)), commit_info("WRITE"), add()],
+        finds={("DP110", "variantType")},
+    ),
+    commits(
+        "a-property-brings-constraints-along",
+        [protocol(1, 2), metadata()],
+        [
+            listed(*ORDINARY, "checkConstraints", readers=(VECTORS,)),
+            metadata(VECTORS_ON),
+            set_properties(delta__enableDeletionVectors="true"),
+        ],
+        finds={("DP106", "checkConstraints")},
+    ),
+    commits(
         "unused-from-the-start-is-nobody's-surprise",
         [listed(*ORDINARY, readers=("variantType",)), metadata(), commit_info("CREATE TABLE")],
         [set_properties(a="b"), metadata({"a": "b"})],
