@@ -80,8 +80,11 @@ class SparkEngine:
             yield len(chunk)
 
     def stage(self, batch: pa.RecordBatch) -> None:
-        """Stage rows that were made here."""
+        """Stage rows that were made here, each once."""
         frame = self._session.createDataFrame(batch.to_pylist(), types(staged()))
+        if self._resumes:
+            done = self._staged().select("location")
+            frame = frame.join(done, "location", "left_anti").select(frame.columns)
         self._append(frame, self._staging, ())
 
     def publish(self, scan: Mapping[str, Any]) -> None:

@@ -114,6 +114,22 @@ def test_a_scan_that_dies_goes_on(
         assert rows(tmp_path / "i", name) == rows(tmp_path / "whole", name)
 
 
+def test_what_could_not_be_looked_into_is_told_once_after_a_resume(
+    spark: SparkSession, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound_fleet(tmp_path / "lake", 9, 3)
+    words = (str(tmp_path / "lake"), str(tmp_path / "gone"), "--to", str(tmp_path / "i"))
+
+    def dies(engine: Any, scan: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as cut:
+        cut.setattr("deltaproto.fleet.spark_scan.SparkEngine.publish", dies)
+        assert cli("scan", *words, "--engine", "spark").code == 130
+    done = scanned(cli, *words, "--engine", "spark", "--resume")
+    assert (done["tables"], done["errors"], done["resumed"]) == (3, 1, 4)
+
+
 def test_drift_is_the_same(spark: SparkSession, cli: Cli, tmp_path: Path) -> None:
     lake, inventory = tmp_path / "lake", str(tmp_path / "i")
     tables = sound_fleet(lake, 7, 60)
