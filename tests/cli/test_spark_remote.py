@@ -70,7 +70,7 @@ WITHOUT = {
 }
 """commands that take the option and cannot use a server"""
 RUN = re.compile(
-    r'"(?:generated_at|seconds|plan_id)": [^,\n]+|\b\d{8}T\d{6}Z-\w{8}\b|\b[0-9a-f]{16}\b'
+    r'"(?:generated_at|seconds|plan_id|seal)": [^,\n]+|\b\d{8}T\d{6}Z-\w{8}\b|\b[0-9a-f]{16}\b'
 )
 """what two runs of one command differ by: time, and ids of scans and plans"""
 CLOCK = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z| UTC)?|\d+(\.\d+)? s\b")
@@ -168,7 +168,7 @@ def plain(line: str, text: str, lake: Path) -> str:
     """An answer without what two copies and two runs differ by."""
     bare = RUN.sub("", text.replace(str(lake), "LAKE"))
     # A table's own times are the same in both copies; those of scans and plans are not.
-    timed = line.startswith(("scan", "drift", "runbook")) or "inventory" in line
+    timed = line.startswith(("scan", "drift", "runbook", "plan")) or "inventory" in line
     return CLOCK.sub("", bare) if timed else bare
 
 
