@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from deltaproto.cli.declare import Option
+from deltaproto.cli.late import Late
 from deltaproto.errors import UsageError
 from deltaproto.policy.finding import FailOn
 from deltaproto.report.interface import Format, PageFormat
@@ -133,7 +134,7 @@ def spare(output: str | None, read: Iterable[str | None], flag: str = "--output"
 
 @contextmanager
 def opened(output: str | None) -> Iterator[IO[str]]:
-    """Standard output, or the file `output`.
+    """Standard output, or the file `output`, whose old content stays until there is new.
 
     Raises:
         UsageError: when the file cannot be written, or has no room.
@@ -163,7 +164,7 @@ def _created(path: str) -> IO[str]:
             f"cannot write {path}: it lies in a table's log", "choose another --output"
         )
     try:
-        return open(path, "w", encoding="utf-8", errors="backslashreplace")
+        return Late(path)
     except OSError as error:
         raise UsageError(
             f"cannot write {path}: {error.strerror}", "choose another --output"
