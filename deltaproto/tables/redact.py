@@ -114,6 +114,10 @@ def _forms(secret: str) -> Iterator[str]:
     if len(secret) < _SHORTEST:
         return
     yield secret
-    yield quote(secret, safe="")
     yield json.dumps(secret)[1:-1]
-    yield base64.b64encode(secret.encode("utf-8", "surrogateescape")).decode()
+    try:
+        raw = secret.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raw = secret.encode("utf-8", "surrogatepass")
+    yield quote(raw, safe="")
+    yield base64.b64encode(raw).decode()

@@ -140,3 +140,10 @@ def test_what_a_store_says_is_hidden() -> None:
 def test_names_around_a_key_do_not_hide_it(length: int) -> None:
     name = f"{'a.' * (length // 2)}secret{'_b' * (length // 2)}"
     assert "canary" not in Redactor()(f"{name} = canary, and {name}: 'canary'")
+
+
+@pytest.mark.parametrize("half", ["\udcff", "\ud800"])
+def test_half_characters_are_redacted_as_well(half: str) -> None:
+    secret = f"canary-of-some-length{half}"
+    redact = Redactor({"aws_secret_access_key": secret})
+    assert "canary" not in redact(f"it was {secret}, refused")

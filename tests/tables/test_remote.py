@@ -18,6 +18,7 @@ import pytest
 import deltaproto
 from deltaproto.errors import ErrorCode, UsageError
 from deltaproto.tables.engine_text import first_line
+from deltaproto.tables.redact import Redactor
 from deltaproto.tables.remote import Remote, is_local, parse_remote
 from deltaproto.tables.spark import _refusal
 from tests.conftest import Ran
@@ -152,6 +153,6 @@ def test_a_failed_call_is_told_by_its_status() -> None:
         '\tdetails = "Socket closed"\n\tdebug_error_string = "UNKNOWN:Error"\n>'
     )
     assert first_line(Exception(text)) == "StatusCode.UNAVAILABLE: Socket closed"
-    gone = _refusal(Exception(text))
+    gone = _refusal(Exception(text), Redactor())
     assert gone.code is ErrorCode.ENGINE
     assert gone.message == "Spark is gone: StatusCode.UNAVAILABLE: Socket closed"
