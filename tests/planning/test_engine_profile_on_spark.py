@@ -150,7 +150,11 @@ NEWER_DOWNGRADES = {
         "'delta.columnMapping.mode'='name'",
         Downgrade(drop=("columnMapping",), history=TRUNCATE),
     ),
-    "row tracking": ("4.1", "'delta.enableRowTracking'='true'", Downgrade(lowest=True)),
+    "row tracking": (
+        "4.1",
+        "'delta.enableRowTracking'='true'",
+        Downgrade(lowest=True, include_enabled=True),
+    ),
 }
 CASES = [
     *(pytest.param(*case, id=name) for name, case in DOWNGRADES.items()),
