@@ -13,6 +13,15 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 
+def twin(flag: str) -> str:
+    """The environment variable that stands in for a long flag."""
+    return f"DELTAPROTO_{_bare(flag).upper()}"
+
+
+def _bare(flag: str) -> str:
+    return flag.lstrip("-").replace("-", "_")
+
+
 class Option(NamedTuple):
     """One option. `type` is bool (a flag), int, str or an enumeration of strings."""
 
@@ -35,12 +44,12 @@ class Option(NamedTuple):
 
     @property
     def _bare(self) -> str:
-        return self.flags[0].lstrip("-").replace("-", "_")
+        return _bare(self.flags[0])
 
     @property
     def environment(self) -> str:
         """The environment variable that stands in for it."""
-        return f"DELTAPROTO_{self._bare.upper()}"
+        return twin(self.flags[0])
 
     def convert(self, text: str) -> Any:
         """The value that `text` stands for.

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from deltaproto.cli.declare import twin
+
 if TYPE_CHECKING:
     from deltaproto.tables.redact import Redactor
 
@@ -46,9 +48,5 @@ def _values(words: Sequence[str]) -> Iterator[str]:
         if flag == _REMOTE:
             yield from value.split(";")
     for flag in _PAIRS:
-        yield from os.environ.get(_twin(flag), "").split()
-    yield from os.environ.get(_twin(_REMOTE), "").split(";")
-
-
-def _twin(flag: str) -> str:
-    return "DELTAPROTO_" + flag.lstrip("-").replace("-", "_").upper()
+        yield from os.environ.get(twin(flag), "").split()
+    yield from os.environ.get(twin(_REMOTE), "").split(";")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import stat
-from typing import Any, Self
+from typing import Any
 
 
 class Late(io.TextIOWrapper):
@@ -20,9 +20,6 @@ class Late(io.TextIOWrapper):
         self._made = not os.path.lexists(path)
         self._raw = _Emptied(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
         super().__init__(io.BufferedWriter(self._raw), "utf-8", "backslashreplace")
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         try:

@@ -117,7 +117,7 @@ class Runner:
             text = spark_text(error)
             if is_gone(text):
                 return Answer("", first_line(error), lost=True)
-            return Answer(error_class(text), _line(text))
+            return Answer(error_class(text), first_line(Exception(text)))
         return Answer()
 
     def removed(self, uri: str) -> bool:
@@ -152,11 +152,6 @@ class Runner:
                 self._session.conf.unset(key)
             else:
                 self._session.conf.set(key, str(before))
-
-
-def _line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0] if lines else text
 
 
 def _delta_version(session: SparkSession) -> str | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import TableError, UsageError
 from deltaproto.fleet.schemas import Inventory, schema
+from deltaproto.tables.engine_text import first_line
 from deltaproto.tables.location import Location, locate
 from deltaproto.tables.redact import Redactor
 
@@ -148,8 +149,7 @@ class InventoryTables:
 
         if refused := store_refusal(error):
             return refused.cause or "no permission"
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        return Redactor(self._options)(lines[0])
+        return Redactor(self._options)(first_line(error))
 
     def _holds(self, name: Inventory, scan_id: str) -> bool:
         return scan_id in self.scan_ids(name)

@@ -10,26 +10,12 @@ import pytest
 
 import deltaproto
 from tests.conftest import Ran
-from tests.support.contract import documents
-from tests.support.logs import Log, add, commit_info, metadata, protocol
+from tests.support.contract import plan
+from tests.support.logs import Log, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
 VECTORS = "deletionVectors"
 CLIENT = "deltalake@0.17.4"
-
-
-@pytest.fixture
-def vectors(log: Log) -> str:
-    stored = protocol(3, 7, [VECTORS], ["appendOnly", "invariants", VECTORS])
-    marked = {"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
-    log.commit(0, commit_info(), stored, metadata({"delta.enableDeletionVectors": "true"}))
-    log.commit(1, add("a.parquet", size=10), add("b.parquet", size=32, deletionVector=marked))
-    return log.table
-
-
-def plan(ran: Ran, command: str = "plan-downgrade") -> dict[str, Any]:
-    (document,) = documents(ran, command)
-    return document
 
 
 def downgrade(cli: Cli, table: str, *words: str) -> dict[str, Any]:

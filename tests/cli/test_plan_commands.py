@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.conftest import Ran
-from tests.support.contract import documents
+from tests.support.contract import documents, plan
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
@@ -18,25 +17,10 @@ VECTORS = "deletionVectors"
 
 
 @pytest.fixture
-def vectors(log: Log) -> str:
-    """A table with deletion vectors on one of two files."""
-    stored = protocol(3, 7, [VECTORS], ["appendOnly", "invariants", VECTORS])
-    marked = {"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
-    log.commit(0, commit_info(), stored, metadata({"delta.enableDeletionVectors": "true"}))
-    log.commit(1, add("a.parquet", size=10), add("b.parquet", size=32, deletionVector=marked))
-    return log.table
-
-
-@pytest.fixture
 def plain(tmp_path: Path) -> str:
     log = Log(tmp_path / "plain")
     log.commit(0, commit_info(), protocol(1, 2), metadata())
     return log.table
-
-
-def plan(ran: Ran, command: str = "plan-downgrade") -> dict[str, Any]:
-    (document,) = documents(ran, command)
-    return document
 
 
 class TestGoals:

@@ -25,3 +25,9 @@ def documents(ran: Ran, command: str) -> list[dict[str, Any]]:
     for document in found:
         validate(command, document)
     return found
+
+
+def plan(ran: Ran, command: str = "plan-downgrade") -> dict[str, Any]:
+    """The only plan of an output."""
+    (document,) = documents(ran, command)
+    return document
