@@ -13,6 +13,7 @@ from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.executing import FORMAT, PLANS, beside, read_all, shown, starts
+from deltaproto.cli.interrupted import going_on
 from deltaproto.cli.way_back import way_back
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.apply import Session, apply_plans, unprepared
@@ -26,6 +27,7 @@ from deltaproto.report.interface import visible
 from deltaproto.tables.redact import Redactor
 
 _MOST = 64
+_AGAIN = "what was committed stays and is on record; the same command again goes on from there"
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -71,9 +73,10 @@ def run(values: Mapping[str, Any]) -> int:
             return _typed(prepared.planned.plan.table)
 
         ready, stuck = _chosen(plans, context, values)
-        for applied in chain(stuck, apply_plans(ready, session, confirm, ask_all_first=asks)):
-            codes.add(applied.code)
-            to.result(applied)
+        with going_on(None if values["dry_run"] else _AGAIN):
+            for applied in chain(stuck, apply_plans(ready, session, confirm, ask_all_first=asks)):
+                codes.add(applied.code)
+                to.result(applied)
     codes.add(to.output.code)
     if not values["detailed_exitcode"]:
         codes = {ExitCode.OK if code is ExitCode.CHANGES else code for code in codes}
@@ -110,7 +113,8 @@ def _typed(table: str) -> str | None:
     name = table.rstrip("/").rpartition("/")[2].strip()
     print(f"Type {visible(name)} to carry this out: ", end="", file=sys.stderr)
     sys.stderr.flush()
-    typed = sys.stdin.readline()
+    with going_on("nothing was changed"):
+        typed = sys.stdin.readline()
     return None if typed.strip() in (name, table.strip()) else "it was not confirmed"
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from deltaproto.cli import short
 from deltaproto.cli.declare import Command, spread
 from deltaproto.cli.hidden import addresses
+from deltaproto.cli.interrupted import interrupted
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
 
 # A command's module is imported when the command is called, so that each start pays only for
@@ -35,7 +36,6 @@ COMMANDS = (
     "certify",
     "explain",
 )
-INTERRUPTED = 130
 # What pyspark 3.5 needs beside it, and does not say.
 _LIBRARIES = {
     "numpy": "pip install 'pyarrow<26': NumPy 1, which pyspark[connect] 3.5 asks for, needs it",
@@ -58,13 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(ExitCode.OK)
     except DeltaprotoError as error:
         return report(error, words)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+    except KeyboardInterrupt as error:
+        return interrupted(error)
     except Exception as error:
         if type(error).__name__ == "Abort":
-            print("interrupted", file=sys.stderr)
-            return INTERRUPTED
+            return interrupted(error)
         if "--debug" in words or os.environ.get("DELTAPROTO_DEBUG"):
             sys.excepthook = partial(_traceback, words)
             raise

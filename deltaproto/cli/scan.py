@@ -11,6 +11,7 @@ from deltaproto.checking.check import Checker
 from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.interrupted import going_on
 from deltaproto.cli.inventories import ENGINE, EngineChoice, opened_inventory
 from deltaproto.cli.progress import rated, waiting
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
@@ -27,6 +28,7 @@ from deltaproto.report.scan import Afterwards, ScanFormat, write_scan
 _SOURCES = {"roots": "roots", "lists": "list", "catalogs": "catalog"}
 """key of the file, and the option that it stands for"""
 _SECONDS = 60
+_RESUME = "what was looked at is kept; the same command with --resume goes on from there"
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -64,7 +66,11 @@ def run(values: Mapping[str, Any]) -> int:
     options.spare(values["output"], (*values["list"], values["policy"], values["config"]))
     with options.opened(values["output"]) as file:
         show = not (values["no_progress"] or values["quiet"])
-        with rated("tables", total=_expected(request) if show else None, show=show) as progress:
+        total = _expected(request) if show else None
+        with (
+            going_on(_RESUME if values["to"] else None),
+            rated("tables", total=total, show=show) as progress,
+        ):
             if values["engine"] is EngineChoice.SPARK:
                 from deltaproto.fleet.spark_scan import scan_with_spark
 

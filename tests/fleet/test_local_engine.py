@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from deltaproto.fleet import local_engine
+from deltaproto.fleet import local_engine, workers
 from deltaproto.fleet.found import Found
 from deltaproto.fleet.look import Looker, Settings
 from tests.fleet.fleets import make_fleet
@@ -29,7 +29,7 @@ def test_a_process_that_is_killed_costs_one_table(
 ) -> None:
     monkeypatch.setattr(local_engine, "_FEW", 10)
     monkeypatch.setattr(local_engine, "_ON_DISK", 10)
-    monkeypatch.setattr(local_engine, "_THREADED", ())
+    monkeypatch.setattr(workers, "_THREADED", ())
     monkeypatch.setattr("threading.active_count", lambda: 1)
     deadly = {fleet[25 * (number + 1)].table for number in range(killers)}
     one = Looker._one
@@ -57,7 +57,7 @@ def test_few_tables_need_no_processes(fleet: list[Found], monkeypatch: pytest.Mo
     def none(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(local_engine, "_processes", none)
+    monkeypatch.setattr(local_engine, "Workers", none)
     (batch,) = local_engine.on_disk(iter(fleet), SETTINGS, 2)
     assert batch.num_rows == len(fleet)
 

@@ -1,0 +1,133 @@
+"""Processes that look at tables, each at the end of a pipe of its own.
+
+The executors of the standard library have one pipe for the answers of all: a process that is killed
+while it writes there, as by a system that runs out of memory, leaves everybody waiting forever.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+Work = Callable[[Any], bytes]
+Begin = Callable[[Any], Work]
+"""makes, in the process, what does the work there; a function of a module"""
+# Whoever has these has threads that a forked child would find dead.
+_THREADED = ("deltalake", "obstore", "pyspark")
+
+
+class Died(Exception):
+    """The process is gone, and with it its answer."""
+
+
+class Workers:
+    """So many processes that all do the same work.
+
+    Args:
+        begin: called with `given` in each process, once.
+    """
+
+    def __init__(self, count: int, begin: Begin, given: Any) -> None:
+        context, ends = _context(), list[Connection]()
+        self.lost = False
+        """whether a process died"""
+        self._processes: list[Any] = []
+        self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
+        with _deaf():
+            for _ in range(count):
+                ours, theirs = context.Pipe()
+                ends.append(ours)
+                # A forked child has our ends, too, and would keep its siblings from seeing us go.
+                inherited = ends if context.get_start_method() == "fork" else ()
+                process = context.Process(
+                    target=_serve, args=(theirs, inherited, begin, given), daemon=True
+                )
+                process.start()
+                theirs.close()
+                self._processes.append(process)
+                self._idle.put(ours)
+        self.pool = ThreadPoolExecutor(count, thread_name_prefix="worker")
+        """threads that wait for an answer each"""
+
+    def ask(self, given: Any) -> bytes:
+        """What a process that has nothing else to do makes of `given`.
+
+        Raises:
+            Died: when it ends before its answer does.
+            Exception: whatever the work raises.
+        """
+        pipe = self._idle.get()
+        try:
+            pipe.send(given)
+            raised = pipe.recv()
+            if raised is not None:
+                raise raised
+            return pipe.recv_bytes()
+        except (EOFError, OSError):
+            self.lost = True
+            raise Died from None
+        finally:
+            self._idle.put(pipe)
+
+    def close(self) -> None:
+        """End the processes; who waits for an answer of theirs gets none."""
+        for process in self._processes:
+            process.kill()
+        self.pool.shutdown(cancel_futures=True)
+        for process in self._processes:
+            process.join()
+        with suppress(queue.Empty):
+            while True:
+                self._idle.get_nowait().close()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _serve(pipe: Connection, inherited: Sequence[Connection], begin: Begin, given: Any) -> None:
+    for end in inherited:
+        end.close()
+    work = begin(given)
+    # When our parent is gone, so is the other end.
+    with suppress(EOFError, ConnectionError):
+        while True:
+            asked = pipe.recv()
+            try:
+                answer = work(asked)
+            except Exception as error:
+                pipe.send(error)
+                continue
+            pipe.send(None)
+            pipe.send_bytes(answer)
+
+
+def _context() -> Any:
+    """Forked children start at once; where a fork is not safe, each begins from nothing."""
+    threaded = threading.active_count() > 1 or any(name in sys.modules for name in _THREADED)
+    if "fork" in multiprocessing.get_all_start_methods() and not threaded:
+        return multiprocessing.get_context("fork")
+    return multiprocessing.get_context("spawn")
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """What is started meanwhile never hears of an interruption; we do, a moment later."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

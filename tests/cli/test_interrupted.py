@@ -1,0 +1,95 @@
+"""Who interrupts a run is told how to go on, and can."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaproto.cli import apply as apply_command
+from deltaproto.cli.interrupted import going_on, interrupted
+from tests.conftest import Ran
+from tests.support.logs import Log, metadata, protocol
+
+Cli = Callable[..., Ran]
+TABLES = 4_000
+JSON = ("--format", "json")
+
+
+@pytest.fixture
+def plan(tmp_path: Path, cli: Cli) -> Path:
+    Log(tmp_path / "table").commit(0, protocol(1, 2), metadata())
+    file = tmp_path / "plan.json"
+    made = cli(
+        "plan-upgrade", str(tmp_path / "table"), "--set", "delta.appendOnly=true", *JSON,
+        "--output", str(file),
+    )  # fmt: skip
+    assert made.code == 0
+    return file
+
+
+def test_a_scan_is_interrupted_and_goes_on(tmp_path: Path, cli: Cli) -> None:
+    """With a real signal, to the process and all that it started, as a terminal sends it."""
+    for number in range(TABLES):
+        Log(tmp_path / "lake" / f"t{number}").commit(0, protocol(1, 2), metadata())
+    inventory = tmp_path / "inventory"
+    words = ("scan", str(tmp_path / "lake"), "--to", str(inventory), "--no-progress")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "deltaproto", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not list(inventory.glob("_staging/*/*")) and running.poll() is None:
+        time.sleep(0.005)
+    os.killpg(running.pid, signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    assert (out, err.splitlines()[0]) == ("", "interrupted")
+    assert "the same command with --resume goes on from there" in err
+    assert len(err.splitlines()) == 2
+    again = cli(*words, "--resume", *JSON)
+    assert again.code == 0
+    assert again.json["tables"] == TABLES
+
+
+@pytest.mark.parametrize("dry", [False, True])
+def test_apply_says_that_it_can_go_on(
+    plan: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, dry: bool
+) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(apply_command, "apply_plans", stopped)
+    ran = cli("apply", str(plan), "--yes", *(("--dry-run",) if dry else ()))
+    assert ran.code == 130
+    first, *hint = ran.err.splitlines()
+    assert first == "interrupted"
+    assert bool(hint) is not dry
+    assert all("the same command again goes on" in line for line in hint)
+
+
+def test_who_will_not_confirm_has_changed_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+        def readline(self) -> str:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    with pytest.raises(KeyboardInterrupt) as stopped, going_on("the same command again"):
+        apply_command._typed("lake/orders")
+    capsys.readouterr()
+    assert interrupted(stopped.value) == 130
+    assert capsys.readouterr().err == "interrupted\nhint: nothing was changed\n"

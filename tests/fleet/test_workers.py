@@ -1,0 +1,139 @@
+"""Processes that do the same work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import wait
+from pathlib import Path
+
+import pytest
+
+from deltaproto.fleet.workers import Died, Work, Workers
+
+LARGE = 200_000_000
+SECONDS = 30
+
+
+def begin(given: int) -> Work:
+    """Makes a process do what it is told by name."""
+
+    def work(asked: tuple[str, int]) -> bytes:
+        name, number = asked
+        return ORDERS[name](number + given)
+
+    return work
+
+
+def _raises(number: int) -> bytes:
+    raise ValueError(str(number))
+
+
+def _dies(_: int) -> bytes:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def _dies_while_it_answers(_: int) -> bytes:
+    answer = bytes(LARGE)
+    threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    return answer
+
+
+def _sleeps(number: int) -> bytes:
+    time.sleep(number)
+    return b""
+
+
+def _writes_its_id(_: int) -> bytes:
+    return str(os.getpid()).encode()
+
+
+ORDERS: dict[str, Callable[[int], bytes]] = {
+    "number": lambda number: str(number).encode(),
+    "large": bytes,
+    "raises": _raises,
+    "dies": _dies,
+    "dies-while-it-answers": _dies_while_it_answers,
+    "sleeps": _sleeps,
+    "id": _writes_its_id,
+}
+
+
+@pytest.fixture(params=["fork", "spawn"])
+def pair(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
+    import multiprocessing
+
+    context = multiprocessing.get_context(request.param)
+    monkeypatch.setattr("deltaproto.fleet.workers._context", lambda: context)
+    with Workers(2, begin, 1) as made:
+        yield made
+
+
+def test_answers_and_errors_come_back(pair: Workers) -> None:
+    futures = [pair.pool.submit(pair.ask, ("number", n)) for n in range(50)]
+    assert [future.result(SECONDS) for future in futures] == [b"%d" % (n + 1) for n in range(50)]
+    with pytest.raises(ValueError, match=r"^8$"):
+        pair.ask(("raises", 7))
+    assert len(pair.ask(("large", 1_000_000))) == 1_000_001
+    assert not pair.lost
+
+
+@pytest.mark.parametrize("how", ["dies", "dies-while-it-answers"])
+def test_one_that_dies_leaves_the_others_at_work(pair: Workers, how: str) -> None:
+    """The standard library's executor hangs where one dies while it answers."""
+    deadly = pair.pool.submit(pair.ask, (how, 0))
+    with pytest.raises(Died):
+        deadly.result(SECONDS)
+    assert pair.lost
+    futures = [pair.pool.submit(pair.ask, ("number", n)) for n in range(20)]
+    done, late = wait(futures, SECONDS)
+    assert not late
+    answers = [future.result() for future in done if future.exception() is None]
+    assert answers
+    assert all(isinstance(future.exception(), Died | None) for future in done)
+
+
+def test_an_end_waits_for_nobody(pair: Workers) -> None:
+    asked = [pair.pool.submit(pair.ask, ("sleeps", 600)) for _ in range(5)]
+    time.sleep(0.2)
+    began = time.monotonic()
+    pair.close()
+    assert time.monotonic() - began < 10
+    assert all(future.cancelled() or isinstance(future.exception(), Died) for future in asked)
+
+
+def test_an_interruption_is_ours_alone(pair: Workers) -> None:
+    ids = {int(pair.ask(("id", 0))) for _ in range(4)}
+    for each in ids:
+        os.kill(each, signal.SIGINT)
+    assert {int(pair.ask(("id", 0))) for _ in range(4)} == ids
+
+
+def test_they_end_with_us() -> None:
+    """With whoever started them, and however that ended."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        made = Workers(2, begin, 0)
+        os.write(theirs, b" ".join(made.ask(("id", 0)) for _ in range(4)))
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.close(theirs)
+    ids = {int(word) for word in os.read(ours, 1_000).split()}
+    os.close(ours)
+    os.waitpid(child, 0)
+    assert ids
+    until = time.monotonic() + SECONDS
+    while any(_alive(each) for each in ids) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(_alive(each) for each in ids)
+
+
+def _alive(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
