@@ -18,8 +18,8 @@ demo: $(READY) java ## Make real Delta tables with Spark and look at them with d
 
 ##@ Develop
 
-# Two Sparks, one for each processor: what changes tables, after what needs no Spark; and the rest.
-APART := tests/execution tests/fleet
+# Two Sparks, one for each processor: what starts processes of its own, after what needs no Spark; and the rest.
+APART := $(addprefix tests/,execution fleet certification api tables/test_hive_on_spark.py)
 PYTEST := -m pytest -p no:cacheprovider
 
 .PHONY: test

@@ -65,11 +65,15 @@ def tell_stores(session: Any, settings: SparkSettings) -> None:
 
 def _give_up_after(session: Any, seconds: int) -> None:
     """Try once a second for a server that went away: Spark's own client does so for ten minutes."""
+    pace = {"max_retries": seconds, "initial_backoff": 1000, "backoff_multiplier": 1}
     try:
-        from pyspark.sql.connect.client.retries import DefaultPolicy
+        if hasattr(session.client, "set_retry_policies"):
+            from pyspark.sql.connect.client.retries import DefaultPolicy
 
-        policy = DefaultPolicy(max_retries=seconds, initial_backoff=1000, backoff_multiplier=1)
-        session.client.set_retry_policies([policy])
+            session.client.set_retry_policies([DefaultPolicy(**pace)])
+        else:
+            # As pyspark 3.5 keeps it.
+            session.client._retry_policy.update(pace)
     except (ImportError, AttributeError, TypeError):
         # Clients of other releases have no such setting; theirs holds then.
         return
@@ -93,16 +97,23 @@ def _greet(url: str, remote: Remote) -> None:
     import grpc
     from pyspark.sql.connect import client
 
-    builder = getattr(client, "DefaultChannelBuilder", None) or client.ChannelBuilder
-    channel = builder(url).toChannel()
+    current = getattr(client, "DefaultChannelBuilder", None)
+    channel = (current or client.ChannelBuilder)(url).toChannel()
+    # Clients before 4.0 send a token through TLS only, even to this machine.
+    always = remote.token and current is None
     try:
         grpc.channel_ready_future(channel).result(timeout=CONNECT_SECONDS)
     except grpc.FutureTimeoutError:
-        spoken = "with TLS, as is asked of it" if remote.tls else "without TLS"
-        hint = "the server may have none: leave out use_ssl, and call it localhost for a token"
+        tls = remote.tls or always
+        if always:
+            hint = "pyspark before 4.0 sends a token through TLS only: leave it out, or have TLS"
+        elif tls:
+            hint = "the server may have none: leave out use_ssl, and call it localhost for a token"
+        else:
+            hint = "check the port, and add /;use_ssl=true where it has TLS"
+        spoken = "with TLS, as is asked of it" if tls else "without TLS"
         raise EngineError(
-            f"what answers at {remote.shown} is no Spark Connect server {spoken}",
-            hint if remote.tls else "check the port, and add /;use_ssl=true where it has TLS",
+            f"what answers at {remote.shown} is no Spark Connect server {spoken}", hint
         ) from None
     finally:
         channel.close()

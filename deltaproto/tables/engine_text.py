@@ -7,7 +7,9 @@ import re
 _GONE = re.compile(
     r"Connection refused|Answer from Java side is empty|Error while sending or receiving|"
     r"StatusCode.UNAVAILABLE|SESSION_CLOSED|INVALID_HANDLE|SparkContext was shut down|"
-    r"An error occurred while trying to connect|has been stopped|stopped SparkContext"
+    r"An error occurred while trying to connect|has been stopped|stopped SparkContext|"
+    # All that py4j of Spark 3.5 says when the JVM ends during a call, or before the next.
+    r"\AAn error occurred while calling [\w.$]+\Z|\A\w+ does not exist in the JVM\Z"
 )
 # As gRPC writes a failed call (grpc._channel.__repr__).
 _CALL = re.compile(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import logging
 import os
 import re
 import shutil
@@ -136,7 +137,14 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
                 f"Spark does not start: {settings.redact(first_line(error))}",
                 "run again with --debug to see Spark's own output",
             ) from None
+    if not settings.show_log:
+        logging.getLogger().addFilter(_no_call_that_failed)
     return session
+
+
+def _no_call_that_failed(record: logging.LogRecord) -> bool:
+    """py4j writes a traceback for each call to a JVM that went away, and raises as well."""
+    return record.module != "java_gateway"
 
 
 def _warehouse() -> dict[str, str]:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _ATTEMPTS = 5
 _FEATURE = "delta.feature."
 _ERROR_CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
+# Spark 3.5 gives this refusal no class.
+_VIEW = re.compile(r" is a view\. '[A-Z ]+' expects a table")
 
 
 class SparkReader:
@@ -160,6 +162,8 @@ def _refusal(error: BaseException, redact: Redactor) -> TableError:
         return EngineError(f"Spark is gone: {first_line(error)}", "start it, and run again")
     match = _ERROR_CLASS.search(text)
     error_class = match[1] if match else ""
+    if not error_class and _VIEW.search(text):
+        error_class = "EXPECT_TABLE_NOT_VIEW"
     message = redact(first_line(Exception(text)))
     if not error_class and (refused := unreachable(text)):
         return TableError(refused.code, f"spark: {refused.cause or message}", refused.hint)

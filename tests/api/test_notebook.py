@@ -9,6 +9,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.support.engines import needs_delta
+from tests.support.spark_settings import SHORT_LIVED
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "downgrade.ipynb"
 
@@ -19,6 +20,7 @@ def test_the_notebook_runs_from_top_to_bottom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", SHORT_LIVED)
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     said = [

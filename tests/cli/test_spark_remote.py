@@ -19,15 +19,18 @@ from deltaproto.cli.options import SPARK_REMOTE
 from tests.conftest import Ran
 from tests.support.command_lines import ran
 from tests.support.connect_server import TOKEN, Answer, ConnectServer
+from tests.support.engines import RUNNING, needs_delta
 from tests.support.logs import Log, metadata, protocol
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAME = "connected.orders"
+DROPPED = "deletionVectors" if RUNNING.at_least("4.0") else "vacuumProtocolCheck"
 SQL = (
     "create table {t} (id bigint, s string) using delta "
-    "tblproperties ('delta.enableDeletionVectors'='true')",
+    "tblproperties ('delta.enableDeletionVectors'='true', "
+    "'delta.feature.vacuumProtocolCheck'='supported')",
     "insert into {t} select id, 'x' from range(0, 20, 1, 1)",
     "delete from {t} where id = 3",
 )
@@ -48,7 +51,7 @@ READS = (
     f"conflicts {NAME} --operation UPDATE --against DELETE",
     f"conflicts {NAME} --exception ConcurrentAppendException --at 2030-01-01",
     f"plan-upgrade {NAME} --set delta.appendOnly=true --output {{lake}}/up.json",
-    f"plan-downgrade {NAME} --drop deletionVectors --output {{lake}}/down.json",
+    f"plan-downgrade {NAME} --drop {DROPPED} --output {{lake}}/down.json",
     "scan --catalog connected --to {lake}/local",
     "scan {lake}/orders --engine spark --to {lake}/other",
     "scan {lake}/orders --to {lake}/inventory",
@@ -172,6 +175,7 @@ def plain(line: str, text: str, lake: Path) -> str:
     return CLOCK.sub("", bare) if timed else bare
 
 
+@needs_delta("4.0", "a server that asks for a token")
 @pytest.mark.spark
 @pytest.mark.parametrize("wrong", ["", "/;token=another"])
 def test_a_wrong_token_is_told(connect: ConnectServer, wrong: str) -> None:

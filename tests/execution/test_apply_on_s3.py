@@ -13,7 +13,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from tests.support.canaries import Watch
-from tests.support.lakes import s3_lake
+from tests.support.engines import RUNNING, for_running
+from tests.support.lakes import s3_lake, trust
 from tests.support.spark_settings import SHORT_LIVED, SMALL_TABLES
 
 # hadoop-aws comes with the whole of Amazon's library, 690 megabytes once for a machine.
@@ -33,7 +34,7 @@ def test_a_plan_is_carried_out_and_refused(tmp_path: Path) -> None:
         def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
             around = {**watch.environment(), **environment}
             ran = subprocess.run(
-                [sys.executable, "-m", "deltaproto", *words],
+                [sys.executable, "-m", "deltaproto", *for_running(words)],
                 capture_output=True,
                 text=True,
                 check=False,
@@ -49,7 +50,8 @@ def test_a_plan_is_carried_out_and_refused(tmp_path: Path) -> None:
         )
         plan = watch.root / "plan.json"
         plan.write_text(planned.stdout)
-        how = ("apply", str(plan), "--yes", "--format", "json", *conf)
+        # The oldest engine cannot drop what it enables.
+        how = ("apply", str(plan), "--yes", "--allow-irreversible", "--format", "json", *conf)
         stranger = {**lake.environment, **lake.denied}
         refused = run(*how, **stranger)
         assert refused.returncode in (3, 4), refused
@@ -61,6 +63,9 @@ def test_a_plan_is_carried_out_and_refused(tmp_path: Path) -> None:
         failed = run(*how, "--debug", *more, **lake.environment)
         assert failed.returncode in (3, 5), failed
         assert "AccessDenied" in failed.stdout
+        if not RUNNING.at_least("4.0"):
+            # moto understands no signature of the library that its Hadoop has.
+            trust(lake)
         done = run(*how, **lake.environment)
         assert done.returncode == 0, done.stdout + done.stderr
         (applied,) = json.loads(done.stdout)["results"]

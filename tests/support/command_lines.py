@@ -8,13 +8,14 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 
 from deltaproto.cli.main import main
+from tests.support.engines import for_running
 
 
 def ran(words: list[str]) -> tuple[int, str, str]:
     """One command line."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        code = main(words)
+        code = main(list(for_running(tuple(words))))
     return code, out.getvalue(), err.getvalue()
 
 

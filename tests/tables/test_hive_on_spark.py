@@ -16,6 +16,7 @@ import pytest
 from deltalake import DeltaTable
 
 from tests.support.connect_server import Answer, child
+from tests.support.engines import RUNNING, needs_drop
 from tests.support.spark_settings import SMALL_TABLES
 
 pytestmark = pytest.mark.spark
@@ -52,6 +53,8 @@ LISTED = {
 UNKNOWN = ("nobody", "sales.orders", "sales.nobody", "nowhere.sales", "a.b.c.d")
 BY_NAME = "spark_catalog.`sales`.orders"
 JSON = ("--format", "json")
+# Where the driver of Spark's Derby is.
+DERBY = "iapi.jdbc" if RUNNING.at_least("4.0") else "jdbc"
 CLIENT = ("--client", "delta-spark@2.2.0")
 
 
@@ -84,7 +87,7 @@ def settings(folder: Path) -> dict[str, str]:
         # A catalog whose names may be anything; those of a metastore are letters, digits and _.
         beside: "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
         f"{beside}.url": f"jdbc:derby:;databaseName={folder}/other;create=true",
-        f"{beside}.driver": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
+        f"{beside}.driver": f"org.apache.derby.{DERBY}.AutoloadedDriver",
     }
 
 
@@ -208,6 +211,7 @@ def test_the_inventory_keeps_names_and_places(hive: Hive) -> None:
     }
 
 
+@needs_drop("deletionVectors")
 def test_a_plan_by_name_is_carried_out(hive: Hive) -> None:
     down = hive.json("plan-downgrade", BY_NAME, "--drop", "deletionVectors", *JSON)
     assert (down["table"], down["blocked"]) == (BY_NAME, [])

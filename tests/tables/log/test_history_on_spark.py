@@ -242,6 +242,8 @@ def is_old(seen: Survey, feature: str) -> bool:
 
 def needed(case: Case) -> pytest.MarkDecorator:
     """What the engine must be able to do for the case."""
+    if case.expected is PROTECTED or case.feature == "checkpointProtection":
+        return needs_delta("4.0", "protection by a drop")
     if case.feature == "typeWidening":
         return needs_delta("4.0", "typeWidening by its property")
     return needs_drop(case.feature)
