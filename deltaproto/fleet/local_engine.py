@@ -68,9 +68,11 @@ def on_objects(
     _fast_json()
     count, looker = parallel or THREADS, Looker(settings)
     threads = _Threads(ThreadPoolExecutor(count), looker.look)
-    with threads.pool:
+    try:
         for _, future in _spread(threads, iter(tables), count, repeat(_REMOTE)):
             yield future.result()
+    finally:
+        threads.pool.shutdown(cancel_futures=True)
 
 
 class _Threads(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 
 import pytest
 
@@ -79,3 +80,22 @@ def test_memory_holds_the_chunks_under_way(
     seen = next(batches).num_rows
     assert taken <= seen + 5 * 2 * local_engine._AHEAD
     assert seen + sum(batch.num_rows for batch in batches) == len(fleet)
+
+
+def test_what_nobody_waits_for_is_not_looked_at(
+    fleet: list[Found], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, begun = Looker.look, 0
+
+    def slow(looker: Looker, tables: list[Found]) -> object:
+        nonlocal begun
+        begun += 1
+        time.sleep(0.05)
+        return look(looker, tables)
+
+    monkeypatch.setattr(Looker, "look", slow)
+    batches = local_engine.on_objects(iter(fleet), SETTINGS, 2)
+    next(batches)
+    batches.close()  # type: ignore[attr-defined]
+    # Two threads: what they were at, and what each may have taken up meanwhile.
+    assert begun <= 4
