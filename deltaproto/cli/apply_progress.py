@@ -56,6 +56,10 @@ class Display:
         self._set(planned, None)
         self._text.finished(planned, record, many=self._many)
 
+    def halts(self) -> None:
+        """The run was interrupted."""
+        print("stopping: what was sent comes to its end, nothing else is sent", file=sys.stderr)
+
     def _set(self, planned: Planned, said: str | None) -> None:
         if not self._show:
             return

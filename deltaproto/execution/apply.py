@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import NamedTuple
@@ -46,11 +47,15 @@ def apply_plans(
 ) -> Iterator[Applied]:
     """Every plan's result, as they come.
 
-    With `ask_all_first`, nothing is executed before each plan was looked at and confirmed.
+    With `ask_all_first`, nothing is executed before each plan was looked at and confirmed. When it
+    is interrupted, or left before its end, statements that were sent are waited for; no other is.
     """
     found: list[Planned | Prepared | Applied] = [
         _asked(planned, session, confirm) if ask_all_first else planned for planned in plans
     ]
+
+    halt = threading.Event()
+    session = session._replace(limits=session.limits._replace(halted=halt.is_set))
 
     def one(each: Planned | Prepared | Applied) -> Applied:
         if isinstance(each, Applied):
@@ -71,9 +76,16 @@ def apply_plans(
     if session.parallel < 2 or len(plans) < 2:
         yield from map(one, found)
         return
-    with ThreadPoolExecutor(session.parallel) as pool:
+    pool = ThreadPoolExecutor(session.parallel)
+    try:
         for future in as_completed([pool.submit(one, each) for each in found]):
             yield future.result()
+    except BaseException:
+        halt.set()
+        session.observer.halts()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _asked(planned: Planned, session: Session, confirm: Confirm) -> Applied | Prepared:

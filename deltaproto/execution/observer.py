@@ -32,6 +32,10 @@ class Observer(Interface):
         """A step is over."""
         ...
 
+    def halts(self) -> None:
+        """The run was interrupted: statements that were sent are waited for, no other is sent."""
+        ...
+
 
 class Silent:
     """Tells nobody."""
@@ -45,3 +49,5 @@ class Silent:
     def waits(self, planned: Planned, step: Step, until: float) -> None: ...
 
     def finished(self, planned: Planned, record: StepRecord) -> None: ...
+
+    def halts(self) -> None: ...

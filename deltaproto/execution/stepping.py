@@ -160,6 +160,9 @@ class Stepping:
 
     def _unready(self, step: Step) -> Stop | None:
         """Why the step is not executed now."""
+        if self._limits.halted():
+            code = ExitCode.FAILED if self._touched else ExitCode.STALE
+            return Stop(code, "it was interrupted", "the same command again goes on from there")
         while (shut := closed(self._prepared.windows, self._limits.now())) is not None:
             if self._waiting.ends(step, shut):
                 self.records.append(StepRecord(step.id, Done.WAITING))

@@ -26,6 +26,8 @@ class Limits(NamedTuple):
     now: Callable[[], float] = time.time
     """seconds since the epoch"""
     sleep: Callable[[float], None] = time.sleep
+    halted: Callable[[], bool] = lambda: False
+    """whether no further statement may be sent, as the run was interrupted"""
 
 
 def over(planned: Planned, stands: Standing, since: float | None) -> float:
@@ -67,5 +69,7 @@ class Waiting:
             return True
         while (left := stop.earliest - self._limits.now()) > 0:
             self._observer.waits(self._planned, step, stop.earliest)
-            self._limits.sleep(min(left, 1.0 if left < 600 else 30.0))
+            if self._limits.halted():
+                return True
+            self._limits.sleep(min(left, 1.0))
         return False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import io
 import json
 import shutil
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -591,3 +593,41 @@ class TestMany:
         assert ran.json["summary"] == {"plans": 3, "done": 2, "refused": 1}
         again = apply(cli, str(folder))
         assert again.json["summary"] == {"plans": 3, "done": 2, "refused": 1}
+
+    def test_an_interruption_lets_nothing_else_begin(
+        self, cli: Cli, table: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What was sent comes to its end; the same command again does the rest."""
+        folder = table.parent / "plans"
+        folder.mkdir()
+        names = "abcdef"
+        for name in names:
+            copy = table.parent / name
+            shutil.copytree(table, copy)
+            goals = ("--set", "delta.appendOnly=true", "--enable", "changeDataFeed")
+            shutil.move(plan(cli, copy, *goals, name=name), folder / f"{name}.json")
+        before = len(infos(table))
+        sent = 0
+        run = Runner.run
+
+        def interrupted(runner: Runner, *words: Any) -> Answer:
+            nonlocal sent
+            sent += 1
+            if sent == 2:
+                _thread.interrupt_main()
+                # The main thread waits for answers, and is woken up.
+                time.sleep(1)
+            return run(runner, *words)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Runner, "run", interrupted)
+            ran = cli("apply", str(folder), "--yes", "--allow-irreversible", "--parallel", "2")
+        assert ran.code == 130
+        assert ran.err.splitlines()[-2] == "interrupted"
+        assert "the same command again goes on from there" in ran.err
+        assert "stopping: what was sent comes to its end" in ran.err
+        made = {name: len(infos(table.parent / name)) - before for name in names}
+        assert sum(made.values()) == sent
+        assert sent <= 3
+        again = apply(cli, str(folder), "--parallel", "2")
+        assert (again.code, again.json["summary"]) == (0, {"plans": 6, "done": 6}), again
