@@ -156,6 +156,26 @@ SEQUENCES = [
         "delta.minReaderVersion=1 delta.minWriterVersion=4",
         [REPLACE.format(" not null", "enableDeletionVectors")],
     ),
+    # The mapping mode, on each side of the versions that it wants.
+    ("", [set_("delta.columnMapping.mode=name")]),
+    ("delta.minReaderVersion=2", [set_("delta.columnMapping.mode=name")]),
+    ("delta.minWriterVersion=5", [set_("delta.columnMapping.mode=name")]),
+    (
+        "delta.minWriterVersion=7",
+        [
+            set_("delta.columnMapping.mode=name"),
+            set_("delta.columnMapping.mode=name delta.minReaderVersion=2"),
+        ],
+    ),
+    (
+        "",
+        [
+            set_("delta.columnMapping.mode=name delta.feature.columnMapping=supported"),
+            set_("delta.feature.columnMapping=supported"),
+            set_("delta.columnMapping.mode=name"),
+        ],
+    ),
+    ("", [set_(f"{MAPPED} delta.enableChangeDataFeed=true delta.enableDeletionVectors=true")]),
 ]
 
 

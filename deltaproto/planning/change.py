@@ -14,14 +14,12 @@ from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.pulled import upgraded
 from deltaproto.planning.refused import (
     FEATURE,
-    READER,
-    WRITER,
     asked_versions,
     feature_of,
     invalid,
     refused,
 )
-from deltaproto.planning.table import MODE, ROW_TRACKING, Table
+from deltaproto.planning.table import MODE, READER, ROW_TRACKING, WRITER, Table
 from deltaproto.protocol.protocol import Protocol
 
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"

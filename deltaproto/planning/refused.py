@@ -12,13 +12,12 @@ from deltaproto.planning import mapping
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Refusal
 from deltaproto.planning.properties import unsettable
-from deltaproto.planning.table import CONSTRAINT, ROW_TRACKING, Table
+from deltaproto.planning.table import CONSTRAINT, READER, ROW_TRACKING, WRITER, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Status
 from deltaproto.protocol.isolation import PROPERTY as ISOLATION
 
 FEATURE = "delta.feature."
-READER, WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
 _SUSPENDED = "delta.rowTrackingSuspended"
 _BACKFILLS = "3.3"
 BY_CATALOG = {
@@ -50,6 +49,7 @@ def refused(table: Table, properties: Mapping[str, str], engine: Engine) -> Refu
         asked_wrongly(properties, engine)
         or mapping.changed(table, properties, engine)
         or _bad_pair(table, properties)
+        or mapping.too_low(table, properties, engine)
     )
 
 

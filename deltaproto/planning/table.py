@@ -19,6 +19,7 @@ from deltaproto.protocol.protocol import Protocol
 
 CONSTRAINT = "delta.constraints."
 MODE = "delta.columnMapping.mode"
+READER, WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
 ROW_TRACKING = "delta.enableRowTracking"
 CHECKPOINT_POLICY = "delta.checkpointPolicy"
 MAX_COLUMN = "delta.columnMapping.maxColumnId"

@@ -161,3 +161,31 @@ def test_the_preview_of_type_widening_comes_with_the_property_before_4_0(
 def test_every_line_of_releases_was_recorded() -> None:
     assert {each["delta-spark"][:3] for each in RECORDED} == {"3.1", "3.2", "3.3", "4.0"}
     assert all(len(each["measured"]) > 30 for each in RECORDED)
+
+
+@pytest.mark.parametrize(
+    ("version", "protocol", "versions"),
+    [
+        ("3.2.1", (1, 2), {"delta.minReaderVersion": "2", "delta.minWriterVersion": "5"}),
+        ("3.1.0", (2, 4), {"delta.minWriterVersion": "5"}),
+        ("3.1.0", (1, 7), {"delta.minReaderVersion": "2"}),
+        ("3.1.0", (3, 7), {}),
+        ("3.3.0", (1, 2), {}),
+    ],
+)
+def test_a_mapping_mode_comes_with_the_versions_that_it_wants(
+    version: str, protocol: tuple[int, int], versions: dict[str, str]
+) -> None:
+    reader, writer = protocol
+    stored = {"minReaderVersion": reader, "minWriterVersion": writer}
+    stored |= {"readerFeatures": []} if reader == 3 else {}
+    stored |= {"writerFeatures": []} if writer == 7 else {}
+    table, engine = Table(Protocol.stored(stored)), parse_engine(f"delta-spark@{version}")
+    found = enabling(Wanted("columnMapping"), table, engine)
+    assert isinstance(found, list)
+    (only,) = found
+    assert isinstance(only, SetProperties)
+    assert only.properties == {"delta.columnMapping.mode": "name", **versions}
+    outcome = carried_out(only, table, engine)
+    assert outcome.refusal is None
+    assert "columnMapping" in outcome.table.protocol.supported
