@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -494,3 +495,17 @@ def test_the_changes_claim_nothing_across_commits_that_are_gone(log: Log) -> Non
     store = LocalLogStore(log.table)
     changes = protocol_changes(store, sort_names(store.list()), 9)
     assert [change.version for change in changes] == [9]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["00000000000000000000.json", "00000000000000000000.crc"])
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(log: Log, name: str) -> None:
+    if name.endswith(".crc"):
+        log.commit(0, protocol(1, 2), metadata())
+        os.mkfifo(log.folder / name)
+        assert pair(read(log)) == (1, 2)
+    else:
+        os.mkfifo(log.folder / name)
+        with pytest.raises(TableError) as error:
+            read(log)
+        assert error.value.code is ErrorCode.CORRUPT_LOG
