@@ -61,6 +61,7 @@ class Runner:
         self._hung_on: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._done = 0
+        self._stopped = False
 
     def cells(self) -> tuple[Cell, ...]:
         """Every cell, by table and operation."""
@@ -82,8 +83,14 @@ class Runner:
 
             with ThreadPoolExecutor(self._workers, thread_name_prefix="client") as asking:
                 futures = [asking.submit(work) for _ in range(self._workers)]
-                cells = [cell for future in futures for cell in future.result()]
-            cells += [future.result() for future in pending]
+                try:
+                    cells = [cell for future in futures for cell in future.result()]
+                    cells += [future.result() for future in pending]
+                except BaseException:
+                    # Nobody waits for the rest.
+                    self._stopped = True
+                    judging.shutdown(wait=False, cancel_futures=True)
+                    raise
         return in_order(cells)
 
     def _asked(self, case: Case) -> list[Operation]:
@@ -97,7 +104,7 @@ class Runner:
         self, rest: Iterator[tuple[Case, list[Operation]]]
     ) -> tuple[Case, list[Operation]] | None:
         with self._lock:
-            return next(rest, None)
+            return None if self._stopped else next(rest, None)
 
     def _case(
         self,
@@ -111,6 +118,8 @@ class Runner:
         before = observe(source)
         reading = self._copy(source, case, "read")
         for operation in asked:
+            if self._stopped:
+                return
             if operation.reads:
                 replies = [
                     self._ask(adapter, case, reading, each) for each in requests(case, operation)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,10 +15,14 @@ from deltaproto.certification.certify import certify
 from deltaproto.certification.client import Subject
 from deltaproto.certification.kit.case import Kit
 from deltaproto.certification.process import Limits
+from deltaproto.certification.referee import Referee
 from deltaproto.clients.candidate import Reference
 from deltaproto.clients.measurement import Cell, Operation, Outcome
 from tests.certification.conftest import ADAPTERS, Measure, cell
 from tests.support.engines import needs_delta
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, needs_delta("4.4", "the tables of the kit")]
 READS = (Operation.ROWS, Operation.COUNT, Operation.TOTAL, Operation.FILTER)
@@ -42,6 +49,24 @@ def test_two_runs_give_the_same_classes(measure: Measure) -> None:
         return [(c.case, c.operation, c.outcome) for c in measure("honest", *tables).cells]
 
     assert classes() == classes()
+
+
+def test_an_interrupted_run_asks_nothing_more(
+    kit: Kit, spark: SparkSession, tmp_path: Path
+) -> None:
+    told = 0
+
+    def interrupted(done: int, _total: int) -> None:
+        nonlocal told
+        told = done
+        if done == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    subject = Subject(Reference("honest", None, None), ADAPTERS / "honest.py", (), 2)
+    with pytest.raises(KeyboardInterrupt):
+        certify(subject, kit, Referee(spark), tmp_path, progress=interrupted)
+    # What the processes and the referees were at, and what came before the signal.
+    assert told < 40
 
 
 def test_who_ignores_deletion_vectors_is_found_out(measure: Measure) -> None:
