@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaproto.planning.engine import parse_engine
+from deltaproto.planning.goal import Absent
 from deltaproto.planning.retention import TRUNCATION, hours, interval_hours, setting
+from deltaproto.planning.route import wait
+from deltaproto.planning.search import History, Task, search
+from deltaproto.planning.statement import DropFeature, Wait
+from deltaproto.planning.table import Table
+from deltaproto.protocol.protocol import Protocol
 
 
 @pytest.mark.parametrize(
@@ -33,3 +40,40 @@ def test_the_default_is_a_day() -> None:
 @given(st.text())
 def test_no_text_is_an_error(text: str) -> None:
     assert interval_hours(text) >= 0
+
+
+@pytest.mark.parametrize(("left", "expected"), [(None, 24), (5.0, 5), (23.5, 23.5), (30.5, 24)])
+def test_no_more_is_waited_than_is_left(left: float | None, expected: float) -> None:
+    assert wait(Table(Protocol(1, 2)), TRUNCATION, left).hours == pytest.approx(expected)
+
+
+def test_what_is_left_of_a_wait_stays_when_a_checkpoint_ends_the_run() -> None:
+    traced = frozenset({"deletionVectors", "v2Checkpoint"})
+    table = Table(Protocol(1, 2), traced=traced, left={"v2Checkpoint": 5.0})
+    assert table.ended(24).left == {"v2Checkpoint": 5.0, "deletionVectors": 24}
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_plan_waits_for_what_is_left(known: bool) -> None:
+    """Where it is not known, a call comes first, as it leaves a checkpoint that history needs."""
+    feature = "v2Checkpoint"
+    table = Table(
+        Protocol.carrying({feature}),
+        vectors=False,
+        widened=False,
+        v2_checkpoint=False,
+        row_ids=False,
+        traced=frozenset({feature}),
+        left={feature: 5.0} if known else {},
+    )
+    task = Task(
+        table,
+        Absent(frozenset({feature})),
+        parse_engine("delta-spark@4.4.0"),
+        history=History.TRUNCATE,
+    )
+    (found, *_) = search(task)
+    waits = [m.statement.hours for m in found.moves if isinstance(m.statement, Wait)]
+    calls = [m.statement for m in found.moves if isinstance(m.statement, DropFeature)]
+    assert waits == [5 if known else 24]
+    assert calls == [DropFeature(feature, truncate=True)] * (1 if known else 2)
