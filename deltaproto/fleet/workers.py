@@ -36,17 +36,18 @@ class Workers:
     """
 
     def __init__(self, count: int, begin: Begin, given: Any) -> None:
-        context, ends = _context(), list[Connection]()
+        context = _context()
         self.lost = False
         """whether a process died"""
         self._processes: list[Any] = []
+        self._ends: list[Connection] = []
         self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
         with _deaf():
             for _ in range(count):
                 ours, theirs = context.Pipe()
-                ends.append(ours)
+                self._ends.append(ours)
                 # A forked child has our ends, too, and would keep its siblings from seeing us go.
-                inherited = ends if context.get_start_method() == "fork" else ()
+                inherited = self._ends if context.get_start_method() == "fork" else ()
                 process = context.Process(
                     target=_serve, args=(theirs, inherited, begin, given), daemon=True
                 )
@@ -68,14 +69,15 @@ class Workers:
         try:
             pipe.send(given)
             raised = pipe.recv()
-            if raised is not None:
-                raise raised
-            return pipe.recv_bytes()
+            answer = b"" if raised is not None else pipe.recv_bytes()
         except (EOFError, OSError):
             self.lost = True
             raise Died from None
         finally:
             self._idle.put(pipe)
+        if raised is not None:
+            raise raised
+        return answer
 
     def close(self) -> None:
         """End the processes; who waits for an answer of theirs gets none."""
@@ -84,9 +86,8 @@ class Workers:
         self.pool.shutdown(cancel_futures=True)
         for process in self._processes:
             process.join()
-        with suppress(queue.Empty):
-            while True:
-                self._idle.get_nowait().close()
+        for end in self._ends:
+            end.close()
 
     def __enter__(self) -> Workers:
         return self

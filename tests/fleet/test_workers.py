@@ -32,6 +32,10 @@ def _raises(number: int) -> bytes:
     raise ValueError(str(number))
 
 
+def _raises_of_the_system(_: int) -> bytes:
+    raise FileNotFoundError("gone")
+
+
 def _dies(_: int) -> bytes:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
@@ -56,6 +60,7 @@ ORDERS: dict[str, Callable[[int], bytes]] = {
     "number": lambda number: str(number).encode(),
     "large": bytes,
     "raises": _raises,
+    "raises-of-the-system": _raises_of_the_system,
     "dies": _dies,
     "dies-while-it-answers": _dies_while_it_answers,
     "sleeps": _sleeps,
@@ -78,6 +83,9 @@ def test_answers_and_errors_come_back(pair: Workers) -> None:
     assert [future.result(SECONDS) for future in futures] == [b"%d" % (n + 1) for n in range(50)]
     with pytest.raises(ValueError, match=r"^8$"):
         pair.ask(("raises", 7))
+    # An error of the work's own, not of the pipe.
+    with pytest.raises(FileNotFoundError, match="gone"):
+        pair.ask(("raises-of-the-system", 0))
     assert len(pair.ask(("large", 1_000_000))) == 1_000_001
     assert not pair.lost
 
@@ -117,10 +125,12 @@ def test_they_end_with_us() -> None:
     """With whoever started them, and however that ended."""
     ours, theirs = os.pipe()
     child = os.fork()
-    if child == 0:  # pragma: no cover
-        made = Workers(2, begin, 0)
-        os.write(theirs, b" ".join(made.ask(("id", 0)) for _ in range(4)))
-        os.kill(os.getpid(), signal.SIGKILL)
+    if child == 0:
+        try:
+            made = Workers(2, begin, 0)
+            os.write(theirs, b" ".join(made.ask(("id", 0)) for _ in range(4)))
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)
     os.close(theirs)
     ids = {int(word) for word in os.read(ours, 1_000).split()}
     os.close(ours)
