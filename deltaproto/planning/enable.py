@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from deltaproto.planning import mapping
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.pulled import chooses_preview
-from deltaproto.planning.refused import BY_CATALOG, FEATURE
+from deltaproto.planning.refused import BY_CATALOG, FEATURE, versions_for_mapping
 from deltaproto.planning.statement import ClusterBy, SetProperties, Statement
 from deltaproto.planning.switches import SWITCHES, switched_off
 from deltaproto.planning.table import MODE, Table
@@ -114,7 +113,7 @@ def _properties(record: Feature, wanted: Wanted, table: Table, engine: Engine) -
         if not rule.holds(now) or (wanted.mode is not None and now != wanted.mode):
             found[rule.key] = value
             if rule.key == MODE and not engine.normalises:
-                found |= mapping.versions_first(table)
+                found |= versions_for_mapping(table, {})
         elif name not in table.protocol.supported:
             found[f"{FEATURE}{name}"] = "supported"
     return found

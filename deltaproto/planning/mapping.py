@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deltaproto.planning import iceberg
-from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import REMOVE_MAPPING, Commit, Outcome, Refusal, Rewrite
-from deltaproto.planning.table import MODE, READER, WRITER, Table
+from deltaproto.planning.table import MODE, Table
 from deltaproto.protocol import catalogue
 
 NONE = "none"
@@ -48,40 +48,6 @@ def changed(table: Table, properties: Mapping[str, str], engine: Engine) -> Refu
             "an existing table takes name only",
         )
     return None
-
-
-def too_low(table: Table, properties: Mapping[str, str], engine: Engine) -> Refusal | None:
-    """Why the versions do not go with a mapping mode that is new; None when they do."""
-    before = table.configuration.get(MODE, NONE).lower()
-    new = properties.get(MODE, before).lower() != before
-    if not new or engine.name is not EngineName.DELTA_SPARK or engine.normalises:
-        return None
-    missing = versions_first(table, properties)
-    if not missing:
-        return None
-    return Refusal(
-        "DELTA_UNSUPPORTED_COLUMN_MAPPING_PROTOCOL",
-        f"{engine} wants the versions set with the mapping mode",
-        "set as well " + ", ".join(f"'{key}' = '{value}'" for key, value in missing.items()),
-    )
-
-
-def versions_first(table: Table, properties: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The versions that a statement must set beside the mapping mode, before Delta Spark 3.3.
-
-    Args:
-        properties: what the statement sets already.
-
-    Source: `DeltaColumnMapping.verifyAndUpdateMetadataChange` of Delta 3.0 to 3.2; measured with
-    3.1.0 and 3.2.1.
-    """
-    given, protocol = properties or {}, table.protocol
-    now = {READER: (protocol.min_reader_version, 2), WRITER: (protocol.min_writer_version, 5)}
-    return {
-        key: str(needed)
-        for key, (stored, needed) in now.items()
-        if int(given.get(key, stored)) < needed
-    }
 
 
 def removes(engine: Engine) -> bool:

@@ -12,7 +12,7 @@ from deltaproto.planning import mapping
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Refusal
 from deltaproto.planning.properties import unsettable
-from deltaproto.planning.table import CONSTRAINT, READER, ROW_TRACKING, WRITER, Table
+from deltaproto.planning.table import CONSTRAINT, MODE, READER, ROW_TRACKING, WRITER, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Status
 from deltaproto.protocol.isolation import PROPERTY as ISOLATION
@@ -49,7 +49,7 @@ def refused(table: Table, properties: Mapping[str, str], engine: Engine) -> Refu
         asked_wrongly(properties, engine)
         or mapping.changed(table, properties, engine)
         or _bad_pair(table, properties)
-        or mapping.too_low(table, properties, engine)
+        or _too_low(table, properties, engine)
     )
 
 
@@ -155,6 +155,38 @@ def _bad_pair(table: Table, properties: Mapping[str, str]) -> Refusal | None:
             "set the other version as well, or better, enable the feature that is wanted",
         )
     return None
+
+
+def _too_low(table: Table, properties: Mapping[str, str], engine: Engine) -> Refusal | None:
+    """Why the versions do not go with a mapping mode that is new."""
+    before = table.configuration.get(MODE, mapping.NONE).lower()
+    new = properties.get(MODE, before).lower() != before
+    if not new or engine.normalises or engine.name is not EngineName.DELTA_SPARK:
+        return None
+    missing = versions_for_mapping(table, properties)
+    if not missing:
+        return None
+    return Refusal(
+        "DELTA_UNSUPPORTED_COLUMN_MAPPING_PROTOCOL",
+        f"{engine} wants the versions set with the mapping mode",
+        "set as well " + ", ".join(f"'{key}' = '{value}'" for key, value in missing.items()),
+    )
+
+
+def versions_for_mapping(table: Table, properties: Mapping[str, str]) -> dict[str, str]:
+    """The versions that a statement lacks beside a new mapping mode, before Delta Spark 3.3.
+
+    Args:
+        properties: what the statement sets.
+
+    Source: `DeltaColumnMapping.verifyAndUpdateMetadataChange` of Delta 3.0 to 3.2; measured with
+    3.1.0 and 3.2.1.
+    """
+    protocol = table.protocol
+    stored = protocol.min_reader_version, protocol.min_writer_version
+    reader, writer = asked_versions(table, properties) or stored
+    wanted = ((READER, reader, 2), (WRITER, writer, 5))
+    return {key: str(needed) for key, version, needed in wanted if version < needed}
 
 
 def asked_versions(table: Table, properties: Mapping[str, str]) -> tuple[int, int] | None:

@@ -20,7 +20,7 @@ from deltaproto.planning.statement import (
     Wait,
 )
 from deltaproto.planning.switches import in_order, switched_off
-from deltaproto.planning.table import MODE, Table
+from deltaproto.planning.table import MODE, READER, WRITER, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 
@@ -216,9 +216,7 @@ def _unclustered(table: Table, choice: Choice) -> tuple[str, ...]:
 def versions(pair: tuple[int, int]) -> SetProperties:
     """The statement that raises the listed features to what a legacy pair implies."""
     reader, writer = pair
-    return SetProperties(
-        {"delta.minReaderVersion": str(reader), "delta.minWriterVersion": str(writer)}
-    )
+    return SetProperties({READER: str(reader), WRITER: str(writer)})
 
 
 def wait(table: Table, key: str, left: float | None = None) -> Wait:

@@ -42,11 +42,8 @@ JSON = ("--format", "json")
 def plan(tmp_path: Path, cli: Cli) -> Path:
     Log(tmp_path / "table").commit(0, protocol(1, 2), metadata())
     file = tmp_path / "plan.json"
-    made = cli(
-        "plan-upgrade", str(tmp_path / "table"), "--set", "delta.appendOnly=true", *JSON,
-        "--output", str(file),
-    )  # fmt: skip
-    assert made.code == 0
+    words = ("plan-upgrade", str(tmp_path / "table"), "--set", "delta.appendOnly=true")
+    assert cli(*words, *JSON, "--output", str(file)).code == 0
     return file
 
 
