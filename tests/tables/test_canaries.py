@@ -22,6 +22,7 @@ from deltaproto.tables.log.reader import LogReader
 from tests.support.canaries import Watch
 from tests.support.lakes import Lake
 from tests.support.logs import Log, add, metadata, protocol
+from tests.support.retries import DELTA_RS_AT_ONCE, retry_at_once
 
 pytestmark = [pytest.mark.storage, pytest.mark.usefixtures("no_cloud"), pytest.mark.timeout(1500)]
 CANARY = "c4n4ry/V4lue+9"
@@ -191,19 +192,18 @@ def endpoints(scheme: str, echo: str) -> dict[str, str]:
     return {**account, "AZURE_AUTHORITY_HOST": echo}
 
 
-@pytest.mark.parametrize("how", ["options", "environment"])
-@pytest.mark.parametrize("name", sorted(PLANTED))
-def test_what_fails(
-    run: Run, echo: str, monkeypatch: pytest.MonkeyPatch, name: str, how: str
+def refused(
+    run: Run, echo: str, monkeypatch: pytest.MonkeyPatch, name: str, how: str, **more: str
 ) -> None:
+    """Read a table with a planted secret by each command; the store refuses every request."""
     table, secret = PLANTED[name]
     options = {**secret, **endpoints(table.partition(":")[0], echo)}
-    words = [word for item in options.items() for word in ("--storage-option", "=".join(item))]
+    words = as_options(options)
     if how == "environment":
         words = []
         for key, value in options.items():
             monkeypatch.setenv(key, value)
-    words += ["--storage-option", "allow_http=true"]
+    words += as_options({"allow_http": "true", **more})
     for reader in ("log", "delta-rs"):
         for format_ in ("text", "json"):
             code, _, _ = run("inspect", table, "--reader", reader, "--format", format_, *words)
@@ -213,6 +213,27 @@ def test_what_fails(
     code, _, _ = run("scan", table, "--to", "inventory", *words)
     assert code == 3
     DeltaTable("inventory/errors").to_pyarrow_table()
+
+
+def as_options(options: dict[str, str]) -> list[str]:
+    return [word for item in options.items() for word in ("--storage-option", "=".join(item))]
+
+
+@pytest.mark.parametrize("how", ["options", "environment"])
+@pytest.mark.parametrize("name", sorted(PLANTED))
+def test_what_fails(
+    run: Run, echo: str, monkeypatch: pytest.MonkeyPatch, name: str, how: str
+) -> None:
+    retry_at_once(monkeypatch)
+    refused(run, echo, monkeypatch, name, how, **DELTA_RS_AT_ONCE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["s3 token", "azure secret", "google key"])
+def test_what_fails_with_pauses_between_retries(
+    run: Run, echo: str, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    refused(run, echo, monkeypatch, name, "environment")
 
 
 @pytest.mark.parametrize("debug", [False, True])
@@ -302,19 +323,33 @@ def test_an_address_with_credentials(watch: Watch, run: Run, table: str, tmp_pat
             assert code in (2, 3), (words, out, err)
 
 
-def test_endpoints_proxies_and_tokens(run: Run, log: Log) -> None:
+def unreachable(run: Run, log: Log, **more: str) -> None:
+    """Name endpoints, proxies and servers with a planted secret, where nobody listens."""
     log.commit(0, protocol(1, 2), metadata())
     secret = CANARY.replace("/", "%2F")
     for name in ("aws_endpoint_url", "proxy_url"):
-        given = f"{name}=http://me:{secret}@127.0.0.1:9"
-        keys = ("--storage-option", "aws_access_key_id=me", "--storage-option")
-        words = (*keys, "aws_secret_access_key=mine", "--storage-option", "allow_http=true")
+        given = {
+            name: f"http://me:{secret}@127.0.0.1:9",
+            "aws_access_key_id": "me",
+            "aws_secret_access_key": "mine",
+            "allow_http": "true",
+        }
         for reader in ("log", "delta-rs"):
-            more = ("--reader", reader, "--storage-option", given, *words)
-            assert run("inspect", "s3://lake/t", *more)[0] == 3
+            words = ("--reader", reader, *as_options({**given, **more}))
+            assert run("inspect", "s3://lake/t", *words)[0] == 3
     remote = f"sc://127.0.0.1:9/;token={CANARY}"
     for words in (("inspect", "a.b.c"), ("inspect", log.table, "--reader", "spark")):
         assert run(*words, "--spark-remote", remote, "--format", "json")[0] == 3
+
+
+def test_endpoints_proxies_and_tokens(run: Run, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    retry_at_once(monkeypatch)
+    unreachable(run, log, **DELTA_RS_AT_ONCE)
+
+
+@pytest.mark.slow
+def test_endpoints_proxies_and_tokens_with_pauses_between_retries(run: Run, log: Log) -> None:
+    unreachable(run, log)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 from tests.conftest import Ran
 from tests.support.lakes import Lake, s3_lake
 from tests.support.logs import Log, metadata, protocol
+from tests.support.retries import DELTA_RS_AT_ONCE, retry_at_once
 
 pytestmark = [pytest.mark.storage, pytest.mark.usefixtures("no_cloud")]
 Cli = Callable[..., Ran]
@@ -192,7 +193,16 @@ def test_an_expired_token(cli: Cli, s3: Lake, reader: str) -> None:
 
 
 @pytest.mark.parametrize("reader", ["log", "delta-rs"])
-def test_nobody_listens(cli: Cli, s3: Lake, reader: str) -> None:
+def test_nobody_listens(cli: Cli, s3: Lake, reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    retry_at_once(monkeypatch)
+    words = s3.words(AWS_ENDPOINT_URL="http://127.0.0.1:9", **DELTA_RS_AT_ONCE)
+    ran = cli("inspect", "s3://lake/t", "--reader", reader, *words, "--format", "json")
+    assert told(ran)["code"] == "storage"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reader", ["log", "delta-rs"])
+def test_nobody_listens_with_pauses_between_retries(cli: Cli, s3: Lake, reader: str) -> None:
     began = time.monotonic()
     words = s3.words(AWS_ENDPOINT_URL="http://127.0.0.1:9")
     ran = cli("inspect", "s3://lake/t", "--reader", reader, *words, "--format", "json")

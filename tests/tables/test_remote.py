@@ -10,13 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import deltaproto
 from deltaproto.errors import ErrorCode, UsageError
+from deltaproto.tables import connect
 from deltaproto.tables.engine_text import first_line
 from deltaproto.tables.redact import Redactor
 from deltaproto.tables.remote import Remote, is_local, parse_remote
@@ -108,17 +109,47 @@ def web() -> Iterator[int]:
         server.shutdown()
 
 
+@contextmanager
+def others() -> Iterator[list[str]]:
+    """URLs of servers that are not Spark Connect servers."""
+    with silent() as mute, web() as talking:
+        yield [
+            f"sc://127.0.0.1:{mute}",
+            f"sc://127.0.0.1:{talking}",
+            f"sc://127.0.0.1:{talking}/;use_ssl=true",
+            f"sc://127.0.0.1:{talking}/;token={SECRET}",
+        ]
+
+
+def check_refusal(code: int, error: dict[str, str], url: str) -> None:
+    assert (code, error["code"]) == (3, "engine-unavailable")
+    secure = "with TLS" if "/;" in url else "without TLS"
+    told = f"{url.partition('/;')[0]} is no Spark Connect server {secure}"
+    assert told in error["message"]
+    assert error["hint"]
+
+
+def test_a_server_of_another_kind_is_refused(
+    cli: Callable[..., Ran], log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("grpc")
+    monkeypatch.setattr(connect, "CONNECT_SECONDS", 0.1)
+    monkeypatch.setenv("GRPC_VERBOSITY", "NONE")
+    table = log.commit(0, protocol(1, 2), metadata()).table
+    with others() as urls:
+        for url in urls:
+            words = ("inspect", table, "--reader", "spark", "--format", "json")
+            ran = cli(*words, "--spark-remote", url)
+            check_refusal(ran.code, ran.table["error"], url)
+            assert SECRET not in ran.out + ran.err
+            assert "ssl_transport" not in ran.err
+
+
+@pytest.mark.slow
 def test_what_listens_and_is_no_connect_server_is_told_in_time(log: Log, tmp_path: Path) -> None:
     pytest.importorskip("grpc")
     table = log.commit(0, protocol(1, 2), metadata()).table
-    with ExitStack() as stack:
-        quiet, busy = stack.enter_context(silent()), stack.enter_context(web())
-        urls = [
-            f"sc://127.0.0.1:{quiet}",
-            f"sc://127.0.0.1:{busy}",
-            f"sc://127.0.0.1:{busy}/;use_ssl=true",
-            f"sc://127.0.0.1:{busy}/;token={SECRET}",
-        ]
+    with others() as urls:
         began = time.monotonic()
         running = [
             subprocess.Popen(
@@ -135,12 +166,7 @@ def test_what_listens_and_is_no_connect_server_is_told_in_time(log: Log, tmp_pat
         ]
         for url, process in zip(urls, running, strict=True):
             out, err = process.communicate(timeout=120)
-            error = json.loads(out)["tables"][0]["error"]
-            assert (process.returncode, error["code"]) == (3, "engine-unavailable")
-            secure = "with TLS" if "/;" in url else "without TLS"
-            told = f"{url.partition('/;')[0]} is no Spark Connect server {secure}"
-            assert told in error["message"]
-            assert error["hint"]
+            check_refusal(process.returncode, json.loads(out)["tables"][0]["error"], url)
             assert SECRET not in out + err
             assert "ssl_transport" not in err
         # Spark's own client would try for minutes.

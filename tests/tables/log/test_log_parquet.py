@@ -160,15 +160,28 @@ relaxed = settings(
 )
 
 
-@relaxed
-@given(tables())
-def test_random_tables_read_as_pyarrow_reads_them(case: tuple[pa.Table, dict[str, Any]]) -> None:
+def check_against_pyarrow(case: tuple[pa.Table, dict[str, Any]]) -> None:
     table, options = case
     data = written(table, **options)
     found = our_rows(data)
     assert repr(found) == repr(source_rows(table, options["row_group_size"]))
     if not arrow_loses_rows(data):
         assert repr(found) == repr(arrow_rows(data))
+
+
+@settings(relaxed, max_examples=40)
+@given(tables())
+def test_random_tables_read_as_pyarrow_reads_them(case: tuple[pa.Table, dict[str, Any]]) -> None:
+    check_against_pyarrow(case)
+
+
+@pytest.mark.slow
+@relaxed
+@given(tables())
+def test_many_random_tables_read_as_pyarrow_reads_them(
+    case: tuple[pa.Table, dict[str, Any]],
+) -> None:
+    check_against_pyarrow(case)
 
 
 CHECKPOINT_LIKE = pa.schema(
@@ -242,14 +255,25 @@ def test_undamaged_files_are_read(data: bytes) -> None:
     assert len(our_rows(data)) == 4
 
 
-@settings(relaxed, max_examples=1500)
-@given(st.sampled_from(MUTABLE), st.data())
-def test_flipped_bits_never_give_a_wrong_answer(data: bytes, draw: st.DataObject) -> None:
+def check_flipped_bits(data: bytes, draw: st.DataObject) -> None:
     damaged = bytearray(data)
     bits = draw.draw(st.lists(st.integers(0, len(data) * 8 - 1), min_size=1, max_size=3))
     for bit in bits:
         damaged[bit // 8] ^= 1 << bit % 8
     never_wrong(data, bytes(damaged), len(bits))
+
+
+@settings(relaxed, max_examples=300)
+@given(st.sampled_from(MUTABLE), st.data())
+def test_flipped_bits_never_give_a_wrong_answer(data: bytes, draw: st.DataObject) -> None:
+    check_flipped_bits(data, draw)
+
+
+@pytest.mark.slow
+@settings(relaxed, max_examples=1500)
+@given(st.sampled_from(MUTABLE), st.data())
+def test_many_flipped_bits_never_give_a_wrong_answer(data: bytes, draw: st.DataObject) -> None:
+    check_flipped_bits(data, draw)
 
 
 @pytest.mark.parametrize("data", MUTABLE)
