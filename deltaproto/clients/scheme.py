@@ -7,6 +7,7 @@ Databricks Runtime, `date` is a service's release day, `none` a service that has
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from deltaproto.protocol.runtime import named_runtime
@@ -35,6 +36,8 @@ class Version(NamedTuple):
     """False sorts a pre-release before its release"""
 
 
+# Judging a table parses the bounds of the same few ranges again and again.
+@lru_cache(maxsize=1024)
 def parse(scheme: str, text: str) -> Version | None:
     """The version that `text` means in the scheme; None when it means none."""
     text = text.strip()

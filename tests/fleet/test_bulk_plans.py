@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from deltaproto.cli.main import main
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
 from tests.fleet.moves import sound_fleet
@@ -17,11 +18,25 @@ from tests.support.contract import validate
 Cli = Callable[..., Ran]
 
 
-@pytest.fixture
-def scanned(cli: Cli, tmp_path: Path) -> tuple[str, list[Path]]:
-    tables = make_fleet(tmp_path / "lake", seed=61, count=150)
-    cli("scan", str(tmp_path / "lake"), "--to", str(tmp_path / "i"))
-    return str(tmp_path / "i"), tables
+class Fleet(NamedTuple):
+    """A fleet that was scanned and inspected; the tests only read it."""
+
+    tables: list[Path]
+    inventory: str
+    saved: str
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    folder = tmp_path_factory.mktemp("planned")
+    tables = make_fleet(folder / "lake", seed=61, count=150)
+    made = Fleet(tables, str(folder / "i"), str(folder / "saved.json"))
+    for words in (
+        ("scan", str(folder / "lake"), "--to", made.inventory, "--output", str(folder / "scan")),
+        ("inspect", *map(str, tables), "--format", "json", "--output", made.saved),
+    ):
+        assert main(list(words)) == 3
+    return made
 
 
 def bare(plan: dict[str, Any]) -> dict[str, Any]:
@@ -46,17 +61,14 @@ def bare(plan: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_the_plans_are_those_of_a_saved_inspection(
-    cli: Cli, scanned: tuple[str, list[Path]], tmp_path: Path, goal: tuple[str, ...]
+    cli: Cli, fleet: Fleet, goal: tuple[str, ...]
 ) -> None:
-    inventory, tables = scanned
-    saved = str(tmp_path / "saved.json")
-    cli("inspect", *map(str, tables), "--format", "json", "--output", saved)
     command, *words = goal
-    theirs = cli(command, saved, *words, "--format", "json")
-    ours = cli(command, "--from", inventory, *words, "--format", "json")
+    theirs = cli(command, fleet.saved, *words, "--format", "json")
+    ours = cli(command, "--from", fleet.inventory, *words, "--format", "json")
     validate(command, ours.json)
     by_table = {plan["table"]: plan for plan in theirs.json["plans"]}
-    assert len(ours.json["plans"]) == len(by_table) == len(tables)
+    assert len(ours.json["plans"]) == len(by_table) == len(fleet.tables)
     planned = 0
     for plan in ours.json["plans"]:
         if "error" in plan:
@@ -100,9 +112,8 @@ def test_the_summary_adds_up(cli: Cli, tmp_path: Path) -> None:
     assert "+ delta-spark@2.4" in shown
 
 
-def test_some_of_the_tables(cli: Cli, scanned: tuple[str, list[Path]]) -> None:
-    inventory, _ = scanned
-    words = ("plan-downgrade", "--from", inventory, "--lowest", "--format", "json")
+def test_some_of_the_tables(cli: Cli, fleet: Fleet) -> None:
+    words = ("plan-downgrade", "--from", fleet.inventory, "--lowest", "--format", "json")
     everything = [plan for plan in cli(*words).json["plans"] if "error" not in plan]
     some = cli(*words, "--where", "min_reader_version = 3 and \"table\" like '%area 1%'").json
     wanted = [
@@ -133,11 +144,11 @@ def test_fresh_plans_can_be_applied(cli: Cli, tmp_path: Path) -> None:
         assert plan["warnings"] == own["warnings"]
 
 
-def test_mistakes_are_told(cli: Cli, scanned: tuple[str, list[Path]], tmp_path: Path) -> None:
+def test_mistakes_are_told(cli: Cli, fleet: Fleet, tmp_path: Path) -> None:
     for words in (
         ("--lowest",),
-        (str(tmp_path / "lake" / "area 0" / "t0000"), "--lowest", "--where", "true"),
+        (str(fleet.tables[0]), "--lowest", "--where", "true"),
         ("--from", str(tmp_path / "none"), "--lowest"),
-        ("--from", scanned[0], "--lowest", "--scan", "none"),
+        ("--from", fleet.inventory, "--lowest", "--scan", "none"),
     ):
         assert cli("plan-downgrade", *words).code == 2, words

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from deltaproto.cli.main import main
 from deltaproto.fleet.policy_tally import PolicyTally
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
@@ -20,19 +22,26 @@ POLICIES = Path(__file__).parents[2] / "policies"
 OF_HISTORY = {"DP105", "DP106"}
 
 
-class Fleet:
-    """A fleet that was scanned, and inspected."""
+class Fleet(NamedTuple):
+    """A fleet that was scanned and inspected."""
 
-    def __init__(self, cli: Cli, folder: Path, *words: str) -> None:
-        tables = make_fleet(folder / "lake", seed=51, count=160)
-        self.inventory, self.saved = str(folder / "i"), str(folder / "saved.json")
-        cli("scan", str(folder / "lake"), "--to", self.inventory, *words)
-        cli("inspect", *map(str, tables), "--format", "json", "--output", self.saved)
+    lake: Path
+    inventory: str
+    saved: str
 
 
-@pytest.fixture
-def fleet(cli: Cli, tmp_path: Path) -> Fleet:
-    return Fleet(cli, tmp_path)
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    """The tests only read it; one that scans again copies the inventory."""
+    folder = tmp_path_factory.mktemp("checked")
+    made = Fleet(folder / "lake", str(folder / "i"), str(folder / "saved.json"))
+    tables = [str(table) for table in make_fleet(made.lake, seed=51, count=160)]
+    for words in (
+        ("scan", str(made.lake), "--to", made.inventory, "--output", str(folder / "scan")),
+        ("inspect", *tables, "--format", "json", "--output", made.saved),
+    ):
+        assert main(list(words)) == 3
+    return made
 
 
 def said(ran: Ran) -> dict[str, list[str]]:
@@ -72,9 +81,10 @@ def test_an_inventory_by_its_uri_is_the_same(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_an_older_scan(cli: Cli, fleet: Fleet, tmp_path: Path) -> None:
-    ask = ("check", fleet.inventory, "--client", "polars@2.1.0", "--format", "json")
+    inventory = str(shutil.copytree(fleet.inventory, tmp_path / "i"))
+    ask = ("check", inventory, "--client", "polars@2.1.0", "--format", "json")
     first = cli(*ask).json
-    cli("scan", str(tmp_path / "lake" / "area 1"), "--to", fleet.inventory)
+    cli("scan", str(fleet.lake / "area 1"), "--to", inventory)
     second = cli(*ask).json
     assert 0 < len(second["verdicts"]) < len(first["verdicts"])
     scan_id = first["notes"][-1].split()[2].rstrip(",")
