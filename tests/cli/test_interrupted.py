@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,22 +18,32 @@ from tests.conftest import Ran
 from tests.support.logs import Log, metadata, protocol
 
 Cli = Callable[..., Ran]
-TABLES = 4_000
-SLOWLY = """
-import sys, time
+TABLES = 1_000
+STUCK = """
+import os, signal, sys, time
 from deltaproto.cli.main import main
 from deltaproto.fleet.look import Looker
+from deltaproto.fleet.staging import Staging
 
-look = Looker.look
+# A shell without job control starts its background jobs with SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+marker, look, add = sys.argv.pop(1), Looker.look, Staging.add
 
-def slowly(looker, tables):
-    time.sleep(2)
+def only_first(looker, tables):
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        time.sleep(600)
     return look(looker, tables)
 
-Looker.look = slowly
+def reported(staging, batch):
+    add(staging, batch)
+    print("staged", file=sys.__stdout__, flush=True)
+
+Looker.look, Staging.add = only_first, reported
 sys.exit(main())
 """
-"""the command line, with a disk that takes two seconds for each chunk"""
+"""the command line, with a disk from which only the first chunk of tables can be read"""
 JSON = ("--format", "json")
 
 
@@ -54,15 +63,15 @@ def test_a_scan_is_interrupted_and_goes_on(tmp_path: Path, cli: Cli) -> None:
     inventory = tmp_path / "inventory"
     words = ("scan", str(tmp_path / "lake"), "--to", str(inventory), "--no-progress")
     running = subprocess.Popen(
-        [sys.executable, "-c", SLOWLY, *words],
+        [sys.executable, "-c", STUCK, str(tmp_path / "first"), *words, "--parallel", "2"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    while not list(inventory.glob("_staging/*/*.arrow")):
-        assert running.poll() is None
-        time.sleep(0.01)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "staged\n"
+    assert len(list(inventory.glob("_staging/*/*.arrow"))) == 1
     os.killpg(running.pid, signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert running.returncode == 130, err

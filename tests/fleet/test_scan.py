@@ -8,14 +8,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 
+from deltaproto.cli.main import main
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
 from tests.support.contract import validate
@@ -46,6 +46,15 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture(scope="module")
 def root(fleet: list[Path]) -> str:
     return str(fleet[0].parent.parent)
+
+
+@pytest.fixture(scope="module")
+def whole(root: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The inventory of a scan with two processes, which the tests only read."""
+    folder = tmp_path_factory.mktemp("whole")
+    words = ["scan", root, "--to", str(folder / "i"), "--parallel", "2"]
+    assert main([*words, "--output", str(folder / "out")]) == 3
+    return folder / "i"
 
 
 def test_the_inventory_says_what_inspect_says(
@@ -110,24 +119,27 @@ def test_the_inventory_says_what_inspect_says(
     assert done["code"] == 3
 
 
-def test_one_process_says_the_same_as_two(cli: Cli, root: str, tmp_path: Path) -> None:
-    for parallel in ("1", "2"):
-        scanned(cli, root, "--to", str(tmp_path / parallel), "--parallel", parallel)
+def same_rows(one: Path, two: Path) -> None:
+    """Check that two inventories have the same rows, except for the id of their scans."""
     for name in ("tables", "features", "findings", "errors"):
-        one, two = (
+        first, second = (
             sorted(
                 json.dumps({k: str(v) for k, v in row.items() if k != "scan_id"})
-                for row in rows(tmp_path / parallel, name)
+                for row in rows(inventory, name)
             )
-            for parallel in ("1", "2")
+            for inventory in (one, two)
         )
-        assert one == two
+        assert first == second
 
 
-def test_every_client_can_read_the_inventory(cli: Cli, root: str, tmp_path: Path) -> None:
-    scanned(cli, root, "--to", str(tmp_path))
+def test_one_process_says_the_same_as_two(cli: Cli, root: str, whole: Path, tmp_path: Path) -> None:
+    scanned(cli, root, "--to", str(tmp_path), "--parallel", "1")
+    same_rows(tmp_path, whole)
+
+
+def test_every_client_can_read_the_inventory(cli: Cli, whole: Path) -> None:
     for name in ("scans", "tables", "features", "findings", "errors"):
-        (table,) = cli("inspect", str(tmp_path / name), "--format", "json").json["tables"]
+        (table,) = cli("inspect", str(whole / name), "--format", "json").json["tables"]
         assert table["protocol"] == {
             "minReaderVersion": 1,
             "minWriterVersion": 2,
@@ -200,12 +212,34 @@ def test_the_exit_code_follows_the_findings(cli: Cli, tmp_path: Path) -> None:
     assert "(1,2)" in shown
 
 
-def begin(root: str, inventory: Path, *words: str) -> subprocess.Popen[str]:
+SCAN = (sys.executable, "-m", "deltaproto", "scan")
+PAUSED = """
+import sys
+from deltaproto.cli.main import main
+from deltaproto.fleet.staging import Staging
+
+method, count = sys.argv[1], int(sys.argv[2])
+original = getattr(Staging, method)
+calls = 0
+
+def pausing(*given):
+    global calls
+    original(*given)
+    calls += 1
+    if calls == count:
+        print("paused", flush=True)
+        sys.stdin.read()
+
+setattr(Staging, method, pausing)
+sys.exit(main(sys.argv[3:]))
+"""
+"""the command line, which stops for good after a number of calls of a method of `Staging`"""
+
+
+def begin(root: str, inventory: Path, command: Sequence[str] = SCAN) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [
-            *(sys.executable, "-m", "deltaproto", "scan", root, "--to", str(inventory)),
-            *("--format", "json", "--parallel", "2", *words),
-        ],
+        [*command, root, "--to", str(inventory), "--format", "json", "--parallel", "2"],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -214,35 +248,26 @@ def begin(root: str, inventory: Path, *words: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("parts", [0, 1, 2])
-def test_a_scan_that_is_killed_goes_on(cli: Cli, root: str, tmp_path: Path, parts: int) -> None:
+def test_a_scan_that_is_killed_goes_on(
+    cli: Cli, root: str, whole: Path, tmp_path: Path, parts: int
+) -> None:
     inventory = tmp_path / "i"
-    process = begin(root, inventory)
-    staging = inventory / "_staging"
-    while process.poll() is None:
-        if len(list(staging.glob("*/*.arrow"))) >= parts and list(staging.glob("*")):
-            break
-        time.sleep(0.001)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    when = ("add", str(parts)) if parts else ("__init__", "1")
+    with begin(root, inventory, (sys.executable, "-c", PAUSED, *when, "scan")) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "paused\n"
+        os.killpg(process.pid, signal.SIGKILL)
+    assert len(list(inventory.glob("_staging/*/*.arrow"))) == parts
     assert not (inventory / "scans").exists()
 
     resumed = scanned(cli, root, "--to", str(inventory), "--resume")
     assert resumed["resumed"] >= 100 * parts
-    whole = scanned(cli, root, "--to", str(tmp_path / "whole"))
-    assert resumed["tables"] == whole["tables"]
-    for name in ("tables", "features", "findings", "errors"):
-        one, two = (
-            sorted(
-                json.dumps({k: str(v) for k, v in row.items() if k != "scan_id"})
-                for row in rows(where, name)
-            )
-            for where in (inventory, tmp_path / "whole")
-        )
-        assert one == two
+    assert resumed["tables"] == len(rows(whole, "tables"))
+    same_rows(inventory, whole)
 
 
 def test_scans_at_one_time_do_not_disturb_each_other(root: str, tmp_path: Path) -> None:
-    running = [begin(root, tmp_path) for _ in range(4)]
+    running = [begin(f"{root}/area 0", tmp_path) for _ in range(4)]
     done = [json.loads(process.communicate()[0]) for process in running]
     assert {process.returncode for process in running} == {3}
     assert len({each["scan_id"] for each in done}) == 4
