@@ -53,6 +53,7 @@ def plans(cli: Cli) -> str:
     return written(cli, "plan-downgrade", *names, HOSTILE, "nosuch", "--drop", "deletionVectors")
 
 
+SLOW = pytest.mark.slow
 PAGES = {"inspect": (inspection, 42), "history": (timeline, 1), "plan": (plans, 15)}
 
 
@@ -66,8 +67,11 @@ def test_it_loads_without_a_word_and_runs_nothing(name: str, cli: Cli, opened: O
     assert "\\u202e" in found.page.locator("main").inner_text()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=SLOW)])
+@pytest.mark.parametrize(
+    "name",
+    ["history", pytest.param("inspect", marks=SLOW), pytest.param("plan", marks=SLOW)],
+)
 def test_axe_finds_nothing(name: str, scheme: str, cli: Cli, opened: Open) -> None:
     make, _ = PAGES[name]
     assert opened(make(cli), axe=True, color_scheme=scheme).violations() == []

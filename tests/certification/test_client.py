@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,13 @@ from deltaproto.clients import scheme
 from deltaproto.clients.catalogue import shipped, shipped_ids
 from deltaproto.errors import EngineError, UsageError
 
+FAILING_PIP = """#!/bin/sh
+case "$2" in
+  venv) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+  pip) printf 'ERROR: Invalid requirement\n  ^\nHint: quote it\n' >&2; exit 1 ;;
+esac
+"""
+"""a Python whose virtual environments have a pip that installs nothing"""
 NAMES = [f"{each}@{version}" for each in roster() for version in each.versions]
 
 
@@ -97,12 +105,28 @@ def test_an_adapter_of_ones_own(tmp_path: Path) -> None:
         subject("mine", tmp_path / "none.py")
 
 
-def test_what_cannot_be_installed_is_said_in_one_line(tmp_path: Path) -> None:
+def check_failed_install(folder: Path) -> None:
     with pytest.raises(EngineError) as raised:
-        environment(("no such requirement !",), tmp_path)
+        environment(("no such requirement !",), folder)
     assert raised.value.message == "cannot install no such requirement !"
     assert "\n" not in raised.value.hint
-    assert not list(tmp_path.glob("*/.ready"))
+    assert not list(folder.glob("*/.ready"))
+
+
+def test_what_cannot_be_installed_is_said_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(FAILING_PIP)
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    check_failed_install(tmp_path / "clients")
+    assert len(list(tmp_path.glob("clients/*/bin/python"))) == 1
+
+
+@pytest.mark.slow
+def test_what_pip_cannot_install_is_said_in_one_line(tmp_path: Path) -> None:
+    check_failed_install(tmp_path)
 
 
 def test_no_requirements_need_no_environment(tmp_path: Path) -> None:
