@@ -20,6 +20,7 @@ from deltaproto.cli import short
 from deltaproto.errors import ErrorCode, ExitCode
 from deltaproto.policy.rules import all_rules
 from tests.conftest import Ran
+from tests.support.failures import each_row
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
@@ -50,16 +51,16 @@ def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
 
 
-def each_document() -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def each_document() -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return each_row("path", DOCUMENTS, ids=lambda path: path.name)
 
 
 class TestCommandLine:
-    @pytest.mark.parametrize("name", COMMANDS)
+    @each_row("name", COMMANDS)
     def test_readme_names_the_command(self, name: str) -> None:
         assert re.search(rf"^### `deltaproto {name}\b", README, re.MULTILINE)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("name", "flag"),
         [
             (name, flag)
@@ -85,7 +86,7 @@ class TestCommandLine:
         assert named
         assert named <= real
 
-    @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+    @each_row("rule", all_rules(), ids=lambda rule: rule.id)
     def test_explain_has_the_page_that_readme_promises(self, cli: Cli, rule: Any) -> None:
         assert "`deltaproto explain" in README
         assert rule.id in cli("explain").out

@@ -13,6 +13,7 @@ from deltaproto.checking.saved import SavedError, read_saved
 from deltaproto.errors import ErrorCode, UsageError
 from deltaproto.policy.facts import Facts
 from tests.conftest import Ran
+from tests.support.failures import each_row
 from tests.support.logs import Log, add, metadata, protocol
 
 Cli = Callable[..., Ran]
@@ -224,8 +225,8 @@ WRONG: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("format_", ["json", "text", "sarif"])
-@pytest.mark.parametrize("name", WRONG)
+@each_row("format_", ["json", "text", "sarif"])
+@each_row("name", WRONG)
 def test_a_wrong_file(cli: Cli, write: Callable[..., str], name: str, format_: str) -> None:
     file = write(json.dumps(WRONG[name]), "saved.json")
     with pytest.raises(UsageError):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from deltaproto.checking.stream import Document
 from deltaproto.errors import UsageError
+from tests.support.failures import each_row
 
 
 class Trickle(io.RawIOBase):
@@ -106,10 +107,8 @@ class TestSameAsJson:
         found, members = entries(text, most)
         assert list(zip(found, members, strict=True)) == [split(each) for each in documents]
 
-    @pytest.mark.parametrize(
-        "number", ["1.5", "1e5", "1E+5", "-1e-5", "-0.25e+10", "12", "-7", "0"]
-    )
-    @pytest.mark.parametrize("most", range(1, 9))
+    @each_row("number", ["1.5", "1e5", "1E+5", "-1e-5", "-0.25e+10", "12", "-7", "0"])
+    @each_row("most", range(1, 9))
     def test_numbers_that_end_with_a_chunk(self, number: str, most: int) -> None:
         text = f'{{"tables": [{number},{number}], "last": {number}}}'
         found, members = entries(text, most)

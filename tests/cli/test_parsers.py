@@ -13,15 +13,13 @@ from hypothesis import strategies as st
 from deltaproto.cli import app, short
 from deltaproto.cli.declare import Command, Option, choices
 from tests.conftest import Ran
+from tests.support.failures import collect_failures
 
 Cli = Callable[..., Ran]
 entry = importlib.import_module("deltaproto.cli.main")
 COMMANDS = [entry.command_named(name) for name in entry.COMMANDS]
-OPTIONS = [
-    pytest.param(command, option, id=f"{command.name}{option.flags[0]}")
-    for command in COMMANDS
-    for option in command.options
-]
+Values = Callable[[Command, list[str]], dict[str, Any]]
+each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 
 
 def recording(command: Command) -> tuple[Command, list[dict[str, Any]]]:
@@ -33,6 +31,11 @@ def recording(command: Command) -> tuple[Command, list[dict[str, Any]]]:
         return 0
 
     return command._replace(run=run), runs
+
+
+def replaced_by(command: Command) -> Callable[[str], Command]:
+    """A replacement for `command_named` that always returns this command."""
+    return lambda _: command
 
 
 def with_typer(command: Command, words: list[str]) -> dict[str, Any]:
@@ -135,43 +138,41 @@ class TestBothParsers:
             mistakes.append(bad.map(lambda text: [f"{numbers[0].flags[0]}={text}"]))
         assert short.parse(command, [*words, *data.draw(st.one_of(mistakes))]) is None
 
-    @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-    def test_operands_too_few_and_too_many(self, command: Command) -> None:
-        argument = command.argument
-        assert argument is not None
-        assert (short.parse(command, []) is None) == argument.required
-        assert (short.parse(command, ["one", "two"]) is None) == (not argument.many)
+    def test_operands_too_few_and_too_many(self) -> None:
+        with collect_failures() as failures:
+            for command in COMMANDS:
+                with failures.of(command.name):
+                    argument = command.argument
+                    assert argument is not None
+                    assert (short.parse(command, []) is None) == argument.required
+                    assert (short.parse(command, ["one", "two"]) is None) == (not argument.many)
 
     @pytest.mark.parametrize(
         "mistake",
         [["--nosuch"], ["--format"], ["--format", "nosuch"], ["--format="], ["--no-color=1"]],
         ids=" ".join,
     )
-    @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
     def test_typer_names_the_mistake(
-        self,
-        command: Command,
-        mistake: list[str],
-        cli: Cli,
-        monkeypatch: pytest.MonkeyPatch,
+        self, mistake: list[str], cli: Cli, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        recorded, runs = recording(command)
-        monkeypatch.setattr(entry, "command_named", lambda _: recorded)
-        ran = cli(command.name, *needed(command), *mistake)
-        assert (ran.code, ran.out, runs) == (2, "", [])
-        assert mistake[0].split("=")[0] in ran.err
+        with collect_failures() as failures:
+            for command in COMMANDS:
+                with failures.of(command.name):
+                    recorded, runs = recording(command)
+                    monkeypatch.setattr(entry, "command_named", replaced_by(recorded))
+                    ran = cli(command.name, *needed(command), *mistake)
+                    assert (ran.code, ran.out, runs) == (2, "", [])
+                    assert mistake[0].split("=")[0] in ran.err
 
 
 class TestEnvironment:
     @pytest.fixture
-    def values(
-        self, cli: Cli, monkeypatch: pytest.MonkeyPatch
-    ) -> Callable[[Command, list[str]], dict[str, Any]]:
+    def values(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Values:
         """What the command is run with, through the real entry point."""
 
         def run(command: Command, words: list[str]) -> dict[str, Any]:
             recorded, runs = recording(command)
-            monkeypatch.setattr(entry, "command_named", lambda _: recorded)
+            monkeypatch.setattr(entry, "command_named", replaced_by(recorded))
             ran = cli(command.name, *needed(command), *words)
             assert ran.code == 0, ran.err
             (values,) = runs
@@ -179,47 +180,48 @@ class TestEnvironment:
 
         return run
 
-    @pytest.mark.parametrize(("command", "option"), OPTIONS)
+    @each_command
     def test_each_option_has_its_twin(
-        self,
-        command: Command,
-        option: Option,
-        values: Callable[[Command, list[str]], dict[str, Any]],
-        monkeypatch: pytest.MonkeyPatch,
+        self, command: Command, values: Values, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        by_flag = values(command, written(option))
-        assert by_flag != values(command, [])
-        monkeypatch.setenv(option.environment, "1" if option.type is bool else sample(option))
-        assert values(command, []) == by_flag
+        without = values(command, [])
+        with collect_failures() as failures:
+            for option in command.options:
+                with failures.of(option.flags[0]), monkeypatch.context() as patch:
+                    by_flag = values(command, written(option))
+                    assert by_flag != without
+                    value = "1" if option.type is bool else sample(option)
+                    patch.setenv(option.environment, value)
+                    assert values(command, []) == by_flag
 
-    @pytest.mark.parametrize(("command", "option"), OPTIONS)
-    def test_the_name_of_the_twin_is_that_of_the_flag(
-        self, command: Command, option: Option, cli: Cli
-    ) -> None:
-        name = option.flags[0].removeprefix("--").replace("-", "_").upper()
-        assert option.environment == f"DELTAPROTO_{name}"
+    @each_command
+    def test_the_name_of_the_twin_is_that_of_the_flag(self, command: Command, cli: Cli) -> None:
         text = " ".join(cli(command.name, "--help").out.split())
-        assert f"env var: {option.environment}" in text
+        with collect_failures() as failures:
+            for option in command.options:
+                with failures.of(option.flags[0]):
+                    name = option.flags[0].removeprefix("--").replace("-", "_").upper()
+                    assert option.environment == f"DELTAPROTO_{name}"
+                    assert f"env var: {option.environment}" in text
 
-    # A flag has no word that takes it back.
-    @pytest.mark.parametrize(
-        ("command", "option"), [pair for pair in OPTIONS if pair.values[1].type is not bool]
-    )
+    @each_command
     def test_the_command_line_wins(
-        self,
-        command: Command,
-        option: Option,
-        values: Callable[[Command, list[str]], dict[str, Any]],
-        monkeypatch: pytest.MonkeyPatch,
+        self, command: Command, values: Values, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        by_flag = values(command, written(option))
-        other = {int: "4", str: "other=1"}.get(option.type) or choices(option)[-1]
-        monkeypatch.setenv(option.environment, other)
-        assert values(command, written(option)) == by_flag
+        with collect_failures() as failures:
+            for option in command.options:
+                # A flag has no value that turns it off.
+                if option.type is bool:
+                    continue
+                with failures.of(option.flags[0]), monkeypatch.context() as patch:
+                    by_flag = values(command, written(option))
+                    other = {int: "4", str: "other=1"}.get(option.type) or choices(option)[-1]
+                    patch.setenv(option.environment, other)
+                    assert values(command, written(option)) == by_flag
 
     def test_a_repeatable_option_takes_several_words(
         self,
-        values: Callable[[Command, list[str]], dict[str, Any]],
+        values: Values,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setenv("DELTAPROTO_STORAGE_OPTION", "a=1 b=2")
@@ -229,7 +231,7 @@ class TestEnvironment:
     def test_a_flag_can_be_off(
         self,
         text: str,
-        values: Callable[[Command, list[str]], dict[str, Any]],
+        values: Values,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setenv("DELTAPROTO_QUIET", text)

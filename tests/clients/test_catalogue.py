@@ -16,6 +16,7 @@ from deltaproto.errors import UsageError
 from deltaproto.protocol import catalogue as features
 from deltaproto.protocol.feature import Kind
 from tests.clients.made import PROOF, client
+from tests.support.failures import each_row
 
 GATE = {"read": {"legacy": [1]}}
 CLIENTS = [shipped(name) for name in shipped_ids()]
@@ -82,7 +83,7 @@ class TestShipped:
         assert list(shipped_ids()) == IDS
         assert [each.id for each in Catalogue().clients()] == IDS
 
-    @pytest.mark.parametrize("name", IDS)
+    @each_row("name", IDS)
     def test_an_entry_has_the_id_of_its_file(self, name: str) -> None:
         assert shipped(name).id == name
 
@@ -90,7 +91,7 @@ class TestShipped:
         names = [n.casefold() for each in CLIENTS for n in (each.id, *each.aliases)]
         assert len(names) == len(set(names))
 
-    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    @each_row("made", CLIENTS, ids=lambda made: made.id)
     def test_every_feature_is_one_of_the_catalogue(self, made: Client) -> None:
         for each in (*made.ranges, *made.measured):
             mentioned = {name for _, gate in gates(each) for name in named(gate)}
@@ -99,7 +100,7 @@ class TestShipped:
             unknown = {n for n in mentioned | each.catalog_only if features.find(n) is None}
             assert unknown == set(), (made.id, each.start)
 
-    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    @each_row("made", CLIENTS, ids=lambda made: made.id)
     def test_readers_are_asked_for_reader_features_only(self, made: Client) -> None:
         # Databricks lists collations for readers too; the specification does not.
         disputed = {"collations", "collations-preview"}
@@ -110,20 +111,20 @@ class TestShipped:
                     kinds = {n: features.record(n).kind for n in named(gate) - {STRANGE}}
                     assert {n for n, kind in kinds.items() if kind is Kind.WRITER} <= allowed
 
-    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    @each_row("made", CLIENTS, ids=lambda made: made.id)
     def test_no_feature_is_both_taken_and_doubted(self, made: Client) -> None:
         for each in (*made.ranges, *made.measured):
             for _, gate in gates(each):
                 doubted = gate.unused | (gate.unchecked or frozenset())
                 assert doubted & (gate.features or frozenset()) == frozenset()
 
-    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    @each_row("made", CLIENTS, ids=lambda made: made.id)
     def test_every_range_says_how_it_is_known(self, made: Client) -> None:
         for each in (*made.ranges, *made.measured):
             assert each.evidence, (made.id, each.start)
             assert all(proof.reference for proof in each.evidence)
 
-    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    @each_row("made", CLIENTS, ids=lambda made: made.id)
     def test_what_is_offered_has_a_gate(self, made: Client) -> None:
         for each in (*made.ranges, *made.measured):
             for path in each.paths:
@@ -131,14 +132,14 @@ class TestShipped:
                 assert all(path.offers(access) for access in path.access)
                 assert all(bad.access <= path.access for bad in path.known_bad)
 
-    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    @each_row("made", CLIENTS, ids=lambda made: made.id)
     def test_every_range_is_found_by_its_first_version(self, made: Client) -> None:
         for each in made.ranges:
             if each.start is not None:
                 found = Catalogue().resolve(f"{made.id}@{each.start}")
                 assert (found.documented or found.range) == each
 
-    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    @each_row("made", CLIENTS, ids=lambda made: made.id)
     def test_an_alias_means_the_client(self, made: Client) -> None:
         for alias in made.aliases:
             assert Catalogue().get(alias.upper()).id == made.id
@@ -255,7 +256,7 @@ class TestVersions:
     def test_a_path_of_an_unknown_version_is_kept(self) -> None:
         assert Catalogue().resolve("deltalake/pyarrow@0.1").reference.path == "pyarrow"
 
-    @pytest.mark.parametrize("made", CLIENTS, ids=lambda made: made.id)
+    @each_row("made", CLIENTS, ids=lambda made: made.id)
     def test_a_pre_release_of_the_unknown_next_version_is_unknown(self, made: Client) -> None:
         end = made.newest.end
         if made.versions != "dotted" or end is None:

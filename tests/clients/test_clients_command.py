@@ -14,6 +14,7 @@ import pytest
 from deltaproto.clients.catalogue import shipped_ids
 from tests.conftest import Ran
 from tests.support.contract import documents
+from tests.support.failures import each_row
 
 Cli = Callable[..., Ran]
 FORMATS = ("text", "json", "jsonl", "markdown")
@@ -74,7 +75,7 @@ class TestCatalogue:
         assert ran.code == 0
         assert max(map(len, ran.out.splitlines())) <= 80
 
-    @pytest.mark.parametrize("name", shipped_ids())
+    @each_row("name", shipped_ids())
     def test_every_client_has_a_valid_document_and_evidence(self, cli: Cli, name: str) -> None:
         (client,) = shown(cli("clients", name, "--format", "json"))
         assert client["id"] == name

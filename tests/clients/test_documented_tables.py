@@ -12,6 +12,7 @@ from deltaproto.clients.matching import Judgement, Verdict, judge
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.protocol import Protocol
 from tests.clients.made import protocol, table
+from tests.support.failures import each_row
 
 
 class Minimum(NamedTuple):
@@ -91,7 +92,7 @@ def verdict(runtime: str, wanted: Protocol, access: Access) -> Verdict:
     return Verdict.UNKNOWN if judgement is None else judgement.verdict
 
 
-@pytest.mark.parametrize("row", MINIMA, ids=lambda row: row.name)
+@each_row("row", MINIMA, ids=lambda row: row.name)
 def test_item_3_versions_and_kind_of_each_row(row: Minimum) -> None:
     for name in row.features:
         record = catalogue.record(name, in_reader_list=name in DISPUTED)
@@ -111,13 +112,13 @@ def test_item_3_where_the_specification_differs_both_are_on_record(name: str) ->
     assert "reader and writer" in record.disputes[0].databricks
 
 
-@pytest.mark.parametrize("row", RUNTIMES, ids=lambda row: row.name)
-@pytest.mark.parametrize("access", [Access.READ, Access.APPEND])
+@each_row("row", RUNTIMES, ids=lambda row: row.name)
+@each_row("access", [Access.READ, Access.APPEND])
 def test_items_4_and_17_the_minimum_runtime_takes_the_feature(row: Runtime, access: Access) -> None:
     assert verdict(row.runtime, Protocol.carrying({row.feature}), access) is Verdict.OK
 
 
-@pytest.mark.parametrize("row", RUNTIMES, ids=lambda row: row.name)
+@each_row("row", RUNTIMES, ids=lambda row: row.name)
 def test_items_4_and_17_every_later_release_takes_it_too(row: Runtime) -> None:
     wanted = Protocol.carrying({row.feature})
     order = [

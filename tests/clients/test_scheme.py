@@ -11,6 +11,7 @@ from packaging.version import Version as Packaged
 
 from deltaproto.clients import scheme
 from deltaproto.clients.scheme import SCHEMES, Version
+from tests.support.failures import each_row
 
 ORDERED = {
     "dotted": (
@@ -62,7 +63,7 @@ def test_spellings_of_a_version_are_equal_and_versions_are_in_order(name: str) -
         assert number(earlier[-1], name) < number(later[0], name)
 
 
-@pytest.mark.parametrize(("name", "text"), [(n, t) for n, texts in REFUSED.items() for t in texts])
+@each_row(("name", "text"), [(n, t) for n, texts in REFUSED.items() for t in texts])
 def test_what_is_no_version(name: str, text: str) -> None:
     assert scheme.parse(name, text) is None
 

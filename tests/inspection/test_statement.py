@@ -22,6 +22,7 @@ from deltaproto.report.interface import Format
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.examples import examples
+from tests.support.failures import each_row
 from tests.support.logs import Log, metadata, protocol
 
 Cli = Callable[..., Ran]
@@ -107,7 +108,7 @@ NOT_UNDERSTOOD = [
 ]
 
 
-@pytest.mark.parametrize(("sql", "operation"), STATEMENTS)
+@each_row(("sql", "operation"), STATEMENTS)
 def test_items_23_to_26_what_it_counts_as(sql: str, operation: Operation) -> None:
     found = classify(sql)
     assert found.understood
@@ -118,7 +119,7 @@ def test_items_23_to_26_what_it_counts_as(sql: str, operation: Operation) -> Non
     assert found.blind_append is expected
 
 
-@pytest.mark.parametrize("sql", NOT_UNDERSTOOD)
+@each_row("sql", NOT_UNDERSTOOD)
 def test_nothing_is_claimed_of_what_is_not_understood(sql: str) -> None:
     found = classify(sql)
     assert not found.understood

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.planning.literals import is_literal
 from deltaproto.planning.schema import Array, Atomic
+from tests.support.failures import each_row
 
 TAKEN = [
     *(("5", "integer"), ("-5", "integer"), ("+5", "integer"), ("5", "byte"), ("5", "long")),
@@ -25,17 +25,17 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("default", "kind"), TAKEN)
+@each_row(("default", "kind"), TAKEN)
 def test_taken(default: str, kind: str) -> None:
     assert is_literal(default, Atomic(kind))
 
 
-@pytest.mark.parametrize(("default", "kind"), REFUSED)
+@each_row(("default", "kind"), REFUSED)
 def test_refused(default: str, kind: str) -> None:
     assert not is_literal(default, Atomic(kind))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("default", "kind", "taken"),
     [
         # As the source of `isLiteral` has it.

@@ -24,10 +24,11 @@ from deltaproto.planning.statement import DropFeature, SetProperties, Statement,
 from deltaproto.planning.table import Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.protocol import Protocol
+from tests.support.failures import collect_failures
 
 RECORDED = json.loads(Path(__file__).with_name("measured_engines.json").read_text())
 CASES = [
-    pytest.param(each["delta-spark"], case, id=f"{each['delta-spark']}-{number}")
+    (each["delta-spark"], number, case)
     for each in RECORDED
     for number, case in enumerate(each["measured"])
 ]
@@ -52,8 +53,14 @@ def stored(protocol: Protocol) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("version", "case"), CASES)
-def test_it_is_as_recorded(version: str, case: dict[str, Any]) -> None:
+def test_it_is_as_recorded() -> None:
+    with collect_failures() as failures:
+        for version, number, case in CASES:
+            with failures.of(f"{version}-{number}", case["statement"]):
+                assert_as_recorded(version, case)
+
+
+def assert_as_recorded(version: str, case: dict[str, Any]) -> None:
     table = Table(
         Protocol.stored(case["protocol"]),
         case["configuration"],

@@ -11,6 +11,7 @@ from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.properties import canonical, meant, unsettable
 from deltaproto.planning.table import Table
 from deltaproto.protocol.protocol import Protocol
+from tests.support.failures import each_row
 
 TAKEN = {
     "appendOnly": ("TRUE", "false"),
@@ -56,12 +57,12 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("key", "value"), [(k, v) for k, values in TAKEN.items() for v in values])
+@each_row(("key", "value"), [(k, v) for k, values in TAKEN.items() for v in values])
 def test_taken(key: str, value: str) -> None:
     assert unsettable({f"delta.{key}": value}) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "value", "error"), [(k, v, error) for k, (error, vs) in REFUSED.items() for v in vs]
 )
 def test_refused(key: str, value: str, error: str) -> None:

@@ -24,6 +24,7 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import ReaderName, TableState
 from tests.conftest import Ran
 from tests.policy.cases import CASES, Case
+from tests.support.failures import each_row
 from tests.support.logs import Log, metadata, protocol
 
 Cli = Callable[..., Ran]
@@ -68,9 +69,7 @@ class TestCases:
         names = [case.name for case in CASES]
         assert len(set(names)) == len(names)
 
-    @pytest.mark.parametrize(
-        "rule", [m.RULE for m in rules_package._MODULES], ids=lambda rule: rule.id
-    )
+    @each_row("rule", [m.RULE for m in rules_package._MODULES], ids=lambda rule: rule.id)
     def test_every_lint_rule_fires_in_a_case(self, rule: Rule) -> None:
         fires = any(rule.id in {id_ for id_, _ in case.expected} for case in CASES)
         assert fires != (rule.id in COMPARING)
@@ -246,7 +245,7 @@ class TestPages:
         modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
         assert {m.__name__.rsplit(".", 1)[-1] for m in rules_package._modules()} == modules
 
-    @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+    @each_row("rule", all_rules(), ids=lambda rule: rule.id)
     def test_each_page_has_every_heading_with_text_below(self, rule: Rule) -> None:
         found_rule = find_rule(rule.id)
         assert found_rule is not None
@@ -256,7 +255,7 @@ class TestPages:
         assert all(section.split("\n", 1)[1].strip() for section in sections)
         assert summary.strip().endswith(".")
 
-    @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+    @each_row("rule", all_rules(), ids=lambda rule: rule.id)
     def test_explain_takes_id_and_name_in_any_case(self, cli: Cli, rule: Rule) -> None:
         pages = [cli("explain", word) for word in (rule.id, rule.id.lower(), rule.name.upper())]
         assert {page.code for page in pages} == {0}
@@ -277,7 +276,7 @@ class TestPages:
         assert ran.out == ""
         assert "did you mean invalid-protocol" in ran.err
 
-    @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+    @each_row("rule", all_rules(), ids=lambda rule: rule.id)
     def test_pages_send_people_to_commands_that_exist(self, rule: Rule) -> None:
         found_rule = find_rule(rule.id)
         assert found_rule is not None

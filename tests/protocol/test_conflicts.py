@@ -24,6 +24,7 @@ from deltaproto.protocol.conflicts.matrix import default_level
 from deltaproto.protocol.conflicts.notes import advice, notes
 from deltaproto.protocol.conflicts.operation import CHANGES
 from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel
+from tests.support.failures import each_row
 
 S, WS = IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE
 DATABRICKS, SPARK = MatrixEngine.DATABRICKS, MatrixEngine.DELTA_SPARK
@@ -142,9 +143,7 @@ class TestEveryMatrix:
 
 
 class TestDatabricks:
-    @pytest.mark.parametrize(
-        ("level", "row_level", "vectors", "one", "other", "answer"), documented()
-    )
+    @each_row(("level", "row_level", "vectors", "one", "other", "answer"), documented())
     def test_item_12_the_documented_matrices(
         self, level: str, row_level: bool, vectors: bool, one: str, other: str, answer: str
     ) -> None:
@@ -155,7 +154,7 @@ class TestDatabricks:
         assert found[other, one].conflict == answer
         assert found[one, other].source.startswith("Databricks")
 
-    @pytest.mark.parametrize(("level", "row", "dv", "identity"), LAYOUTS)
+    @each_row(("level", "row", "dv", "identity"), LAYOUTS)
     def test_the_matrix_is_symmetric_as_the_page_speaks_of_pairs(
         self, level: IsolationLevel, row: bool, dv: bool | None, identity: bool
     ) -> None:
@@ -209,7 +208,7 @@ class TestDatabricks:
             assert "ZORDER BY" in found["OPTIMIZE ZORDER", other].avoid
         assert found["OPTIMIZE ZORDER", "INSERT"].conflict is Conflict.NO
 
-    @pytest.mark.parametrize(("level", "row", "dv", "identity"), LAYOUTS)
+    @each_row(("level", "row", "dv", "identity"), LAYOUTS)
     def test_reorg_behaves_as_optimize_unless_it_upgrades(
         self, level: IsolationLevel, row: bool, dv: bool | None, identity: bool
     ) -> None:

@@ -11,6 +11,7 @@ from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Feature, Need, Requirement
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.reasons import reasons
+from tests.support.failures import each_row
 from tests.support.golden import Text
 
 FEATURES = [f for f in catalogue.all_features() if catalogue.registered(f.name)]
@@ -21,7 +22,7 @@ def needing(name: str) -> set[str]:
     return {f.name for f in FEATURES if name in f.required_features}
 
 
-@pytest.mark.parametrize("feature", [f for f in FEATURES if f.droppable], ids=lambda f: f.name)
+@each_row("feature", [f for f in FEATURES if f.droppable], ids=lambda f: f.name)
 def test_a_drop_is_refused_while_another_feature_needs_it(feature: Feature) -> None:
     refusals = [r for r in feature.drop.refusals if r.error == DEPENDENT]
     assert bool(refusals) is bool(needing(feature.name))
@@ -74,7 +75,7 @@ def test_every_requirement_is_of_a_known_feature_and_has_a_source() -> None:
             assert each.source
 
 
-@pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
+@each_row("feature", FEATURES, ids=lambda f: f.name)
 def test_the_property_that_adds_it_names_it(feature: Feature) -> None:
     for trigger in feature.triggers:
         assert trigger.by in ("property", "schema", "command", "feature-property")

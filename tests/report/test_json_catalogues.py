@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from deltaproto.policy.rules import all_rules
 from deltaproto.protocol import catalogue
 from tests.conftest import Ran
 from tests.support.contract import documents
+from tests.support.failures import each_row
 
 Cli = Callable[..., Ran]
 
@@ -28,7 +27,7 @@ class TestCatalogues:
         whole = cli("features", "--format", "json").json
         assert [f for line in lines for f in line["features"]] == whole["features"]
 
-    @pytest.mark.parametrize("feature", catalogue.all_features(), ids=lambda f: f.name)
+    @each_row("feature", catalogue.all_features(), ids=lambda f: f.name)
     def test_one_feature_is_its_record_of_the_catalogue(self, cli: Cli, feature: Any) -> None:
         (document,) = documents(cli("features", feature.name, "--format", "json"), "features")
         (shown,) = document["features"]
@@ -46,7 +45,7 @@ class TestCatalogues:
             assert shown == [rule.id for rule in all_rules()]
             assert not any("page" in rule for document in found for rule in document["rules"])
 
-    @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+    @each_row("rule", all_rules(), ids=lambda rule: rule.id)
     def test_one_rule_comes_with_its_page(self, cli: Cli, rule: Any) -> None:
         for format_ in ("json", "jsonl"):
             (document,) = documents(cli("explain", rule.id, "--format", format_), "explain")

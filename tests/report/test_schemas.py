@@ -24,6 +24,7 @@ from deltaproto.report.schemas import schema
 from deltaproto.tables.interface import ReaderName
 from tests.conftest import Ran
 from tests.support.contract import validate
+from tests.support.failures import each_row
 from tests.support.logs import Log, metadata, protocol
 
 COMMANDS = ("inspect", "features", "explain")
@@ -145,7 +146,7 @@ PATHS: list[tuple[str | int, ...]] = [
 
 
 class TestStrictness:
-    @pytest.mark.parametrize("path", PATHS, ids=lambda path: ".".join(map(str, path)))
+    @each_row("path", PATHS, ids=lambda path: ".".join(map(str, path)))
     def test_every_documented_member_is_there_and_the_schema_demands_it(
         self, cli: Cli, log: Log, path: tuple[str | int, ...]
     ) -> None:

@@ -16,6 +16,7 @@ from deltaproto.policy.document.patterns import (
     specificity,
 )
 from deltaproto.policy.finding import Severity
+from tests.support.failures import each_row
 
 HERE = Position(1, 1)
 LAKE = "file:///lake/gold/orders"
@@ -84,11 +85,11 @@ NAMES = [
 
 
 class TestMatches:
-    @pytest.mark.parametrize(("pattern", "location", "expected"), LOCATIONS)
+    @each_row(("pattern", "location", "expected"), LOCATIONS)
     def test_locations(self, pattern: str, location: str, expected: bool) -> None:
         assert matches(pattern, location, location) is expected
 
-    @pytest.mark.parametrize(("pattern", "expected"), NAMES)
+    @each_row(("pattern", "expected"), NAMES)
     def test_names(self, pattern: str, expected: bool) -> None:
         assert matches(pattern, NAMED, S3) is expected
 
@@ -163,11 +164,11 @@ def naive(rest: tuple[str, ...], text: str, *, first: bool) -> bool:
 
 
 class TestProblem:
-    @pytest.mark.parametrize("pattern", [" a", "a ", "./gold/**", "a/../b", "a..b", "``", "/", "."])
+    @each_row("pattern", [" a", "a ", "./gold/**", "a/../b", "a..b", "``", "/", "."])
     def test_patterns_that_match_nothing(self, pattern: str) -> None:
         assert problem(pattern)
 
-    @pytest.mark.parametrize("pattern", ["*", "**", "a.b", "gold/", "s3://b/**", "`a.b`.c", "?"])
+    @each_row("pattern", ["*", "**", "a.b", "gold/", "s3://b/**", "`a.b`.c", "?"])
     def test_patterns_that_match_something(self, pattern: str) -> None:
         assert problem(pattern) is None
 
