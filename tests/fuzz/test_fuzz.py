@@ -1,6 +1,7 @@
 """Damaged documents for each target: an answer or a refusal, and nothing else.
 
-`FUZZ_CASES` is how many; `FUZZ_SEED` where they begin. What was found is kept in `test_found.py`.
+`make test` tries the first 200 seeds of each target, `make test-all` the first 2,000. `FUZZ_CASES`
+sets another number and `FUZZ_SEED` the first seed. `test_found.py` keeps what was found.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz import mutate
@@ -28,8 +29,13 @@ MEMBERS = (
     *("schemaString", "path", "deletionVector", "schema_version", "command", "plans", "features"),
 )
 
-CASES = int(os.environ.get("FUZZ_CASES", "2000"))
 FIRST = int(os.environ.get("FUZZ_SEED", "0"))
+FAST, ALL = 200, 2000
+if "FUZZ_CASES" in os.environ:
+    SEEDS = [range(FIRST, FIRST + int(os.environ["FUZZ_CASES"]))]
+else:
+    rest = range(FIRST + FAST, FIRST + ALL)
+    SEEDS = [range(FIRST, FIRST + FAST), pytest.param(rest, marks=pytest.mark.slow)]
 SECONDS = 10
 MEBIBYTES = 600
 """the most that all cases of a target may add to this process"""
@@ -82,9 +88,7 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.parametrize("name", [*JSON, "saved-inspection"])
-@given(value=VALUES | st.sampled_from([mutate.deep(200), mutate.deep(100_000)]))
-def test_any_json_is_answered_or_refused(name: str, value: Any) -> None:
+def assert_answered_or_refused(name: str, value: Any) -> None:
     try:
         text = json.dumps(value)
     except RecursionError:
@@ -92,19 +96,37 @@ def test_any_json_is_answered_or_refused(name: str, value: Any) -> None:
     TARGETS[name].holds(text.encode())
 
 
+ANY_JSON = VALUES | st.sampled_from([mutate.deep(200), mutate.deep(100_000)])
+
+
+@pytest.mark.parametrize("name", [*JSON, "saved-inspection"])
+@settings(max_examples=25)
+@given(value=ANY_JSON)
+def test_any_json_is_answered_or_refused(name: str, value: Any) -> None:
+    assert_answered_or_refused(name, value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*JSON, "saved-inspection"])
+@given(value=ANY_JSON)
+def test_any_json_is_answered_or_refused_a_hundred_times(name: str, value: Any) -> None:
+    assert_answered_or_refused(name, value)
+
+
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", TARGETS)
-def test_damaged_documents_are_answered_or_refused(name: str) -> None:
+@pytest.mark.parametrize("seeds", SEEDS, ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}")
+def test_damaged_documents_are_answered_or_refused(name: str, seeds: range) -> None:
     target, before, began = TARGETS[name], peak(), time.monotonic()
     answered = 0
-    for seed in range(FIRST, FIRST + CASES):
+    for seed in seeds:
         document = target.case(seed)
         try:
             with alarm(name, seed):
                 answered += target.holds(document)
         except Exception as error:
             raise AssertionError(f"{name}, seed {seed}: {type(error).__name__}: {error}") from error
-    print(f"{name}: {CASES} cases, {answered} answered, {time.monotonic() - began:.1f} s")
+    print(f"{name}: {len(seeds)} cases, {answered} answered, {time.monotonic() - began:.1f} s")
     assert peak() - before < MEBIBYTES
-    if CASES >= 1000:
+    if len(seeds) >= FAST:
         assert answered > 0, "everything is refused: nothing behind the first check is reached"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping
 
 from deltaproto.planning.cost import Cost, cost
@@ -18,17 +19,17 @@ from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 
 
 def cheapest(task: Task) -> Cost | None:
-    """The least cost at which any sequence reaches the goal; None when none does."""
+    """Return the least cost of any sequence that reaches the goal, or None if no sequence does."""
     order = itertools.count()
     start = Cost()
     waiting = [(start, next(order), task.table)]
-    done: set[Hashable] = set()
+    expanded: defaultdict[Hashable, list[Cost]] = defaultdict(list)
     while waiting:
         spent, _, table = heapq.heappop(waiting)
-        state = _state(table), spent.history
-        if state in done:
+        before = expanded[_state(table)]
+        if any(_never_worse(earlier, spent) for earlier in before):
             continue
-        done.add(state)
+        before.append(spent)
         if _reached(task, table):
             return spent
         for statement in _statements(task, table):
@@ -45,6 +46,17 @@ def cheapest(task: Task) -> Cost | None:
             )
             heapq.heappush(waiting, (total, next(order), outcome.table))
     return None
+
+
+def _never_worse(earlier: Cost, later: Cost) -> bool:
+    """Whether, from the same table, no continuation is cheaper after `later` than after `earlier`.
+
+    Every member but `history` adds up, so the order of the sums is that of the costs. `history`
+    stays 1 once it is 1: the cost that has not truncated yet can lose that advantage later.
+    """
+    if earlier.irreversible != later.irreversible:
+        return earlier.irreversible < later.irreversible
+    return earlier.history <= later.history and earlier[2:] <= later[2:]
 
 
 def _reached(task: Task, table: Table) -> bool:
