@@ -32,6 +32,7 @@ from tests.report.strategies import (
     reports,
     texts,
 )
+from tests.support.failures import each_row
 
 STARTED = "2026-11-21T08:00:00Z"
 SCHEMA = json.loads(
@@ -49,6 +50,8 @@ RELATIVE = re.compile(rf"//{AUTHORITY}(?:/{PCHAR}*)*|(?!//)(?!{PCHAR}*:)(?:{PCHA
 FORMATS = FormatChecker()
 FORMATS.checks("uri-reference")(lambda text: bool(URI.fullmatch(text) or RELATIVE.fullmatch(text)))
 VALIDATOR = Draft7Validator(SCHEMA, format_checker=FORMATS)
+VALID_RULES: set[str] = set()
+"""JSON of the rule descriptions that were validated already"""
 
 
 def written(*tables: Report, rules: list[RulePage] = PAGES) -> dict[str, Any]:
@@ -57,10 +60,26 @@ def written(*tables: Report, rules: list[RulePage] = PAGES) -> dict[str, Any]:
     write_sarif(iter(tables), file, rules=rules, started_at=STARTED)
     assert file.getvalue().isascii()
     document = json.loads(file.getvalue())
-    VALIDATOR.validate(document)
+    validate(document)
     json.dumps(document, ensure_ascii=False).encode()
     (run,) = document["runs"]
     return dict(run)
+
+
+def validate(document: dict[str, Any]) -> None:
+    """Validate the document. Equal descriptions of the rules are validated once: they are long."""
+    runs = []
+    for run in document["runs"]:
+        driver = run["tool"]["driver"]
+        described = json.dumps(driver["rules"])
+        if described in VALID_RULES:
+            tool = {**run["tool"], "driver": {**driver, "rules": []}}
+            runs.append({**run, "tool": tool})
+        else:
+            VALIDATOR.validate(document)
+            VALID_RULES.add(described)
+            return
+    VALIDATOR.validate({**document, "runs": runs})
 
 
 def uri(report: Report) -> str:
@@ -158,7 +177,7 @@ class TestRules:
         assert shown["help"] == {"text": page, "markdown": page}
         assert shown["defaultConfiguration"] == {"level": "note"}
 
-    @pytest.mark.parametrize("rule_page", PAGES, ids=lambda rule_page: rule_page[0].id)
+    @each_row("rule_page", PAGES, ids=lambda rule_page: rule_page[0].id)
     def test_github_takes_every_description(self, rule_page: RulePage) -> None:
         (shown,) = written(rules=[rule_page])["tool"]["driver"]["rules"]
         assert re.fullmatch(r"(?:[A-Z][a-z0-9]*)+", shown["name"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -12,8 +13,13 @@ from tests.conftest import Ran
 
 
 def validate(command: str, document: dict[str, Any]) -> None:
+    _validator(command).validate(document)
+
+
+@cache
+def _validator(command: str) -> Draft202012Validator:
     checker = Draft202012Validator.FORMAT_CHECKER
-    Draft202012Validator(schema(command), format_checker=checker).validate(document)
+    return Draft202012Validator(schema(command), format_checker=checker)
 
 
 def documents(ran: Ran, command: str) -> list[dict[str, Any]]:

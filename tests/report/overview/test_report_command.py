@@ -28,7 +28,7 @@ clients:
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return make_fleet(tmp_path_factory.mktemp("report"), seed=31, count=150)
+    return make_fleet(tmp_path_factory.mktemp("report"), seed=31, count=90)
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +48,33 @@ def inventory(fleet: list[Path], tmp_path_factory: pytest.TempPathFactory) -> st
     return to
 
 
-@pytest.fixture
-def policy(tmp_path: Path) -> str:
-    path = tmp_path / "policy.yaml"
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("policy") / "policy.yaml"
     path.write_text(POLICY)
     return str(path)
 
 
-def report(cli: Cli, *words: str) -> dict[str, Any]:
-    ran = cli("report", *words, "--format", "json")
+@pytest.fixture(scope="module")
+def results() -> dict[tuple[str, ...], Ran]:
+    """The results of earlier command lines: nothing in this module changes what they read."""
+    return {}
+
+
+@pytest.fixture
+def once(cli: Cli, results: dict[tuple[str, ...], Ran]) -> Cli:
+    """Run a command line, or return the result of the same command line in another test."""
+
+    def run(*arguments: str) -> Ran:
+        if arguments not in results:
+            results[arguments] = cli(*arguments)
+        return results[arguments]
+
+    return run
+
+
+def report(once: Cli, *words: str) -> dict[str, Any]:
+    ran = once("report", *words, "--format", "json")
     assert ran.code == 3, ran.err
     (found,) = documents(ran, "report")
     return found
@@ -64,11 +82,11 @@ def report(cli: Cli, *words: str) -> dict[str, Any]:
 
 class TestFigures:
     def test_protocols_features_and_isolation_are_those_of_inspect(
-        self, cli: Cli, fleet: list[Path], inventory: str
+        self, once: Cli, fleet: list[Path], inventory: str
     ) -> None:
-        found = report(cli, inventory)
+        found = report(once, inventory)
         names = [*map(str, fleet), str(fleet[0].parent.parent / "group" / "changing")]
-        told = cli("inspect", *names, "--format", "json").json["tables"]
+        told = once("inspect", *names, "--format", "json").json["tables"]
         read = [entry for entry in told if "error" not in entry]
         assert (found["tables"], found["errors"]) == (len(read), len(told) - len(read))
         assert found["complete"] is False
@@ -88,10 +106,10 @@ class TestFigures:
         assert found["isolation"] == isolation
 
     def test_clients_and_findings_are_those_of_check(
-        self, cli: Cli, inventory: str, policy: str
+        self, once: Cli, inventory: str, policy: str
     ) -> None:
-        found = report(cli, inventory, "--policy", policy)
-        checked = cli("check", inventory, "--policy", policy, "--format", "json").json
+        found = report(once, inventory, "--policy", policy)
+        checked = once("check", inventory, "--policy", policy, "--format", "json").json
         verdicts = Counter(
             (v["client"], v["version"], v["access"], v["verdict"]) for v in checked["verdicts"]
         )
@@ -105,10 +123,10 @@ class TestFigures:
         assert {key: count for key, count in rules.items() if key in told} == told
 
     def test_what_blocks_is_what_the_verdicts_say(
-        self, cli: Cli, inventory: str, policy: str
+        self, once: Cli, inventory: str, policy: str
     ) -> None:
-        found = report(cli, inventory, "--policy", policy)
-        checked = cli("check", inventory, "--policy", policy, "--format", "json").json
+        found = report(once, inventory, "--policy", policy)
+        checked = once("check", inventory, "--policy", policy, "--format", "json").json
         blocked = {
             (f"{v['client']}@{v['version']}", feature, v["table"])
             for v in checked["verdicts"]
@@ -120,9 +138,9 @@ class TestFigures:
         assert told == expected
 
     def test_the_first_to_fix_cover_who_is_hindered(
-        self, cli: Cli, inventory: str, policy: str
+        self, once: Cli, inventory: str, policy: str
     ) -> None:
-        found = report(cli, inventory, "--policy", policy)
+        found = report(once, inventory, "--policy", policy)
         first = found["fix_first"]
         assert first
         assert sum(each["tables"] for each in first) <= found["tables"] - found["compliant"]
@@ -132,29 +150,29 @@ class TestFigures:
                 assert each["command"].startswith("deltaproto plan-downgrade ")
                 assert each["command"].endswith(f"--policy {policy}")
 
-    def test_scans_and_changes(self, cli: Cli, inventory: str) -> None:
-        found = report(cli, inventory)
-        drift = cli("drift", inventory, "--format", "json", "--no-commits").json
+    def test_scans_and_changes(self, once: Cli, inventory: str) -> None:
+        found = report(once, inventory)
+        drift = once("drift", inventory, "--format", "json", "--no-commits").json
         assert found["changes"] == len(drift["changes"]) > 0
         assert len(found["scans"]) == 2
         assert [sum(p["tables"] for p in each["protocols"]) for each in found["scans"]] == [
             each["tables"] for each in found["scans"]
         ]
-        older = report(cli, inventory, "--scan", found["scans"][0]["scan_id"])
+        older = report(once, inventory, "--scan", found["scans"][0]["scan_id"])
         assert older["changes"] == 0
         assert len(older["scans"]) == 1
 
 
 class TestPage:
     def test_every_table_is_in_the_page_with_what_holds_for_it(
-        self, cli: Cli, inventory: str, fleet: list[Path]
+        self, once: Cli, inventory: str, fleet: list[Path]
     ) -> None:
-        ran = cli("report", inventory)
+        ran = once("report", inventory)
         assert ran.code == 3
         data = page_data(ran.out)
         told = {
             entry["table"]: entry
-            for entry in cli("inspect", *map(str, fleet), "--format", "json").json["tables"]
+            for entry in once("inspect", *map(str, fleet), "--format", "json").json["tables"]
             if "error" not in entry
         }
         seen = 0
@@ -177,20 +195,22 @@ class TestPage:
             assert len(findings) >= len(entry["findings"])
         assert seen == len(told)
 
-    def test_a_bound_on_the_list_does_not_bound_the_figures(self, cli: Cli, inventory: str) -> None:
-        ran = cli("report", inventory, "--most", "10")
+    def test_a_bound_on_the_list_does_not_bound_the_figures(
+        self, once: Cli, inventory: str
+    ) -> None:
+        ran = once("report", inventory, "--most", "10")
         data = page_data(ran.out)
-        whole = report(cli, inventory)
+        whole = report(once, inventory)
         assert len(data["tables"]) == 10
         assert data["left"] == whole["tables"] - 10
         assert f">{whole['tables']:,}<" in ran.out
 
-    def test_markdown_has_the_same_chapters(self, cli: Cli, inventory: str) -> None:
-        out = cli("report", inventory, "--format", "markdown").out
+    def test_markdown_has_the_same_chapters(self, once: Cli, inventory: str) -> None:
+        out = once("report", inventory, "--format", "markdown").out
         chapters = re.findall(r"^## (.*)$", out, re.MULTILINE)
         assert chapters[0] == "The fleet at a glance"
         assert "Tables to fix first" in chapters
-        html = cli("report", inventory).out
+        html = once("report", inventory).out
         assert re.findall(r"<h2>(.*?)</h2>", html) == [*chapters, "All tables"]
 
 
