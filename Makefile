@@ -18,21 +18,31 @@ demo: $(READY) java ## Make real Delta tables with Spark and look at them with d
 
 ##@ Develop
 
-# Two Sparks, one for each processor: what starts processes of its own, after what needs no Spark; and the rest.
-APART := $(addprefix tests/,execution fleet certification api tables/test_hive_on_spark.py)
 PYTEST := -m pytest -p no:cacheprovider
+PARALLEL := -n 2 --dist loadgroup --no-loadscope-reorder
 
+# Recorded results of Spark, of which a tenth is compared with a live Spark; one JVM.
 .PHONY: test
-test: check java browser stores ## Lint, types and the whole test suite, in two processes
-	@other=$$(mktemp); trap 'rm -f "$$other"' EXIT; \
-	  { $(BIN)/python $(PYTEST) -m "not spark and not packaging"; first=$$?; \
-	    $(BIN)/python $(PYTEST) -m spark $(APART); exit $$((first | $$?)); } > "$$other" 2>&1 & beside=$$!; \
-	  $(BIN)/python $(PYTEST) -m spark $(addprefix --ignore=,$(APART)); here=$$?; \
-	  wait $$beside; status=$$?; cat "$$other"; exit $$((here | status))
+test: $(READY) java browser stores ## Lint, types and tests in less than ten minutes
+	@SECONDS=0; checks=$$(mktemp); trap 'rm -f "$$checks"' EXIT; \
+	  $(MAKE) --no-print-directory check > "$$checks" 2>&1 & beside=$$!; \
+	  $(BIN)/python $(PYTEST) $(PARALLEL) -m "not slow and not packaging" --live-sample commit; \
+	  status=$$?; wait $$beside; status=$$((status | $$?)); cat "$$checks"; \
+	  echo "make test: $$((SECONDS / 60)) min $$((SECONDS % 60)) s without setup"; exit $$status
+
+.PHONY: test-all
+test-all: $(READY) java browser stores ## All tests, with live Spark, which must do what was recorded
+	@SECONDS=0; $(MAKE) --no-print-directory check && \
+	  $(BIN)/python $(PYTEST) $(PARALLEL) --spark-results verify; status=$$?; \
+	  echo "make test-all: $$((SECONDS / 60)) min $$((SECONDS % 60)) s without setup"; exit $$status
+
+.PHONY: record
+record: $(READY) java ## Record what Spark does in the recorded tests (TESTS: only these)
+	@$(BIN)/python $(PYTEST) -m recorded --spark-results record $(TESTS)
 
 .PHONY: test-oldest
 test-oldest: $(OLDEST)/.ready ## The Spark part of the suite on the oldest supported pair
-	@$(OLDEST)/bin/python $(PYTEST) -m spark
+	@$(OLDEST)/bin/python $(PYTEST) -m spark --spark-results live
 
 .PHONY: check
 check: $(READY) ## Lint, format and types
@@ -42,7 +52,7 @@ check: $(READY) ## Lint, format and types
 
 .PHONY: fast
 fast: $(READY) ## The tests that need neither Java nor an object store
-	@$(BIN)/python -m pytest -m "not spark and not storage and not packaging"
+	@$(BIN)/python $(PYTEST) $(PARALLEL) -m "not spark and not storage and not packaging and not slow"
 
 .PHONY: fuzz
 fuzz: $(READY) ## Ten thousand damaged documents for each of twelve targets
@@ -53,7 +63,7 @@ COVERING := $(addprefix tests/,protocol planning policy checking inspection exec
 
 .PHONY: coverage
 coverage: $(READY) ## Lines and branches of protocol/, planning/ and policy/ that tests without Spark reach
-	@HYPOTHESIS_PROFILE=few $(BIN)/python -m coverage run $(PYTEST) -q -m "not spark and not packaging" $(COVERING)
+	@HYPOTHESIS_PROFILE=few $(BIN)/python -m coverage run $(PYTEST) -q -m "not spark and not packaging and not slow" $(COVERING)
 	@for package in protocol planning policy; do echo "$$package/"; \
 	  $(BIN)/python -m coverage report --include="deltaproto/$$package/*" || exit 1; done
 
@@ -117,7 +127,8 @@ lock: ## Write constraints.txt from a fresh install of the newest allowed versio
 	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
 	@.venv-lock/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	@.venv-lock/bin/python -m pip install --quiet -e ".[connect]" --group dev
-	@.venv-lock/bin/python -m pip freeze --exclude-editable > constraints.txt
+	@{ grep "^# java==" constraints.txt; .venv-lock/bin/python -m pip freeze --exclude-editable; } > .venv-lock/pins
+	@mv .venv-lock/pins constraints.txt
 	@rm -rf .venv-lock
 
 .PHONY: clean

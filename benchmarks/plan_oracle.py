@@ -46,9 +46,10 @@ def main() -> int:
     from deltaproto.tables.session import spark_session
     from tests.planning import trial as downgrades
     from tests.planning import upgrade_trial as upgrades
+    from tests.recording.delta_spark import LiveDeltaSpark
 
     tried = upgrades.tried if arguments.upgrades else downgrades.tried
-    spark = spark_session(SparkSettings(conf=CONF))
+    delta_spark = LiveDeltaSpark(spark_session(SparkSettings(conf=CONF)))
     started, bad, executed, cases = time.monotonic(), 0, 0, 0
     covered: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
@@ -58,7 +59,7 @@ def main() -> int:
                 break
             cases += 1
             try:
-                trial = tried(spark, seed, Path(folder))
+                trial = tried(delta_spark, seed, Path(folder))
             except Exception:
                 bad += 1
                 print(f"seed {seed}: failed\n{traceback.format_exc()}", flush=True)

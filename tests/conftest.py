@@ -22,6 +22,8 @@ from tests.support.spark_settings import SMALL_TABLES
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytest_plugins = ["tests.recording.plugin"]
+
 settings.register_profile(
     "deltaproto",
     deadline=None,
@@ -102,11 +104,11 @@ def process() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture(scope="session")
-def real_tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """One table of each recipe, made by Spark when it is asked for; nobody may change them."""
+def real_tables(spark: SparkSession) -> Mapping[str, str]:
+    """One table of each recipe; Spark makes it on first use. Nobody may change them."""
     from tests.support.tables import RealTables
 
-    return RealTables(spark, tmp_path_factory.mktemp("real"))
+    return RealTables(spark)
 
 
 @pytest.fixture(scope="session")

@@ -12,16 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.tables.storage.through_spark import SparkLogStore
+from tests.planning.oracle import newest
+from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import needs_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-
 
 @needs_delta("4.1", "VARIANT and DROP FEATURE rowTracking")
-def test_each_way_is_named_with_its_commit(spark: SparkSession, tmp_path: Path, cli: Any) -> None:
+def test_each_way_is_named_with_its_commit(
+    delta_spark: DeltaSpark, tmp_path: Path, cli: Any
+) -> None:
     path = str(tmp_path / "t")
     table = f"delta.`{path}`"
     statements = [
@@ -41,8 +43,8 @@ def test_each_way_is_named_with_its_commit(spark: SparkSession, tmp_path: Path, 
     ]
     landed: dict[str, int] = {}
     for statement in statements:
-        spark.sql(statement)
-        landed[statement] = _version(spark, table)
+        delta_spark.sql(statement)
+        landed[statement] = newest(path)
     ran = cli("history", path, "--format", "json")
     assert ran.code == 0, ran.err
     events = {event["version"]: event for event in ran.json["events"]}
@@ -95,6 +97,7 @@ def test_delta_rs_loses_features_and_brings_unasked_ones(tmp_path: Path, cli: An
     assert "variantType: not asked for by this commit" in newest["cause"]
 
 
+@pytest.mark.spark
 def test_catalog_names(spark: SparkSession, cli: Any) -> None:
     spark.sql("create table if not exists default.past (id bigint) using delta")
     try:
@@ -118,6 +121,7 @@ def far(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
         spark.sql("drop table default.far")
 
 
+@pytest.mark.spark
 def test_a_log_that_only_spark_reaches(far: str, spark: SparkSession, cli: Any) -> None:
     for number in range(3):
         spark.sql(f"insert into {far} values ({number})")
@@ -148,8 +152,3 @@ def test_commits_are_fetched_in_runs(sizes: list[int], data: st.DataObject) -> N
     assert store._run("00000000000000000001.checkpoint.parquet") == [
         "00000000000000000001.checkpoint.parquet"
     ]
-
-
-def _version(spark: SparkSession, table: str) -> int:
-    row = spark.sql(f"describe history {table} limit 1").select("version").collect()[0]
-    return int(row[0])

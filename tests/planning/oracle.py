@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from deltaproto.planning.observe import observe
 from deltaproto.planning.outcome import Outcome
 from deltaproto.planning.table import Table
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.reader import LogReader
-from tests.planning import recorded
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.recording.delta_spark import DeltaSpark, StatementError
 
 
 class Happened(NamedTuple):
@@ -24,27 +20,20 @@ class Happened(NamedTuple):
     operations: list[str]
     protocols: list[Protocol]
     error: str | None
-    statement: str = ""
-    path: str = ""
-    before: int = 0
-    """the version that the statement found"""
 
 
 def look(path: str) -> Table:
     return observe(LogReader(look_in_files=True).read(path))
 
 
-def execute(spark: SparkSession, path: str, statement: str) -> Happened:
+def execute(delta_spark: DeltaSpark, path: str, statement: str) -> Happened:
     before = newest(path)
     protocol = LogReader().read(path).protocol
     error = None
     try:
-        spark.sql(statement).collect()
-    except Exception as raised:
-        java = getattr(raised, "java_exception", None)
-        text = str(raised) if java is None else str(java.toString())
-        found = re.search(r"\[([A-Z][A-Z0-9_.]+)\]", text)
-        error = found[1] if found else ""
+        delta_spark.sql(statement)
+    except StatementError as raised:
+        error = raised.error_class
     operations, protocols = [], []
     for version in range(before + 1, newest(path) + 1):
         actions = [json.loads(line) for line in commit(path, version).read_text().splitlines()]
@@ -54,7 +43,7 @@ def execute(spark: SparkSession, path: str, statement: str) -> Happened:
         (info,) = [action["commitInfo"] for action in actions if "commitInfo" in action]
         operations.append(info["operation"])
         protocols.append(protocol)
-    return Happened(operations, protocols, error, statement, path, before)
+    return Happened(operations, protocols, error)
 
 
 def commit(path: str, version: int) -> Path:
@@ -72,9 +61,6 @@ def agree(said: Outcome, happened: Happened) -> None:
     expected = [c for c in said.commits if c.sure or c.operation in happened.operations]
     assert [c.operation for c in expected] == happened.operations
     assert [c.protocol for c in expected] == happened.protocols
-    if recorded.RECORDING:
-        after = happened.before + len(happened.operations)
-        recorded.keep(happened.path, happened.statement, happened.before, after, happened.error)
 
 
 def came_true(said: Outcome, after: Table, statement: str) -> None:

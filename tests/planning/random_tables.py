@@ -8,12 +8,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tests.planning.random_columns import Columns, random_columns
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.recording.delta_spark import DeltaSpark, StatementError
 
 AGE = "age"
 """stands among the statements where the history is made to look three days older"""
@@ -58,7 +56,7 @@ def draft(seed: int) -> Draft:
     return _Drafting(seed).done()
 
 
-def make(spark: SparkSession, drafted: Draft, path: Path) -> str:
+def make(delta_spark: DeltaSpark, drafted: Draft, path: Path) -> str:
     """Let Spark make the table at `path`, and return the path.
 
     Raises:
@@ -69,8 +67,8 @@ def make(spark: SparkSession, drafted: Draft, path: Path) -> str:
             age(str(path))
             continue
         try:
-            spark.sql(statement.replace("{t}", f"delta.`{path}`")).collect()
-        except Exception as error:
+            delta_spark.sql(statement.replace("{t}", f"delta.`{path}`"))
+        except StatementError as error:
             raise AssertionError(
                 f"seed {drafted.seed} drafts what Spark refuses: {statement}\n{error}"
             ) from None

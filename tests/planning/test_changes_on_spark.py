@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from deltaproto.planning.change import set_properties, unset_properties
 from tests.planning.oracle import agree, execute, look
+from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 VERSIONS = "delta.minReaderVersion={} delta.minWriterVersion={}"
 # What the table is made with, then one statement after the other; a minus unsets.
 SEQUENCES: dict[str, tuple[str, list[str]]] = {
@@ -157,14 +153,14 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_statement_does_what_was_predicted(
-    name: str, spark: SparkSession, tmp_path: Path
+    name: str, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
     made, statements = SEQUENCES[name]
     path = str(tmp_path / "t")
     table = f"delta.`{path}`"
     properties = f"tblproperties ({assigned(made)})" if made else ""
-    spark.sql(f"create table {table} (id bigint, s string) using delta {properties}")
-    spark.sql(f"insert into {table} values (1, 'a'), (2, 'b')")
+    delta_spark.sql(f"create table {table} (id bigint, s string) using delta {properties}")
+    delta_spark.sql(f"insert into {table} values (1, 'a'), (2, 'b')")
     for statement in statements:
         before = look(path)
         if statement.startswith("-"):
@@ -173,7 +169,7 @@ def test_each_statement_does_what_was_predicted(
         else:
             said = set_properties(before, pairs(statement), RUNNING)
             sql = f"set tblproperties ({assigned(statement)})"
-        happened = execute(spark, path, f"alter table {table} {sql}")
+        happened = execute(delta_spark, path, f"alter table {table} {sql}")
         agree(said, happened)
         after = look(path)
         assert after.protocol == said.table.protocol, statement

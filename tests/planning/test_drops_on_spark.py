@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,13 +12,9 @@ from deltaproto.protocol import catalogue
 from deltaproto.tables.log.reader import LogReader
 from tests.planning import log_files
 from tests.planning.oracle import agree, execute, look, newest
+from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta, needs_drop, needs_feature
-from tests.support.tables import recipes
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
+from tests.support.tables import copy_table, recipes
 
 DROPPED_FROM = [
     "constraint",
@@ -41,16 +34,18 @@ DROPPED_FROM = [
 
 @pytest.mark.parametrize("name", recipes(DROPPED_FROM))
 def test_every_feature_of_a_real_table_is_dropped_as_predicted(
-    name: str, spark: SparkSession, real_tables: Mapping[str, str], tmp_path: Path
+    name: str, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
-    path = str(shutil.copytree(real_tables[name], tmp_path / "t"))
+    path = copy_table(delta_spark, name, str(tmp_path / "t"))
     supported = LogReader().read(path).protocol.supported
     # Mapping last: Delta Spark 4.4 leaves physical names in the clustering domain when it goes, and
     # every later REORG of a clustered table fails.
     ordered = [*sorted(supported - {"columnMapping"}), *(supported & {"columnMapping"})]
     for feature in [*ordered, *(supported & {"domainMetadata"})]:
         said = drop_feature(look(path), feature, RUNNING)
-        happened = execute(spark, path, f"alter table delta.`{path}` drop feature `{feature}`")
+        happened = execute(
+            delta_spark, path, f"alter table delta.`{path}` drop feature `{feature}`"
+        )
         if said.refusal is not None and said.refusal.retry and not RUNNING.fast_drop:
             # What history holds is not looked at here: both are possible.
             assert happened.error in (None, said.refusal.error), (said, happened)
@@ -74,10 +69,10 @@ NAMES = [f.name for f in catalogue.all_features() if catalogue.registered(f.name
         if name not in NOT_BY_PROPERTY
     ],
 )
-def test_a_feature_that_nothing_uses(feature: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_a_feature_that_nothing_uses(feature: str, delta_spark: DeltaSpark, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     table = f"delta.`{path}`"
-    spark.sql(
+    delta_spark.sql(
         f"create table {table} using delta "
         f"tblproperties ('delta.feature.{feature}'='supported') as select 1L id"
     )
@@ -85,7 +80,9 @@ def test_a_feature_that_nothing_uses(feature: str, spark: SparkSession, tmp_path
     for truncate in (True, False):
         said = drop_feature(look(path), feature, RUNNING, truncate=truncate)
         history = " truncate history" if truncate else ""
-        happened = execute(spark, path, f"alter table {table} drop feature `{feature}`{history}")
+        happened = execute(
+            delta_spark, path, f"alter table {table} drop feature `{feature}`{history}"
+        )
         if truncate and said.refusal is not None and said.refusal.retry:
             # What history holds is not looked at here: both are possible.
             assert happened.error in (None, said.refusal.error), (said, happened)
@@ -97,26 +94,26 @@ def test_a_feature_that_nothing_uses(feature: str, spark: SparkSession, tmp_path
 @needs_delta("4.0", "a drop of columnMapping that does not wait")
 @pytest.mark.parametrize("first", ["", "alter table {t} cluster by none"])
 def test_dropping_mapping_breaks_a_table_that_is_still_clustered(
-    first: str, spark: SparkSession, tmp_path: Path
+    first: str, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "t")
     table = f"delta.`{path}`"
-    spark.sql(
+    delta_spark.sql(
         f"create table {table} (id bigint) using delta cluster by (id) "
         "tblproperties ('delta.columnMapping.mode'='name')"
     )
-    spark.sql(f"insert into {table} values (1)")
+    delta_spark.sql(f"insert into {table} values (1)")
     if first:
-        spark.sql(first.format(t=table))
+        delta_spark.sql(first.format(t=table))
     said = drop_feature(look(path), "columnMapping", RUNNING)
-    agree(said, execute(spark, path, f"alter table {table} drop feature columnMapping"))
+    agree(said, execute(delta_spark, path, f"alter table {table} drop feature columnMapping"))
     assert bool(said.warnings) is not bool(first)
     for later in (
         f"optimize {table}",
         f"describe detail {table}",
         f"alter table {table} cluster by (id)",
     ):
-        assert (execute(spark, path, later).error is None) is bool(first), later
+        assert (execute(delta_spark, path, later).error is None) is bool(first), later
 
 
 @needs_drop("deletionVectors")
@@ -129,26 +126,26 @@ def test_dropping_mapping_breaks_a_table_that_is_still_clustered(
     ],
 )
 def test_columns_that_only_files_have_are_purged_with_the_vectors(
-    made: str, then: str, spark: SparkSession, tmp_path: Path
+    made: str, then: str, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "t")
     table = f"delta.`{path}`"
-    spark.sql(
+    delta_spark.sql(
         f"create table {table} (id bigint, word string) using delta "
         f"tblproperties ({made}, 'delta.enableDeletionVectors'='true')"
     )
-    spark.sql(f"insert into {table} select id, 'x' from range(4)")
+    delta_spark.sql(f"insert into {table} select id, 'x' from range(4)")
     # A row that is written again keeps its id, or what became of it, in a column of its own.
-    spark.sql(f"update {table} set word = 'y' where id = 1")
+    delta_spark.sql(f"update {table} set word = 'y' where id = 1")
     before = look(path)
     said = Outcome(before)
     if "rowTracking" in before.protocol.supported:
         said = drop_feature(before, "rowTracking", RUNNING)
-    spark.sql(then.format(t=table))
+    delta_spark.sql(then.format(t=table))
     now = look(path)._replace(strays=said.table.strays) if said.commits else look(path)
     assert now.strays is None
     said = drop_feature(now, "deletionVectors", RUNNING)
     vectors, first = log_files.live_files(path).with_vectors, newest(path) + 1
-    agree(said, execute(spark, path, f"alter table {table} drop feature deletionVectors"))
+    agree(said, execute(delta_spark, path, f"alter table {table} drop feature deletionVectors"))
     assert said.rewrites is Rewrite.SOME
     assert len(log_files.rewritten(log_files.commits(path, first))) > (vectors or 0)

@@ -28,12 +28,12 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import SparkSettings
 from tests.planning.oracle import execute
 from tests.planning.trial import carry_out
+from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
 KNOWN = {feature.name for feature in catalogue.all_features() if RUNNING.knows(feature)}
 
 
@@ -49,6 +49,7 @@ def registered(spark: SparkSession) -> Mapping[str, Any]:
     return found
 
 
+@pytest.mark.spark
 class TestWhatItSaysOfItself:
     def test_the_jars_are_the_release_that_plans_are_for(self, spark: SparkSession) -> None:
         facts = Runner(spark).facts()
@@ -77,16 +78,16 @@ def planned_for(path: str) -> Given:
     return look(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
 
 
-def make(spark: SparkSession, path: str, properties: str) -> Given:
+def make(delta_spark: DeltaSpark, path: str, properties: str) -> Given:
     clause = f"tblproperties ({properties})" if properties else ""
-    spark.sql(f"create table delta.`{path}` (id bigint, s string) using delta {clause}")
-    spark.sql(f"insert into delta.`{path}` values (1, 'a'), (2, 'b')")
+    delta_spark.sql(f"create table delta.`{path}` (id bigint, s string) using delta {clause}")
+    delta_spark.sql(f"insert into delta.`{path}` values (1, 'a'), (2, 'b')")
     return planned_for(path)
 
 
-def wrong(spark: SparkSession, path: str, given: Given, plan: Plan) -> Iterator[str]:
+def wrong(delta_spark: DeltaSpark, path: str, given: Given, plan: Plan) -> Iterator[str]:
     """How the engine's doing differs from the plan."""
-    yield from carry_out(spark, path, plan.steps, given)
+    yield from carry_out(delta_spark, path, plan.steps, given)
     protocol = planned_for(path).table.protocol
     if protocol != plan.protocol_after:
         yield f"{protocol} in the end, instead of {plan.protocol_after}"
@@ -117,14 +118,14 @@ UPGRADES = {
 
 @pytest.mark.parametrize("name", UPGRADES)
 def test_an_upgrade_ends_where_it_was_planned_to(
-    name: str, spark: SparkSession, tmp_path: Path
+    name: str, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
     properties, asked = UPGRADES[name]
     path = str(tmp_path / "t")
-    given = make(spark, path, properties)
+    given = make(delta_spark, path, properties)
     plan = plan_upgrade(given, asked)
     assert not plan.blocked
-    assert list(wrong(spark, path, given, plan)) == []
+    assert list(wrong(delta_spark, path, given, plan)) == []
 
 
 VECTORS = "'delta.enableDeletionVectors'='true'"
@@ -167,32 +168,32 @@ CASES = [
 
 @pytest.mark.parametrize(("properties", "asked"), CASES)
 def test_a_downgrade_ends_where_it_was_planned_to(
-    properties: str, asked: Downgrade, spark: SparkSession, tmp_path: Path
+    properties: str, asked: Downgrade, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "t")
-    given = make(spark, path, properties)
+    given = make(delta_spark, path, properties)
     plan = plan_downgrade(given, asked)
     assert not plan.blocked
     assert plan.steps
-    assert list(wrong(spark, path, given, plan)) == []
+    assert list(wrong(delta_spark, path, given, plan)) == []
 
 
 @pytest.mark.parametrize("feature", ["changeDataFeed", "deletionVectors", "columnMapping"])
 def test_what_it_cannot_drop_blocks_the_plan_and_is_refused(
-    feature: str, spark: SparkSession, tmp_path: Path
+    feature: str, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "t")
-    given = make(spark, path, f"'delta.feature.{feature}'='supported'")
+    given = make(delta_spark, path, f"'delta.feature.{feature}'='supported'")
     plan = plan_downgrade(given, Downgrade(drop=(feature,)))
     can = RUNNING.drops(catalogue.record(feature))
     assert bool(plan.blocked) is not can
     if not can:
-        happened = execute(spark, path, DropFeature(feature).sql(given.sql))
+        happened = execute(delta_spark, path, DropFeature(feature).sql(given.sql))
         assert [happened.error] == [blocked.error for blocked in plan.blocked]
         assert happened.operations == []
 
 
 def test_a_new_table_has_the_protocol_that_is_taken_for_granted(
-    spark: SparkSession, tmp_path: Path
+    delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
-    assert make(spark, str(tmp_path / "t"), "").table.protocol == Protocol(1, 2)
+    assert make(delta_spark, str(tmp_path / "t"), "").table.protocol == Protocol(1, 2)

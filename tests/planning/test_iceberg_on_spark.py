@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from deltaproto.planning.ddl.parse import parse
 from tests.planning.oracle import agree, execute, look
+from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_feature
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 
 # Columns and properties (with column mapping); then IcebergCompat versions to switch on (2) or off
 # (-2), and statements.
@@ -121,18 +116,20 @@ def needed(changes: list[int | str]) -> list[pytest.MarkDecorator]:
     [pytest.param(name, marks=needed(changes)) for name, (_, _, changes) in TABLES.items()],
 )
 def test_each_statement_does_what_was_predicted(
-    name: str, spark: SparkSession, tmp_path: Path
+    name: str, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
     columns, more, changes = TABLES[name]
     path = str(tmp_path / "t")
     table = f"delta.`{path}`"
     mapped = "'delta.columnMapping.mode' = 'name'"
     clause, properties = ("", f"{mapped}, {more}") if "=" in more else (more, mapped)
-    spark.sql(f"create table {table} ({columns}) using delta {clause} tblproperties ({properties})")
+    delta_spark.sql(
+        f"create table {table} ({columns}) using delta {clause} tblproperties ({properties})"
+    )
     for change in changes:
         (each,) = parse(statement_of(change).format(t=table))
         said = each.statement.outcome(look(path), RUNNING)
-        agree(said, execute(spark, path, each.text))
+        agree(said, execute(delta_spark, path, each.text))
         after = look(path)
         assert after.protocol == said.table.protocol, each.text
         assert after.schema == said.table.schema, each.text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,24 +16,20 @@ from deltaproto.tables.interface import SparkSettings
 from tests.planning.oracle import agree, execute
 from tests.planning.random_tables import age
 from tests.planning.trial import carry_out
+from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-
-
-def make(spark: SparkSession, path: Path, *, interval: int) -> str:
+def make(delta_spark: DeltaSpark, path: Path, *, interval: int) -> str:
     """A table whose history of three versions shows V2 checkpoints, and is old."""
     name = f"delta.`{path}`"
-    spark.sql(
+    delta_spark.sql(
         f"create table {name} (id bigint) using delta tblproperties "
         f"('delta.checkpointPolicy'='v2', 'delta.enableInCommitTimestamps'='true', "
         f"'delta.checkpointInterval'='{interval}')"
     )
-    spark.sql(f"insert into {name} values (1)")
-    spark.sql(f"alter table {name} unset tblproperties ('delta.checkpointPolicy')")
+    delta_spark.sql(f"insert into {name} values (1)")
+    delta_spark.sql(f"alter table {name} unset tblproperties ('delta.checkpointPolicy')")
     age(str(path), 72)
     return str(path)
 
@@ -43,28 +38,28 @@ def make(spark: SparkSession, path: Path, *, interval: int) -> str:
     ("interval", "first", "at_once"), [(10, False, True), (10, True, False), (3, True, True)]
 )
 def test_a_commit_before_the_truncation(
-    spark: SparkSession, tmp_path: Path, interval: int, first: bool, at_once: bool
+    delta_spark: DeltaSpark, tmp_path: Path, interval: int, first: bool, at_once: bool
 ) -> None:
-    path = make(spark, tmp_path / "t", interval=interval)
+    path = make(delta_spark, tmp_path / "t", interval=interval)
     table = live.look(path, {}, SparkSettings(), time.time()).table
     assert (table.traced, table.open) == (frozenset(), {"v2Checkpoint"})
     if first:
         before = SetProperties({"delta.appendOnly": "false"})
         said = carried_out(before, table, RUNNING)
-        agree(said, execute(spark, path, before.sql(f"delta.`{path}`")))
+        agree(said, execute(delta_spark, path, before.sql(f"delta.`{path}`")))
         table = said.table
     drop = DropFeature("v2Checkpoint", truncate=True)
     said = carried_out(drop, table, RUNNING)
     assert (said.refusal is None) is at_once
-    agree(said, execute(spark, path, drop.sql(f"delta.`{path}`")))
+    agree(said, execute(delta_spark, path, drop.sql(f"delta.`{path}`")))
 
 
 def test_the_plan_takes_first_what_would_have_to_wait_later(
-    spark: SparkSession, tmp_path: Path
+    delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
-    path = make(spark, tmp_path / "t", interval=10)
+    path = make(delta_spark, tmp_path / "t", interval=10)
     given = live.look(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
     asked = Downgrade(drop=("inCommitTimestamp", "v2Checkpoint"), history=History.TRUNCATE)
     plan = plan_downgrade(given, asked)
     assert [step.feature for step in plan.steps] == ["v2Checkpoint", "inCommitTimestamp"]
-    assert list(carry_out(spark, path, plan.steps, given)) == []
+    assert list(carry_out(delta_spark, path, plan.steps, given)) == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +12,12 @@ from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.plan import Plan
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.reader import LogReader
+from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING
-from tests.support.tables import recipes
+from tests.support.tables import copy_table, recipes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 
 GOALS = {
     "everything": Downgrade(to=(1, 2), rewrite=True),
@@ -42,20 +39,25 @@ def planned(path: str, asked: Downgrade) -> Plan:
 
 @pytest.mark.parametrize("name", recipes(GOALS))
 def test_the_copy_has_the_protocol_that_was_planned(
-    name: str, spark: SparkSession, real_tables: Mapping[str, str], tmp_path: Path
+    name: str, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
-    path = str(shutil.copytree(real_tables[name], tmp_path / "t"))
+    path = copy_table(delta_spark, name, str(tmp_path / "t"))
     plan = planned(path, GOALS[name])
     assert [str(step.action) for step in plan.steps] == ["rewrite-table", "swap"]
     assert plan.steps[0].sql is not None
-    spark.sql(plan.steps[0].sql)
+    delta_spark.sql(plan.steps[0].sql)
     assert LogReader().read(f"{path}__new").protocol == plan.protocol_after
-    columns = [c for c in spark.read.format("delta").load(path).columns if c not in ("v", "at")]
-    before = spark.read.format("delta").load(path).select(columns)
-    after = spark.read.format("delta").load(f"{path}__new").select(columns)
-    assert sorted(map(str, before.collect())) == sorted(map(str, after.collect()))
+
+    def rows(spark: SparkSession) -> list[list[str]]:
+        old, new = (spark.read.format("delta").load(each) for each in (path, f"{path}__new"))
+        columns = [column for column in old.columns if column not in ("v", "at")]
+        return [sorted(map(str, each.select(columns).collect())) for each in (old, new)]
+
+    before, after = delta_spark.run("read the rows of both", rows)
+    assert before == after
 
 
+@pytest.mark.spark
 def test_a_catalog_table_is_swapped_by_renames(spark: SparkSession) -> None:
     spark.sql("create schema if not exists copies")
     spark.sql("create table copies.orders (id bigint) using delta cluster by (id)")

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from deltaproto.planning.ddl.own import Parsed
 from deltaproto.planning.ddl.parse import parse
 from tests.planning.oracle import agree, came_true, execute, look
+from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
+from tests.support.tables import copy_table
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 NESTED = "st struct<a: int, b: int>, ar array<int>, m map<string, int>"
 MAPPED = "tblproperties ('delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true')"
 WIDENING = "tblproperties ('delta.enableTypeWidening' = 'true')"
@@ -350,27 +345,29 @@ NEWER = {
     ],
 )
 def test_each_statement_does_what_was_predicted(
-    name: str, spark: SparkSession, real_tables: Mapping[str, str], tmp_path: Path
+    name: str, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
     made, script = CASES[name]
     path = str(tmp_path / "t")
     if made.startswith("("):
         made = made if "using delta" in made else f"{made} using delta"
-        spark.sql(f"create table delta.`{path}` {made}")
+        delta_spark.sql(f"create table delta.`{path}` {made}")
     else:
-        shutil.copytree(real_tables[made], path)
+        copy_table(delta_spark, made, path)
     for each in parse(script.format(t=f"delta.`{path}`")):
-        _as_predicted(spark, path, each)
+        _as_predicted(delta_spark, path, each)
 
 
 @needs_delta("4.4", OWN)
-def test_a_table_with_a_name_is_replaced_as_predicted(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_table_with_a_name_is_replaced_as_predicted(
+    delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
     path = str(tmp_path / "t")
-    spark.sql(
+    delta_spark.sql(
         "create table named_one (id bigint, s string) using delta cluster by (id) "
         f"location '{path}' tblproperties ('delta.enableDeletionVectors' = 'true', 'k' = 'v')"
     )
-    spark.sql("insert into named_one values (1, 'a')")
+    delta_spark.sql("insert into named_one values (1, 'a')")
     script = """
         create or replace table named_one (id bigint, v variant) using delta;
         create or replace table named_one using delta as select 1L id;
@@ -380,29 +377,29 @@ def test_a_table_with_a_name_is_replaced_as_predicted(spark: SparkSession, tmp_p
     try:
         for each in parse(script):
             assert each.target == ("named_one",)
-            _as_predicted(spark, path, each)
+            _as_predicted(delta_spark, path, each)
     finally:
-        spark.sql("drop table named_one")
+        delta_spark.sql("drop table named_one")
 
 
 def test_dropping_a_struct_that_holds_a_clustering_column_breaks_the_table(
-    spark: SparkSession, tmp_path: Path
+    delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "t")
     table = f"delta.`{path}`"
-    spark.sql(
+    delta_spark.sql(
         f"create table {table} (id int, st struct<a: int>) using delta cluster by (st.a) {MAPPED}"
     )
-    spark.sql(f"insert into {table} values (1, named_struct('a', 1))")
+    delta_spark.sql(f"insert into {table} values (1, named_struct('a', 1))")
     (each,) = parse(f"alter table {table} drop column st")
     said = each.statement.outcome(look(path), RUNNING)
     assert said.warnings
-    agree(said, execute(spark, path, each.text))
-    assert execute(spark, path, f"optimize {table}").error is not None
+    agree(said, execute(delta_spark, path, each.text))
+    assert execute(delta_spark, path, f"optimize {table}").error is not None
 
 
-def _as_predicted(spark: SparkSession, path: str, each: Parsed) -> None:
+def _as_predicted(delta_spark: DeltaSpark, path: str, each: Parsed) -> None:
     assert each.understood, each
     said = each.statement.outcome(look(path), RUNNING)
-    agree(said, execute(spark, path, each.text))
+    agree(said, execute(delta_spark, path, each.text))
     came_true(said, look(path), each.text)

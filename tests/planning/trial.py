@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.drafting.live import look
 from deltaproto.execution.answer import LATER, NOT_PRESENT
@@ -24,6 +24,7 @@ from tests.planning import log_files
 from tests.planning.oracle import execute, newest
 from tests.planning.random_goals import random_clients, random_goal
 from tests.planning.random_tables import AGE, age, draft, make
+from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Trial(NamedTuple):
     seconds: float
 
 
-def tried(spark: SparkSession, seed: int, folder: Path) -> Trial:
+def tried(delta_spark: DeltaSpark, seed: int, folder: Path) -> Trial:
     """Make the table of a seed in `folder`, plan for it, and let Spark do it.
 
     Goals are tried until one asks for something to be done: what is refused or done already costs
@@ -56,7 +57,7 @@ def tried(spark: SparkSession, seed: int, folder: Path) -> Trial:
     started = time.monotonic()
     random = Random(f"goal {seed}")
     drafted = draft(seed)
-    path = make(spark, drafted, folder / str(seed))
+    path = make(delta_spark, drafted, folder / str(seed))
     given = _given(random, path)
     plans: list[Plan] = []
     found = [*_seen(path, given, aged=AGE in drafted.statements)]
@@ -65,8 +66,8 @@ def tried(spark: SparkSession, seed: int, folder: Path) -> Trial:
         plans.append(plan_downgrade(given, asked))
         if not plans[-1].steps and not plans[-1].blocked:
             found += _reached(given, given, asked)
-    found += _refusals(spark, given, plans)
-    rows = _rows(spark, path)
+    found += _refusals(delta_spark, given, plans)
+    rows = _rows(delta_spark, path)
     executed = len(plans[-1].steps)
     others = [o for plan in plans for o in plan.alternatives if o.name != "rewrite"]
     if others and random.random() < (0.3 if executed else 0.7):
@@ -74,13 +75,13 @@ def tried(spark: SparkSession, seed: int, folder: Path) -> Trial:
         copy = f"{path}-{other.name}"
         shutil.copytree(path, copy)
         steps = [_moved(step, given.sql, f"delta.`{copy}`") for step in other.steps]
-        found += [f"{other.name}: {text}" for text in carry_out(spark, copy, steps, given)]
+        found += [f"{other.name}: {text}" for text in carry_out(delta_spark, copy, steps, given)]
         executed += len(steps)
-        if rows != _rows(spark, copy):
+        if rows != _rows(delta_spark, copy):
             found.append(f"{other.name}: the rows are no longer the same")
     if plans[-1].steps:
-        found += carry_out(spark, path, plans[-1].steps, given)
-        if rows != _rows(spark, path):
+        found += carry_out(delta_spark, path, plans[-1].steps, given)
+        if rows != _rows(delta_spark, path):
             found.append("the rows are no longer the same")
         found += _ended(path, given, asked, plans[-1])
     if found:
@@ -88,7 +89,9 @@ def tried(spark: SparkSession, seed: int, folder: Path) -> Trial:
     return Trial(seed, tuple(plans), tuple(found), executed, time.monotonic() - started)
 
 
-def carry_out(spark: SparkSession, path: str, steps: Sequence[Step], given: Given) -> Iterator[str]:
+def carry_out(
+    delta_spark: DeltaSpark, path: str, steps: Sequence[Step], given: Given
+) -> Iterator[str]:
     """Run the steps on the table at `path`, and tell what was not as predicted."""
     early: set[str] = set()
     uncertain = False
@@ -97,7 +100,7 @@ def carry_out(spark: SparkSession, path: str, steps: Sequence[Step], given: Give
             age(path, step.wait_hours + 48)
             continue
         first = newest(path) + 1
-        happened = execute(spark, path, step.sql)
+        happened = execute(delta_spark, path, step.sql)
         said = f"{step.id} {step.sql.partition('` ')[2]}"
         gone = step.optional and happened.error == NOT_PRESENT and step.feature in early
         if gone:
@@ -166,14 +169,14 @@ def _seen(path: str, given: Given, *, aged: bool) -> Iterator[str]:
             yield f"traced: {given.table.traced} instead of {log_files.traced(path)}"
 
 
-def _refusals(spark: SparkSession, given: Given, plans: Sequence[Plan]) -> Iterator[str]:
+def _refusals(delta_spark: DeltaSpark, given: Given, plans: Sequence[Plan]) -> Iterator[str]:
     """What is said to be refused is refused, and so."""
     said = (each for plan in plans for each in (*plan.blocked, *plan.kept) if each.error)
     for blocked in {(each.feature, each.error): each for each in said}.values():
         if blocked.feature is None:
             continue
         statement = DropFeature(blocked.feature).sql(given.sql)
-        happened = execute(spark, given.name, statement)
+        happened = execute(delta_spark, given.name, statement)
         if happened.error != blocked.error or happened.operations:
             yield (
                 f"{blocked.feature}: {happened.error} {happened.operations} instead of "
@@ -220,19 +223,23 @@ def _reached(after: Given, given: Given, asked: Downgrade) -> Iterator[str]:
                 yield f"a client cannot: {judged}"
 
 
-def _rows(spark: SparkSession, path: str) -> tuple[int, int]:
+def _rows(delta_spark: DeltaSpark, path: str) -> Any:
     """How many rows, and a sum over all of their values whatever the columns are called."""
-    from pyspark.sql import functions
 
-    frame = spark.read.format("delta").load(path)
-    values = []
-    for field in frame.schema.fields:
-        column = functions.col(f"`{field.name}`")
-        plain = field.dataType.typeName() in ("struct", "array", "map", "variant")
-        values.append(functions.to_json(column) if plain else column.cast("string"))
-    checksum = functions.xxhash64(*values).cast("decimal(38,0)")
-    (row,) = frame.agg(functions.count("*"), functions.sum(checksum)).collect()
-    return row[0], int(row[1] or 0)
+    def count(spark: SparkSession) -> list[int]:
+        from pyspark.sql import functions
+
+        frame = spark.read.format("delta").load(path)
+        values = []
+        for field in frame.schema.fields:
+            column = functions.col(f"`{field.name}`")
+            plain = field.dataType.typeName() in ("struct", "array", "map", "variant")
+            values.append(functions.to_json(column) if plain else column.cast("string"))
+        checksum = functions.xxhash64(*values).cast("decimal(38,0)")
+        (row,) = frame.agg(functions.count("*"), functions.sum(checksum)).collect()
+        return [row[0], int(row[1] or 0)]
+
+    return delta_spark.run(f"count and sum the rows of {path}", count)
 
 
 def _uncounted(given: Given, step: Step) -> bool:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 from deltaproto.drafting.live import look
 from deltaproto.planning.asked import Upgrade
@@ -20,10 +19,8 @@ from deltaproto.tables.interface import SparkSettings
 from tests.planning.oracle import execute
 from tests.planning.random_tables import draft, make
 from tests.planning.trial import Trial, carry_out
+from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 # Made by a catalog alone, or by a coordinator.
 _ELSEWHERE = {"catalogManaged", "adaptiveMetadata-preview", "coordinatedCommits-preview"}
@@ -70,32 +67,32 @@ def random_upgrade(random: Random) -> Upgrade:
     return Upgrade(enable=tuple(wanted), isolation=random.choice((None, None, "Serializable")))
 
 
-def tried(spark: SparkSession, seed: int, folder: Path) -> Trial:
+def tried(delta_spark: DeltaSpark, seed: int, folder: Path) -> Trial:
     """Make the table of a seed in `folder`, plan an upgrade of it, and let Spark do it."""
     started = time.monotonic()
     random = Random(f"upgrade {seed}")
-    path = make(spark, draft(seed), folder / f"upgraded-{seed}")
+    path = make(delta_spark, draft(seed), folder / f"upgraded-{seed}")
     given = look(path, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
     asked = random_upgrade(random)
     plan = plan_upgrade(given, asked)
-    found = [*carry_out(spark, path, plan.steps, given)]
+    found = [*carry_out(delta_spark, path, plan.steps, given)]
     after = look(path, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
     if after.table.protocol != plan.protocol_after:
         found.append(f"{after.table.protocol} instead of {plan.protocol_after}")
     if plan.steps and plan_upgrade(after, asked).steps:
         found.append("planned again, there is more to do")
-    found += _refused(spark, given, asked, plan) if plan.blocked else _missing(after, asked)
+    found += _refused(delta_spark, given, asked, plan) if plan.blocked else _missing(after, asked)
     if found:
         found.insert(0, str(asked))
     return Trial(seed, (plan,), tuple(found), len(plan.steps), time.monotonic() - started)
 
 
-def _refused(spark: SparkSession, given: Given, asked: Upgrade, plan: Plan) -> Iterator[str]:
+def _refused(delta_spark: DeltaSpark, given: Given, asked: Upgrade, plan: Plan) -> Iterator[str]:
     """What is said to be refused is refused, and so."""
     if asked.set:
         statement = SetProperties(asked.set)
         said = statement.outcome(given.table, given.engine)
-        happened = execute(spark, given.name, statement.sql(given.sql))
+        happened = execute(delta_spark, given.name, statement.sql(given.sql))
         if happened.error != plan.blocked[0].error:
             yield f"{happened.error} instead of {plan.blocked[0].error}"
         least = [commit.operation for commit in said.commits if commit.sure]

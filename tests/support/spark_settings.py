@@ -6,7 +6,7 @@ from deltaproto.certification.referee import FEW_ROWS
 
 # Both compilers of Java stay: without the second the whole run takes less processor, but more time.
 SMALL_TABLES = {
-    "spark.master": "local[4]",
+    "spark.master": "local[2]",
     "spark.driver.memory": "2g",
     # Hadoop runs chmod and readlink for every file that it writes.
     "spark.driver.extraJavaOptions": "-Djdk.lang.Process.launchMechanism=VFORK",

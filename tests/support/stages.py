@@ -8,6 +8,8 @@ from itertools import combinations, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from tests.recording.delta_spark import DeltaSpark
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -17,27 +19,31 @@ Steps: TypeAlias = tuple[Step, ...]
 
 
 class Stages:
-    """Carries out steps, from the last stage at which another plan stood, too.
+    """Runs the steps of each plan, starting from the longest beginning that was run before.
 
     A copy has other paths and equal times of files; a path never comes twice, since Delta keeps
     what it knows of one.
     """
 
     def __init__(
-        self, plans: Iterable[Steps], folder: Path, take: Callable[[str, Step], None]
+        self, plans: Iterable[Steps], folder: Path, take: Callable[[SparkSession, str, Step], None]
     ) -> None:
         self._shared = {_beginning(*pair) for pair in combinations(plans, 2)} - {()}
         self._folder, self._take = folder, take
         self._kept: dict[Steps, Path] = {}
 
-    def make(self, steps: Steps, path: Path) -> str:
+    def make(self, delta_spark: DeltaSpark, steps: Steps, path: Path) -> str:
         """Make the table of these steps at `path`, and return the path."""
+        text = "\n".join(step.__name__ if callable(step) else step for step in steps)
+        return str(delta_spark.run(text, lambda spark: self._make(spark, steps, path)))
+
+    def _make(self, spark: SparkSession, steps: Steps, path: Path) -> str:
         known = [n for n in range(1, len(steps) + 1) if steps[:n] in self._kept]
         start = max(known, default=0)
         if start:
             shutil.copytree(self._kept[steps[:start]], path)
         for done in range(start + 1, len(steps) + 1):
-            self._take(str(path), steps[done - 1])
+            self._take(spark, str(path), steps[done - 1])
             if steps[:done] in self._shared:
                 kept = self._folder / str(len(self._kept))
                 self._kept[steps[:done]] = shutil.copytree(path, kept)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shutil
+import time
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from filelock import FileLock
 
+from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import missing, needs_delta, skip_below
+from tests.support.spark_settings import SMALL_TABLES
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
     from pyspark.sql import SparkSession
+
+CACHE = Path(__file__).parents[2] / ".cache" / "tables"
 
 
 class Recipe(NamedTuple):
@@ -115,23 +126,52 @@ RECIPES: dict[str, Recipe] = {
 
 
 class RealTables(Mapping[str, str]):
-    """Where the table of each recipe is; it is made when it is asked for."""
+    """The path of each recipe's table in the cache; Spark makes it on first use."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self._spark, self._folder = spark, folder
-        self._made: dict[str, str] = {}
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
 
     def __getitem__(self, name: str) -> str:
         skip_below(RECIPES[name].since, _table(name))
-        if name not in self._made:
-            self._made[name] = make_table(self._spark, name, self._folder / name)
-        return self._made[name]
+        return str(cached_table(self._spark, name))
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, r in RECIPES.items() if missing(r.since, _table(name)) is None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def cached_table(spark: SparkSession, name: str) -> Path:
+    """Return the path of a recipe's table, which is made once for all runs and processes.
+
+    The cache's key is the recipe with the versions of Spark and Delta; nobody may change a table.
+    """
+    made_by = f"{version('pyspark')} {version('delta-spark')} {sorted(SMALL_TABLES.items())}"
+    key = hashlib.sha256(f"{made_by} {RECIPES[name]}".encode()).hexdigest()[:12]
+    path = CACHE / f"{name}-{key}"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with FileLock(CACHE / f"{name}.lock"):
+        if not path.exists():
+            with TemporaryDirectory(dir=CACHE) as folder:
+                made = Path(make_table(spark, name, Path(folder) / name))
+                made.rename(path)
+    return path
+
+
+def copy_table(delta_spark: DeltaSpark, name: str, path: str) -> str:
+    """Copy a recipe's table to `path`, as if it had been made just now, and return `path`."""
+
+    def copy(spark: SparkSession) -> str:
+        shutil.copytree(cached_table(spark, name), path)
+        files = sorted(Path(path, "_delta_log").rglob("*"))
+        passed = time.time_ns() - max(file.stat().st_mtime_ns for file in files)
+        for file in files:
+            now = file.stat().st_mtime_ns + passed
+            os.utime(file, ns=(now, now))
+        return path
+
+    return str(delta_spark.run(f"make {name} at {path}: {RECIPES[name]}", copy))
 
 
 def recipes(names: Iterable[str] = RECIPES) -> list[ParameterSet]:

@@ -15,12 +15,12 @@ from markdown_it import MarkdownIt
 from deltaproto.tables.log.reader import LogReader
 from tests.conftest import Ran
 from tests.planning.random_tables import age
+from tests.recording.delta_spark import DeltaSpark, StatementError
 from tests.support.engines import needs_drop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
 _ANSWERS = re.compile(r"the error `(\w+)`")
 
 
@@ -45,8 +45,8 @@ def listings(markdown: str, chapter: str) -> list[Listing]:
     return found
 
 
-def carried_out(spark: SparkSession, markdown: str, path: Path) -> int:
-    """Run every statement as a person would; how many checks showed what was expected."""
+def run_statements(delta_spark: DeltaSpark, markdown: str, path: Path) -> int:
+    """Run every statement as a person would; return how many checks showed what was expected."""
     checks = 0
     answer: dict[str, str] = {}
     for language, text, after in listings(markdown, "Commands"):
@@ -54,12 +54,12 @@ def carried_out(spark: SparkSession, markdown: str, path: Path) -> int:
             statement = text.strip().removesuffix(";")
             expected = _ANSWERS.search(after)
             if statement.startswith("SHOW"):
-                answer = {row[0]: row[1] for row in spark.sql(statement).collect()}
+                answer = {row["key"]: row["value"] for row in delta_spark.sql(statement)}
             elif expected:
-                with pytest.raises(Exception, match=expected[1]):
-                    spark.sql(statement).collect()
+                with pytest.raises(StatementError, match=expected[1]):
+                    delta_spark.sql(statement)
             else:
-                spark.sql(statement).collect()
+                delta_spark.sql(statement)
             if "Wait until" in after:
                 age(str(path))
         elif language == "text":
@@ -101,18 +101,19 @@ NEEDED = {"vectors": [needs_drop("deletionVectors")]}
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=NEEDED.get(name, [])) for name in CASES])
 def test_the_statements_in_order(
-    name: str, spark: SparkSession, tmp_path: Path, cli: Callable[..., Ran]
+    name: str, delta_spark: DeltaSpark, tmp_path: Path, cli: Callable[..., Ran]
 ) -> None:
     statements, (command, *words) = CASES[name]
     path = tmp_path / "it's a table"
     for statement in statements:
-        spark.sql(statement.format(t=f"delta.`{path}`"))
-    rows = spark.read.format("delta").load(str(path)).count()
+        delta_spark.sql(statement.format(t=f"delta.`{path}`"))
+    count = f"select count(*) from delta.`{path}`"
+    rows = delta_spark.sql(count)
     plan = tmp_path / "plan.json"
     made = cli(command, str(path), *words, "--format", "json", "-o", str(plan))
     assert made.code == 0, made.err
     markdown = cli("runbook", str(plan)).out
-    assert carried_out(spark, markdown, path) >= 1
+    assert run_statements(delta_spark, markdown, path) >= 1
     verification = markdown.partition("## Verification")[2]
     versions = re.search(r"expected is \((\d),(\d)\)", verification)
     assert versions is not None
@@ -120,9 +121,10 @@ def test_the_statements_in_order(
     assert (protocol.min_reader_version, protocol.min_writer_version) == tuple(
         map(int, versions.groups())
     )
-    assert spark.read.format("delta").load(str(path)).count() == rows
+    assert delta_spark.sql(count) == rows
 
 
+@pytest.mark.spark
 @needs_drop("deletionVectors")
 def test_the_pyspark_script_and_the_shell_commands(
     spark: SparkSession, tmp_path: Path, cli: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch

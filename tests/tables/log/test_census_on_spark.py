@@ -11,6 +11,7 @@ import pytest
 
 from deltaproto.tables.log.survey import survey
 from tests.planning.oracle import commit, execute, newest
+from tests.recording.delta_spark import DeltaSpark, run
 from tests.support.engines import needs_delta
 from tests.support.stages import Stages, Step, Steps
 from tests.support.tables import recipes
@@ -19,12 +20,12 @@ from tests.tables.log.test_history_on_spark import checkpoint, forget_before_3
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
 FOUR_FILES = "insert into {t} select cast(id as int), 'x' from range(0, 100, 1, 4)"
 WIDEN = "alter table {t} alter column id type bigint"
 DELETE = "delete from {t} where id in (3, 30)"
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("name", recipes())
 def test_the_census_of_real_tables(
     name: str, spark: SparkSession, real_tables: Mapping[str, str]
@@ -36,10 +37,10 @@ def test_the_census_of_real_tables(
     assert bool(census.files_with_row_ids) is (name in ("row_tracking", "everything"))
 
 
-def rewritten(spark: SparkSession, path: str, statement: str) -> tuple[int, int]:
+def rewritten(delta_spark: DeltaSpark, path: str, statement: str) -> tuple[int, int]:
     """How many files the statement's REORG removes, and their bytes."""
     before = newest(path)
-    execute(spark, path, statement.format(t=f"delta.`{path}`"))
+    execute(delta_spark, path, statement.format(t=f"delta.`{path}`"))
     files = size = 0
     for version in range(before + 1, newest(path) + 1):
         actions = [json.loads(line) for line in commit(path, version).read_text().splitlines()]
@@ -115,12 +116,12 @@ def widened(name: str) -> Steps:
 
 
 @pytest.fixture(scope="module")
-def stages(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Stages:
-    def take(path: str, step: Step) -> None:
+def stages(tmp_path_factory: pytest.TempPathFactory) -> Stages:
+    def take(spark: SparkSession, path: str, step: Step) -> None:
         if callable(step):
             step(spark, path)
         else:
-            spark.sql(step.format(t=f"delta.`{path}`"))
+            run(spark, step.format(t=f"delta.`{path}`"))
 
     plans = [with_vectors(policy, name) for policy in POLICIES for name in VECTORS]
     plans += [widened(name) for name in WIDENED]
@@ -130,23 +131,23 @@ def stages(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sta
 @pytest.mark.parametrize("name", VECTORS)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_files_with_vectors_are_those_that_are_rewritten(
-    name: str, policy: str, spark: SparkSession, stages: Stages, tmp_path: Path
+    name: str, policy: str, delta_spark: DeltaSpark, stages: Stages, tmp_path: Path
 ) -> None:
-    path = stages.make(with_vectors(policy, name), tmp_path / "t")
+    path = stages.make(delta_spark, with_vectors(policy, name), tmp_path / "t")
     census = survey(path).census
-    found = rewritten(spark, path, "reorg table {t} apply (purge)")
+    found = rewritten(delta_spark, path, "reorg table {t} apply (purge)")
     assert (census.files_with_vectors, census.bytes_with_vectors) == found
 
 
 @needs_delta("4.0", "typeWidening by its property")
 @pytest.mark.parametrize("name", WIDENED)
 def test_no_more_files_are_rewritten_for_their_types_than_counted(
-    name: str, spark: SparkSession, stages: Stages, tmp_path: Path
+    name: str, delta_spark: DeltaSpark, stages: Stages, tmp_path: Path
 ) -> None:
-    path = stages.make(widened(name), tmp_path / "t")
+    path = stages.make(delta_spark, widened(name), tmp_path / "t")
     extra, _ = WIDENED[name]
     census = survey(path).census
-    files, size = rewritten(spark, path, "alter table {t} drop feature typeWidening")
+    files, size = rewritten(delta_spark, path, "alter table {t} drop feature typeWidening")
     assert census.files_before_type_change == files + extra
     assert census.bytes_before_type_change >= size
     assert extra or census.bytes_before_type_change == size

@@ -13,6 +13,7 @@ from deltaproto.planning.drop import drop_feature
 from deltaproto.tables.log.history_traces import checkpoint_first
 from deltaproto.tables.log.survey import Survey, survey
 from tests.planning.oracle import agree, execute, look
+from tests.recording.delta_spark import DeltaSpark, StatementError, run
 from tests.support.engines import RUNNING, needs_delta, needs_drop
 from tests.support.stages import Stages, Step, Steps
 from tests.tables.log.clean_up import first_left
@@ -20,7 +21,6 @@ from tests.tables.log.clean_up import first_left
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
 HOUR_MS = 3_600_000
 
 
@@ -218,15 +218,16 @@ def steps(case: Case) -> Steps:
 
 
 @pytest.fixture(scope="module")
-def stages(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Stages:
-    def take(path: str, step: Step) -> None:
+def stages(tmp_path_factory: pytest.TempPathFactory) -> Stages:
+    def take(spark: SparkSession, path: str, step: Step) -> None:
         if callable(step):
             step(spark, path)
-        elif step.startswith("create"):
-            spark.sql(step.format(t=f"delta.`{path}`"))
-        else:
-            happened = execute(spark, path, step.format(t=f"delta.`{path}`"))
-            assert happened.error in (None, WAIT), (step, happened)
+            return
+        try:
+            run(spark, step.format(t=f"delta.`{path}`"))
+        except StatementError as error:
+            if error.error_class != WAIT:
+                raise
 
     plans = [steps(case) for case in CASES.values()]
     return Stages(plans, tmp_path_factory.mktemp("stages"), take)
@@ -253,10 +254,10 @@ def needed(case: Case) -> pytest.MarkDecorator:
     "name", [pytest.param(name, marks=needed(case)) for name, case in CASES.items()]
 )
 def test_truncation_does_what_the_traces_say(
-    name: str, spark: SparkSession, stages: Stages, tmp_path: Path
+    name: str, delta_spark: DeltaSpark, stages: Stages, tmp_path: Path
 ) -> None:
     case = CASES[name]
-    path = stages.make(steps(case), tmp_path / "t")
+    path = stages.make(delta_spark, steps(case), tmp_path / "t")
     before = survey(path)
     assert not before.traces.unknown
     seen = frozenset(before.traces.seen)
@@ -264,7 +265,7 @@ def test_truncation_does_what_the_traces_say(
     traced = look(path)._replace(traced=seen - old, aged=old)
     said = drop_feature(traced, case.feature, RUNNING, truncate=True)
     assert (said.refusal.error if said.refusal else None) == case.expected
-    agree(said, execute(spark, path, truncate(case.feature).format(t=f"delta.`{path}`")))
+    agree(said, execute(delta_spark, path, truncate(case.feature).format(t=f"delta.`{path}`")))
     if case.expected is None:
         first = checkpoint_first(case.feature, before.metadata)
         cutoff = time.time_ns() // 1_000_000 - 24 * HOUR_MS

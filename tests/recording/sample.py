@@ -1,0 +1,66 @@
+"""The live sample: which tenth of the recorded tests runs in live Spark at this commit."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+TENTHS = 10
+_ROOT = Path(__file__).parents[2]
+
+
+class Sample(NamedTuple):
+    """A tenth of the recorded tests."""
+
+    tenth: int
+    """0 to 9"""
+    reason: str
+
+    def holds(self, name: str) -> bool:
+        """Whether the test with this node id runs live."""
+        return crc32(name.encode()) % TENTHS == self.tenth
+
+    def __str__(self) -> str:
+        return f"live sample {self.tenth + 1} of {TENTHS} ({self.reason})"
+
+
+def parse_sample(text: str) -> Sample | None:
+    """Return the sample for `commit`, a number from 1 to 10, or None for `none`.
+
+    Raises:
+        ValueError: for other text.
+    """
+    if text == "none":
+        return None
+    if text == "commit":
+        return _of_commit()
+    number = int(text)
+    if not 1 <= number <= TENTHS:
+        raise ValueError(text)
+    return Sample(number - 1, "chosen")
+
+
+def _of_commit() -> Sample:
+    """The sample of HEAD: any ten commits in a row cover every test.
+
+    The number of commits decides; in a shallow clone, which does not have it, the hash.
+    """
+    commit = _git("rev-parse", "--short=12", "HEAD")
+    if commit is None:
+        return Sample(0, "not a git checkout")
+    count = _git("rev-list", "--count", "HEAD")
+    if count is None or _git("rev-parse", "--is-shallow-repository") == "true":
+        return Sample(int(commit, 16) % TENTHS, f"commit {commit}, shallow")
+    return Sample(int(count) % TENTHS, f"commit {commit}")
+
+
+def _git(*words: str) -> str | None:
+    try:
+        ran = subprocess.run(
+            ["git", "-C", str(_ROOT), *words], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return ran.stdout.strip()

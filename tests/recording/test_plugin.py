@@ -1,0 +1,160 @@
+"""A test module with recordings, run by pytest as a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.recording import files
+from tests.recording.sample import Sample
+
+ROOT = Path(__file__).parents[2]
+SPARK = """
+import pytest
+from pathlib import Path
+
+class Rows:
+    def collect(self):
+        return []
+
+class Session:
+    def sql(self, statement):
+        log = Path(statement.split()[1], "_delta_log")
+        log.mkdir(parents=True, exist_ok=True)
+        (log / f"{len(list(log.iterdir())):020d}.json").write_text(SAYS + statement.split()[0])
+        return Rows()
+
+@pytest.fixture(scope="session")
+def spark():
+    if SAYS is None:
+        pytest.fail("a replay needs no Spark")
+    return Session()
+"""
+TESTS = """
+def test_two_commits(delta_spark, tmp_path):
+    delta_spark.sql(f"create {tmp_path}/t")
+    delta_spark.sql(f"insert {tmp_path}/t")
+    assert len(list((tmp_path / "t" / "_delta_log").iterdir())) == 2
+
+def test_another(delta_spark, tmp_path):
+    delta_spark.sql(f"create {tmp_path}/t")
+"""
+
+
+class Project:
+    """A folder with tests, recordings, and a session that writes what it is set to write."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "pytest.ini").write_text("[pytest]\nmarkers = spark\n    recorded\n")
+        self.tests = folder / "test_it.py"
+        self.tests.write_text(TESTS)
+
+    def run(self, *words: str, spark: str | None = None) -> tuple[int, str]:
+        """Run pytest; its exit code and output."""
+        (self.folder / "conftest.py").write_text(f"SAYS = {spark!r}\n{SPARK}")
+        options = ("-p", "tests.recording.plugin", "-p", "no:cacheprovider", "-q")
+        folders = ("--recordings", "recordings", "--new-recordings", "new")
+        ran = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *folders, *words],
+            cwd=self.folder,
+            env={"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return ran.returncode, ran.stdout + ran.stderr
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    project = Project(tmp_path)
+    code, output = project.run("--spark-results", "record", spark="a ")
+    assert code == 0, output
+    # Of whatever Spark and Java run these tests.
+    (path,) = (tmp_path / "recordings").iterdir()
+    document = files.read(path)
+    files.save(path, files.pinned(), "2026-01-01", document["tests"])
+    return project
+
+
+def test_a_replay_needs_no_spark_and_says_what_it_did(project: Project) -> None:
+    code, output = project.run()
+    assert code == 0, output
+    assert "Spark actions: 3 replayed (recorded 2026-01-01), 0 live" in output
+
+
+def test_two_processes_report_together(project: Project) -> None:
+    code, output = project.run("-n", "2", "--dist", "loadgroup")
+    assert code == 0, output
+    assert "Spark actions: 3 replayed (recorded 2026-01-01), 0 live" in output
+
+
+def test_a_new_statement_says_what_to_run(project: Project) -> None:
+    project.tests.write_text(TESTS.replace('f"insert', 'f"update'))
+    code, output = project.run()
+    assert code == 1
+    assert "not as recorded: run make record" in output
+    assert "update {folder}/t" in output
+
+
+def test_a_new_test_says_what_to_run(project: Project) -> None:
+    project.tests.write_text(TESTS.replace("test_another", "test_renamed"))
+    code, output = project.run()
+    assert code == 1
+    assert "test_renamed is not recorded: run make record" in output
+
+
+def test_an_edited_recording_fails_every_test(project: Project) -> None:
+    (path,) = (project.folder / "recordings").iterdir()
+    document = files.read(path)
+    document["tests"]["test_another"]["start"] = 0.0
+    files.write(path, document)
+    code, output = project.run()
+    assert code == 1
+    assert output.count("edited by hand, its digest is wrong: run make record") >= 2
+
+
+def test_another_engine_version_fails_every_test(project: Project) -> None:
+    (path,) = (project.folder / "recordings").iterdir()
+    versions = {**files.pinned(), "delta-spark": "3.9.9"}
+    files.save(path, versions, "2026-01-01", files.read(path)["tests"])
+    code, output = project.run()
+    assert code == 1
+    assert output.count("recorded with delta-spark 3.9.9, constraints.txt has") >= 2
+
+
+def test_a_live_run_verifies_the_recordings(project: Project) -> None:
+    code, output = project.run("--spark-results", "verify", spark="a ")
+    assert code == 0, output
+    assert "Spark actions: 0 replayed, 3 live" in output
+    code, output = project.run("--spark-results", "verify", spark="b ")
+    assert code == 1
+    assert "Spark's results are not as recorded" in output
+    (new,) = (project.folder / "new").iterdir()
+    assert "b create" in str(files.read(new)["tests"])
+
+
+def test_the_live_sample_is_verified_and_named(project: Project) -> None:
+    names = ("test_it.py::test_two_commits", "test_it.py::test_another")
+    live = {tenth for tenth in range(10) if any(Sample(tenth, "").holds(n) for n in names)}
+    for tenth in (min(live), min(set(range(10)) - live)):
+        code, output = project.run("--live-sample", str(tenth + 1), spark="b ")
+        assert f"live sample {tenth + 1} of 10 (chosen)" in output
+        assert code == (tenth in live)
+        assert ("Spark's results are not as recorded" in output) is bool(code)
+
+
+def test_only_what_passes_is_recorded(project: Project) -> None:
+    (path,) = (project.folder / "recordings").iterdir()
+    before = path.read_bytes()
+    project.tests.write_text(TESTS.replace("== 2", "== 3"))
+    code, _ = project.run("--spark-results", "record", spark="c ")
+    assert code == 1
+    tests = files.read(path)["tests"]
+    assert "a create" in str(tests["test_two_commits"])
+    assert "c create" in str(tests["test_another"])
+    assert path.read_bytes() != before

@@ -1,0 +1,48 @@
+"""The live sample: reproducible, and complete after ten commits."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.recording import sample
+from tests.recording.sample import TENTHS, Sample, parse_sample
+
+NAMES = [f"tests/test_{number}.py::test_it[{number}]" for number in range(500)]
+
+
+def test_ten_samples_hold_every_test_once() -> None:
+    samples = [parse_sample(str(number)) for number in range(1, TENTHS + 1)]
+    for name in NAMES:
+        assert sum(each is not None and each.holds(name) for each in samples) == 1
+    sizes = [sum(Sample(tenth, "").holds(name) for name in NAMES) for tenth in range(TENTHS)]
+    assert min(sizes) > 20
+
+
+def git(answers: dict[str, str | None]) -> object:
+    return lambda *words: answers[words[0] if "--is-shallow" not in words[-1] else "shallow"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ({"rev-parse": "00000000000b", "rev-list": "1234", "shallow": "false"}, 4),
+        ({"rev-parse": "00000000000b", "rev-list": "1235", "shallow": "false"}, 5),
+        ({"rev-parse": "00000000000b", "rev-list": "1", "shallow": "true"}, 1),
+        ({"rev-parse": None}, 0),
+    ],
+)
+def test_the_commit_decides(
+    answers: dict[str, str | None], expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sample, "_git", git(answers))
+    found = parse_sample("commit")
+    assert found is not None
+    assert found.tenth == expected
+    assert str(found).startswith(f"live sample {expected + 1} of 10 (")
+
+
+def test_other_words() -> None:
+    assert parse_sample("none") is None
+    for text in ("0", "11", "all"):
+        with pytest.raises(ValueError, match=text):
+            parse_sample(text)
