@@ -9,7 +9,7 @@ import json
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +23,8 @@ from tests.support.emulators import azurite, fake_gcs, listening
 BUCKET = "lake"
 _ACCOUNT = "lakeaccount"
 _API = "2021-08-06"
+_PORTS = 3
+"""attempts to find a port that is still free when the server starts"""
 
 
 class Lake(NamedTuple):
@@ -105,12 +107,7 @@ def google_lake() -> Iterator[Lake]:
     Raises:
         Missing: when it cannot be built.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    where = ("-host", "127.0.0.1", "-port", str(port), "-public-host", f"127.0.0.1:{port}")
-    command = [*fake_gcs(), "-scheme", "http", *where, "-backend", "memory"]
-    with listening(command, "started at") as url:
+    with _google_server() as url:
         made = json.dumps({"name": BUCKET}).encode()
         _send(Request(f"{url}/storage/v1/b", made, {"Content-Type": "application/json"}))
         # What the library takes in place of a key, to ask nobody for a token.
@@ -131,6 +128,27 @@ def google_lake() -> Iterator[Lake]:
             put,
             {},
         )
+
+
+@contextmanager
+def _google_server() -> Iterator[str]:
+    """fake-gcs-server, which must know its port before it starts; gives its address."""
+    with ExitStack() as running:
+        for left in reversed(range(_PORTS)):
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = str(free.getsockname()[1])
+            where = ("-host", "127.0.0.1", "-port", port, "-public-host", f"127.0.0.1:{port}")
+            command = [*fake_gcs(), "-scheme", "http", *where, "-backend", "memory"]
+            try:
+                url = running.enter_context(listening(command, "started at"))
+            except RuntimeError:
+                # Another process took the port in the meantime.
+                if not left:
+                    raise
+                continue
+            break
+        yield url
 
 
 @contextmanager
