@@ -197,7 +197,8 @@ def test_mistakes_are_told(cli: Cli, tmp_path: Path, fleet: list[Path]) -> None:
     (tmp_path / "file").write_text("x")
     assert "cannot write" in refused(str(fleet[0]), "--to", str(tmp_path / "file"))
     ran = cli("scan", str(tmp_path / "none"))
-    assert (ran.code, "does not exist" in ran.out) == (3, True)
+    # A long path moves the line breaks.
+    assert (ran.code, "does not exist" in " ".join(ran.out.split())) == (3, True)
 
 
 def test_the_exit_code_follows_the_findings(cli: Cli, tmp_path: Path) -> None:
