@@ -66,7 +66,7 @@ COVERING := $(addprefix tests/,protocol planning policy checking inspection exec
 
 .PHONY: coverage
 coverage: $(READY) ## Lines and branches of protocol/, planning/ and policy/ that tests without Spark reach
-	@HYPOTHESIS_PROFILE=few $(BIN)/python -m coverage run $(PYTEST) -q -m "not spark and not packaging and not slow" $(COVERING)
+	@HYPOTHESIS_PROFILE=few $(BIN)/python -m coverage run $(PYTEST) -q -m "not spark and not packaging" $(COVERING)
 	@for package in protocol planning policy; do echo "$$package/"; \
 	  $(BIN)/python -m coverage report --include="deltaproto/$$package/*" || exit 1; done
 

@@ -47,6 +47,7 @@ def test_a_plan_is_tried_dry_then_carried_out_and_then_done(table: str, tmp_path
     assert lines
 
 
+@pytest.mark.slow
 def test_a_gate_is_a_result_and_no_exception(table: str, tmp_path: Path) -> None:
     plan = plan_upgrade(table, enable=["v2Checkpoint"], engine=BY)
     policy = tmp_path / "policy.yaml"
@@ -56,6 +57,7 @@ def test_a_gate_is_a_result_and_no_exception(table: str, tmp_path: Path) -> None
     assert inspect_table(table).state.version == 1
 
 
+@pytest.mark.slow
 def test_a_stale_plan_changes_nothing(spark: SparkSession, table: str, tmp_path: Path) -> None:
     plan = plan_upgrade(table, enable=["changeDataFeed"], engine=BY)
     spark.sql(f"alter table delta.`{table}` add columns (more string)")
@@ -64,6 +66,7 @@ def test_a_stale_plan_changes_nothing(spark: SparkSession, table: str, tmp_path:
     assert inspect_table(table).state.version == 2
 
 
+@pytest.mark.slow
 def test_a_plan_that_was_changed_is_refused(table: str, tmp_path: Path) -> None:
     plan = plan_upgrade(table, enable=["changeDataFeed"], engine=BY)
     apply(plan, journal=tmp_path, dry_run=True)

@@ -23,7 +23,7 @@ from tests.conftest import Ran
 from tests.support.contract import validate
 from tests.support.engines import needs_delta
 
-pytestmark = [pytest.mark.spark, needs_delta("4.4", "the tables of the kit")]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, needs_delta("4.4", "the tables of the kit")]
 Certify = Callable[..., Ran]
 
 

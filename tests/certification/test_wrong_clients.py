@@ -24,7 +24,7 @@ from tests.support.engines import needs_delta
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, needs_delta("4.4", "the tables of the kit")]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, needs_delta("4.4", "the tables of the kit")]
 READS = (Operation.ROWS, Operation.COUNT, Operation.TOTAL, Operation.FILTER)
 
 

@@ -12,7 +12,7 @@ from tests.conftest import Ran
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def test_a_name_is_judged_like_a_path(spark: SparkSession, cli: Callable[..., Ran]) -> None:

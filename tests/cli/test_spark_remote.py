@@ -177,6 +177,7 @@ def plain(line: str, text: str, lake: Path) -> str:
 
 @needs_delta("4.0", "a server that asks for a token")
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", ["", "/;token=another"])
 def test_a_wrong_token_is_told(connect: ConnectServer, wrong: str) -> None:
     line = ["inspect", NAME, "--no-progress", *JSON]
@@ -187,6 +188,7 @@ def test_a_wrong_token_is_told(connect: ConnectServer, wrong: str) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_the_commands_mean_something(here: Side) -> None:
     codes = {line: answers[-1].code for line, answers in here.answers.items()}
     other = {line: code for line, code in codes.items() if code}
@@ -196,6 +198,7 @@ def test_the_commands_mean_something(here: Side) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.parametrize("line", list(dict.fromkeys(READS)))
 def test_the_answer_is_the_same(here: Side, there: Side, line: str) -> None:
     for mine, its in zip(here.answers[line], there.answers[line], strict=True):
@@ -227,6 +230,7 @@ def told(answer: Answer) -> list[Any]:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.parametrize("line", list(dict.fromkeys(WRITES)))
 def test_what_is_done_is_the_same(here: Side, there: Side, line: str) -> None:
     for mine, its in zip(here.answers[line], there.answers[line], strict=True):
@@ -240,6 +244,7 @@ def test_what_is_done_is_the_same(here: Side, there: Side, line: str) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_the_commits_are_the_same(here: Side, there: Side) -> None:
     def made(side: Side) -> list[Any]:
         found = []
@@ -257,6 +262,7 @@ def test_the_commits_are_the_same(here: Side, there: Side) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_dead_server_is_told_in_time(there: Side, connect: ConnectServer, tmp_path: Path) -> None:
     lake = there.lake
     dead = f"sc://localhost:9/;token={TOKEN}"

@@ -32,7 +32,6 @@ from tests.support.tables import RECIPES, recipes
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
 PAIRS = [(r, w) for r in (1, 2) for w in range(1, 7)]
 READER_WRITER = {f.name for f in catalogue.all_features() if f.kind is Kind.READER_WRITER}
 SETS: dict[str, list[str]] = {"nothing": [], "strange": ["nobodyKnowsIt"]}
@@ -68,14 +67,18 @@ def verdict(name: str, needs: Needs, access: Access) -> Judgement:
 
 
 @pytest.fixture(scope="module")
-def clients(spark: SparkSession) -> list[Client]:
-    def read_with_spark(table: str) -> list[int]:
+def delta_spark_client(spark: SparkSession) -> Client:
+    def read(table: str) -> list[int]:
         rows = spark.read.format("delta").load(table).select("id").collect()
         return sorted(row.id for row in rows)
 
-    def append_with_spark(table: str) -> None:
+    def append(table: str) -> None:
         spark.sql("select 7L id").write.format("delta").mode("append").save(table)
 
+    return Client(f"delta-spark@{version('delta-spark')}", read, append)
+
+
+def deltalake_clients() -> list[Client]:
     def read_with_engine(table: str) -> list[int]:
         query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(table))
         return sorted(pa.table(query.execute("select id from t"))["id"].to_pylist())
@@ -89,7 +92,6 @@ def clients(spark: SparkSession) -> list[Client]:
 
     release = deltalake.__version__
     return [
-        Client(f"delta-spark@{version('delta-spark')}", read_with_spark, append_with_spark),
         Client(f"deltalake/engine@{release}", read_with_engine, append_with_engine),
         Client(f"deltalake/pyarrow@{release}", read_with_pyarrow, None),
     ]
@@ -117,10 +119,21 @@ def protocols() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("action", protocols())
-def test_the_verdict_on_a_protocol_is_what_happens(
-    action: Any, clients: list[Client], tmp_path: Path
+def test_the_verdict_on_a_protocol_is_what_happens(action: Any, tmp_path: Path) -> None:
+    compare(handmade(tmp_path / "t", action), deltalake_clients(), tmp_path)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("action", protocols())
+def test_the_verdict_on_a_protocol_is_what_happens_in_spark(
+    action: Any, delta_spark_client: Client, tmp_path: Path
 ) -> None:
-    table = handmade(tmp_path / "t", action)
+    compare(handmade(tmp_path / "t", action), [delta_spark_client], tmp_path)
+
+
+def compare(table: str, clients: list[Client], tmp_path: Path) -> None:
+    """Compare the verdict on each client with what it does to the table."""
     needs = asked(table)
     for number, client in enumerate(clients):
         copy = str(shutil.copytree(table, tmp_path / f"copy-{number}"))
@@ -150,11 +163,13 @@ def attempt(client: Client, access: Access, table: str) -> Exception | None:
     return None
 
 
+@pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.parametrize("name", recipes(name for name in RECIPES if name != "identity"))
 def test_the_verdict_on_a_table_in_use_is_what_happens(
-    name: str, real_tables: Mapping[str, str], clients: list[Client]
+    name: str, real_tables: Mapping[str, str], delta_spark_client: Client
 ) -> None:
-    with_spark, *others = clients
+    with_spark, others = delta_spark_client, deltalake_clients()
     table = real_tables[name]
     needs = asked(table)
     right = with_spark.read(table)

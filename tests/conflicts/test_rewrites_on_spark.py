@@ -26,8 +26,7 @@ from deltaproto.protocol.isolation import Engine, IsolationLevel
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-SLOTS = 4
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 APPEND, DELETE = Operation.INSERT, Operation.DELETE
 META, PROTO = Operation.METADATA_CHANGE, Operation.PROTOCOL_CHANGE
 
@@ -122,11 +121,12 @@ def no_free_slot(spark: SparkSession, folder: Path) -> Iterator[Callable[[], Non
     def free() -> None:
         (folder / "go").touch()
 
-    job = context.parallelize(range(SLOTS), SLOTS).mapPartitions(wait)
+    slots = context.defaultParallelism
+    job = context.parallelize(range(slots), slots).mapPartitions(wait)
     thread = threading.Thread(target=job.count)
     thread.start()
     try:
-        until(lambda: len(list(folder.glob("in-*"))) == SLOTS)
+        until(lambda: len(list(folder.glob("in-*"))) == slots)
         yield free
     finally:
         free()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 class Change(NamedTuple):

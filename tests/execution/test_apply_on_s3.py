@@ -18,7 +18,7 @@ from tests.support.lakes import s3_lake, trust
 from tests.support.spark_settings import SHORT_LIVED, SMALL_TABLES
 
 # hadoop-aws comes with the whole of Amazon's library, 690 megabytes once for a machine.
-pytestmark = [pytest.mark.storage, pytest.mark.spark, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.storage, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 CANARY = "c4n4ry/V4lue+9"
 
 

@@ -364,6 +364,7 @@ class TestWaits:
         assert "deletionVectors" not in supported(table)
         assert rows(spark, table) == 49
 
+    @pytest.mark.slow
     def test_delta_may_want_to_wait_longer(self, cli: Cli, table: Path) -> None:
         file = plan(cli, table, "--drop", "deletionVectors", "--history", "truncate")
         assert only(apply(cli, file))["status"] == "waiting"
@@ -470,8 +471,17 @@ class Killed(BaseException):
 class TestCrashes:
     """Whatever is cut off where, the same command again ends as predicted."""
 
-    @pytest.mark.parametrize("point", ["sent", "answered", "journalled"])
-    @pytest.mark.parametrize("number", [1, 2])
+    @pytest.mark.parametrize(
+        ("number", "point"),
+        [
+            (1, "answered"),
+            (2, "sent"),
+            pytest.param(1, "sent", marks=pytest.mark.slow),
+            pytest.param(1, "journalled", marks=pytest.mark.slow),
+            pytest.param(2, "answered", marks=pytest.mark.slow),
+            pytest.param(2, "journalled", marks=pytest.mark.slow),
+        ],
+    )
     def test_resumed(
         self,
         point: str,
@@ -511,6 +521,7 @@ class TestCrashes:
         assert len(made) == sum(step["commits"]["max"] for step in planned["steps"])
         assert rows(spark, table) == 49
 
+    @pytest.mark.slow
     def test_cut_off_twice_in_one_step(
         self, cli: Cli, table: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -567,6 +578,7 @@ class TestCrashes:
         assert only(apply(cli, file))["status"] == "done"
 
 
+@pytest.mark.slow
 class TestMany:
     """Several plans in one call."""
 

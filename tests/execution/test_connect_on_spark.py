@@ -71,6 +71,7 @@ def test_the_server_does_what_was_planned(
     assert (again["code"], again["version"]) == (0, done["version"])
 
 
+@pytest.mark.slow
 def test_two_plans_at_a_time(server: ConnectServer, made: Path, tmp_path: Path) -> None:
     tables, files = zip(
         *(crash_trial.planned(ROW_TRACKING, made, tmp_path / name) for name in "xy"), strict=True
@@ -89,6 +90,7 @@ def test_two_plans_at_a_time(server: ConnectServer, made: Path, tmp_path: Path) 
         assert list(crash_trial.checked(table, file)) == []
 
 
+@pytest.mark.slow
 def test_a_fleet_is_scanned_and_asked(server: ConnectServer, tmp_path: Path) -> None:
     tables = sound_fleet(tmp_path / "lake", 71, 30)
     inventory = str(tmp_path / "i")
@@ -118,6 +120,7 @@ def test_a_fleet_is_scanned_and_asked(server: ConnectServer, tmp_path: Path) -> 
     assert left == []
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_away_is_told_and_the_next_run_goes_on(
     server: ConnectServer, made: Path, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from tests.execution.crash_trial import SCENARIOS, Moment
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 (ROW_TRACKING,) = (each for each in SCENARIOS if each.name == "row-tracking")
 
 

@@ -64,6 +64,7 @@ class TestRehearse:
         assert list(scratch.iterdir()) == []
         assert sorted(p.name for p in table.parent.iterdir()) == ["orders", "plan.json", "scratch"]
 
+    @pytest.mark.slow
     def test_what_a_clone_cannot_rehearse_is_said(self, cli: Cli, table: Path) -> None:
         file = plan(cli, table, "--drop", "deletionVectors", "--history", "truncate")
         result = only(rehearse(cli, file))
@@ -71,6 +72,7 @@ class TestRehearse:
         assert "s2, s3 cannot be rehearsed" in result["message"]
         assert [step["state"] for step in result["steps"]] == ["done", "waiting", "pending"]
 
+    @pytest.mark.slow
     def test_what_goes_wrong_on_the_clone_is_told_and_removed(
         self, cli: Cli, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -88,6 +90,7 @@ class TestRehearse:
         assert (ran.code, only(ran)["status"]) == (5, "failed")
         assert (files(table), list(scratch.iterdir())) == (before, [])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "statement",
         ["delete from delta.`{t}/` where id = 5", "insert into Delta.`{t}` values (99, 'y')"],
@@ -102,6 +105,7 @@ class TestRehearse:
         assert f"name the table as delta.`{table}`" in only(ran)["message"]
         assert files(table) == before
 
+    @pytest.mark.slow
     def test_a_statement_of_the_users_own_is_rehearsed_on_the_clone(
         self, cli: Cli, table: Path
     ) -> None:
@@ -155,6 +159,7 @@ class TestUndo:
         assert only(self.undo(cli, file))["status"] == "done"
         assert newest(table) == version
 
+    @pytest.mark.slow
     def test_a_dropped_feature_comes_back_and_its_rows_stay(
         self, cli: Cli, table: Path, spark: SparkSession
     ) -> None:
@@ -171,6 +176,7 @@ class TestUndo:
         assert only(self.undo(cli, file))["status"] == "nothing-to-do"
         assert newest(table) == version
 
+    @pytest.mark.slow
     def test_a_dry_run_leaves_no_plan_behind(self, cli: Cli, table: Path) -> None:
         file = plan(cli, table, "--set", "delta.appendOnly=true")
         assert only(apply(cli, file))["status"] == "done"
@@ -179,6 +185,7 @@ class TestUndo:
         assert (ran.code, only(ran)["status"]) == (0, "ready")
         assert sorted(table.parent.rglob("*")) == before
 
+    @pytest.mark.slow
     def test_a_way_back_that_was_not_begun_is_made_again(
         self, cli: Cli, table: Path, spark: SparkSession
     ) -> None:

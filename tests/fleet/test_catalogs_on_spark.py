@@ -17,7 +17,7 @@ from tests.conftest import Ran
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Cli = Callable[..., Ran]
 
 

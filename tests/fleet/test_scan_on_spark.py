@@ -26,7 +26,7 @@ from tests.support.contract import validate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Cli = Callable[..., Ran]
 POLICIES = Path(__file__).parents[2] / "policies"
 TABLES = ("tables", "features", "findings", "errors")

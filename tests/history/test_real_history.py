@@ -98,6 +98,7 @@ def test_delta_rs_loses_features_and_brings_unasked_ones(tmp_path: Path, cli: An
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_catalog_names(spark: SparkSession, cli: Any) -> None:
     spark.sql("create table if not exists default.past (id bigint) using delta")
     try:
@@ -122,6 +123,7 @@ def far(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_log_that_only_spark_reaches(far: str, spark: SparkSession, cli: Any) -> None:
     for number in range(3):
         spark.sql(f"insert into {far} values ({number})")

@@ -57,6 +57,7 @@ def test_the_copy_has_the_protocol_that_was_planned(
     assert before == after
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_catalog_table_is_swapped_by_renames(spark: SparkSession) -> None:
     spark.sql("create schema if not exists copies")

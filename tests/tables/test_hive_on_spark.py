@@ -19,7 +19,7 @@ from tests.support.connect_server import Answer, child
 from tests.support.engines import RUNNING, needs_drop
 from tests.support.spark_settings import SMALL_TABLES
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 ORDERS = (
     "sales.orders",
     "spark_catalog.sales.orders",

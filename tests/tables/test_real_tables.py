@@ -22,12 +22,14 @@ from deltaproto.tables.log.survey import survey_log
 from deltaproto.tables.spark import SparkReader
 from deltaproto.tables.storage.local import LocalLogStore
 from deltaproto.tables.storage.through_spark import SparkLogStore
-from tests.support.tables import recipes
+from tests.support.tables import RECIPES, recipes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+FEW = ("oldest", "clustered", "everything")
+MOST = tuple(name for name in RECIPES if name not in FEW)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +68,13 @@ def test_the_log_reader_sees_deltas_own_protocol(
         assert state.notes == ()
 
 
-@pytest.mark.parametrize("name", recipes())
+@pytest.mark.parametrize(
+    "name",
+    [
+        *recipes(FEW),
+        *(pytest.param(*r.values, marks=[*r.marks, pytest.mark.slow]) for r in recipes(MOST)),
+    ],
+)
 def test_all_readers_agree(name: str, tables: Mapping[str, str]) -> None:
     answers: dict[ReaderName, TableState | TableError] = {
         ReaderName.LOG: LogReader().read(tables[name]),
@@ -156,6 +164,7 @@ def test_change_files_are_found_in_the_log(tables: Mapping[str, str]) -> None:
     assert (state.enabled, state.present) == (True, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["plain", "vectors_used", "clustered", "everything"])
 def test_every_state_of_the_log_gives_the_same_answer(
     name: str, spark: SparkSession, tables: Mapping[str, str], tmp_path: Path
@@ -183,6 +192,7 @@ def test_every_state_of_the_log_gives_the_same_answer(
         assert state.clustering_columns == expected.clustering_columns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["a b", "a%20b", "täble", "back`tick", "plus+&=#"])
 def test_odd_paths_mean_the_same_table_to_spark(
     folder: str, spark: SparkSession, tmp_path: Path
@@ -193,6 +203,7 @@ def test_odd_paths_mean_the_same_table_to_spark(
     assert (log.metadata.id, log.protocol) == (seen.metadata.id, seen.protocol)
 
 
+@pytest.mark.slow
 def test_delta_rs_never_answers_for_a_sibling(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(3).write.format("delta").save(str(tmp_path / "a b"))
     spark.sql(f"create table delta.`{tmp_path}/a%20b` (x int) using delta")
@@ -200,6 +211,7 @@ def test_delta_rs_never_answers_for_a_sibling(spark: SparkSession, tmp_path: Pat
         DeltaRsReader().read(str(tmp_path / "a%20b"))
 
 
+@pytest.mark.slow
 def test_a_catalog_name_is_read_through_spark(spark: SparkSession, cli: Any) -> None:
     spark.sql("create table if not exists default.named (id bigint) using delta")
     try:
@@ -215,6 +227,7 @@ def test_a_catalog_name_is_read_through_spark(spark: SparkSession, cli: Any) -> 
         spark.sql("drop table default.named")
 
 
+@pytest.mark.slow
 def test_sparks_refusals_have_codes(spark: SparkSession, tmp_path: Path, cli: Any) -> None:
     (tmp_path / "parquet").mkdir()
     spark.range(3).write.mode("overwrite").parquet(str(tmp_path / "parquet"))
@@ -228,6 +241,7 @@ def test_sparks_refusals_have_codes(spark: SparkSession, tmp_path: Path, cli: An
         assert ran.table["error"]["code"] == code, ran.table
 
 
+@pytest.mark.slow
 def test_sidecars_are_read_through_spark_too(spark: SparkSession, tmp_path: Path) -> None:
     table = tmp_path / "t"
     spark.sql(

@@ -109,6 +109,7 @@ def test_without_pyspark_the_extra_is_named(table: str, cli: Any, monkeypatch: A
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_jars_that_cannot_be_fetched(table: str, process: Process, tmp_path: Path) -> None:
     options = f"-Duser.home={tmp_path} {DEAD_PROXY} {SHORT_LIVED}"
     ran = process(
@@ -123,6 +124,7 @@ def test_jars_that_cannot_be_fetched(table: str, process: Process, tmp_path: Pat
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_half_filled_maven_repository_is_recognised(
     spark: SparkSession, table: str, process: Process, tmp_path: Path
 ) -> None:
@@ -162,6 +164,7 @@ def test_a_connect_server_that_is_not_there(table: str, process: Process) -> Non
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_spark_connect_gives_the_same_answer(
     spark: SparkSession, process: Process, tmp_path: Path
 ) -> None:
@@ -192,6 +195,7 @@ def test_reading_leaves_nothing_behind(table: str, process: Process, tmp_path: P
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_reading_through_spark_leaves_nothing_behind(
     table: str, process: Process, tmp_path: Path
 ) -> None:

@@ -124,6 +124,7 @@ def test_the_statements_in_order(
     assert delta_spark.sql(count) == rows
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @needs_drop("deletionVectors")
 def test_the_pyspark_script_and_the_shell_commands(

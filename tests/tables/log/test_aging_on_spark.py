@@ -23,7 +23,7 @@ from tests.tables.log.test_history_on_spark import HOUR_MS, checkpoint
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 # Long enough for the JVM to get a long.
 OLD_MS = 1000 * HOUR_MS
 
