@@ -191,7 +191,9 @@ def legacy(log: Log) -> None:
 
 class TestSamples:
     @pytest.mark.parametrize(
-        ("name", "build"), [("deletion_vectors", vectors), ("legacy", legacy)], ids=lambda v: str(v)
+        ("name", "build"),
+        [("deletion_vectors", vectors), ("legacy", legacy)],
+        ids=lambda value: getattr(value, "__name__", value),
     )
     def test_the_output_is_what_the_tool_prints(
         self,
