@@ -26,7 +26,7 @@ SAMPLE ?= commit
 
 # Recorded results of Spark, of which a tenth is compared with a live Spark; one JVM.
 .PHONY: test
-test: $(READY) java browser stores ## Lint, types and tests in less than ten minutes
+test: $(READY) archive browser stores ## Lint, types and tests in less than ten minutes
 	@SECONDS=0; checks=$$(mktemp); trap 'rm -f "$$checks"' EXIT; \
 	  $(MAKE) --no-print-directory check > "$$checks" 2>&1 & beside=$$!; \
 	  $(BIN)/python $(PYTEST) $(PARALLEL) -m "not slow and not packaging" --live-sample $(SAMPLE); \
@@ -34,13 +34,13 @@ test: $(READY) java browser stores ## Lint, types and tests in less than ten min
 	  echo "make test: $$((SECONDS / 60)) min $$((SECONDS % 60)) s without setup"; exit $$status
 
 .PHONY: test-all
-test-all: $(READY) java browser stores ## All tests, with live Spark, which must do what was recorded
+test-all: $(READY) archive browser stores ## All tests, with live Spark, which must do what was recorded
 	@SECONDS=0; $(MAKE) --no-print-directory check && \
 	  $(BIN)/python $(PYTEST) $(PARALLEL) --spark-results verify; status=$$?; \
 	  echo "make test-all: $$((SECONDS / 60)) min $$((SECONDS % 60)) s without setup"; exit $$status
 
 .PHONY: record
-record: $(READY) java ## Record what Spark does in the recorded tests (TESTS: only these)
+record: $(READY) archive ## Record what Spark does in the recorded tests (TESTS: only these)
 	@$(BIN)/python $(PYTEST) -m recorded --spark-results record $(TESTS)
 
 .PHONY: test-oldest
@@ -136,7 +136,7 @@ lock: ## Write constraints.txt from a fresh install of the newest allowed versio
 
 .PHONY: clean
 clean: ## Remove the virtual environment and everything generated
-	@rm -rf $(VENV) $(OLDEST) .venv-lock .venv-sbom $(RELEASE) $(DEMO) .kit .clients .stores dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis mutants .coverage
+	@rm -rf .cache .recordings $(VENV) $(OLDEST) .venv-lock .venv-sbom $(RELEASE) $(DEMO) .kit .clients .stores dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis mutants .coverage
 	@rm -rf .benchmarks benchmarks/kernel_inspect/target
 
 ##@ Set up (each of the targets above does what it needs of this)
@@ -173,6 +173,11 @@ $(OLDEST)/.ready: pyproject.toml constraints.txt constraints-oldest.txt
 .PHONY: java
 java: $(READY)
 	@$(BIN)/python -m deltaproto.tables.java
+
+# Spark's classes, so that each of the tests' many Javas starts faster.
+.PHONY: archive
+archive: java
+	@$(BIN)/python -m tests.support.java_archive
 
 # Chromium for the tests of HTML outputs; without it they are left out, and say so.
 .PHONY: browser

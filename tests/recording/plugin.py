@@ -232,6 +232,7 @@ def pytest_testnodedown(node: Any) -> None:
     state.days.update(days)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     state = state_of(config)
     if not state.counts:

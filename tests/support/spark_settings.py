@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from deltaproto.certification.referee import FEW_ROWS
+from tests.support.java_archive import java_options
 
 # Both compilers of Java stay: without the second the whole run takes less processor, but more time.
 SMALL_TABLES = {
     "spark.master": "local[2]",
     "spark.driver.memory": "2g",
     # Hadoop runs chmod and readlink for every file that it writes.
-    "spark.driver.extraJavaOptions": "-Djdk.lang.Process.launchMechanism=VFORK",
+    "spark.driver.extraJavaOptions": f"-Djdk.lang.Process.launchMechanism=VFORK {java_options()}",
     **FEW_ROWS,
 }
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from filelock import FileLock
 
+from deltaproto.certification.referee import FEW_ROWS
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import missing, needs_delta, skip_below
-from tests.support.spark_settings import SMALL_TABLES
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
@@ -147,7 +147,7 @@ def cached_table(spark: SparkSession, name: str) -> Path:
 
     The cache's key is the recipe with the versions of Spark and Delta; nobody may change a table.
     """
-    made_by = f"{version('pyspark')} {version('delta-spark')} {sorted(SMALL_TABLES.items())}"
+    made_by = f"{version('pyspark')} {version('delta-spark')} {FEW_ROWS}"
     key = hashlib.sha256(f"{made_by} {RECIPES[name]}".encode()).hexdigest()[:12]
     path = CACHE / f"{name}-{key}"
     CACHE.mkdir(parents=True, exist_ok=True)
