@@ -241,7 +241,6 @@ def test_sparks_refusals_have_codes(spark: SparkSession, tmp_path: Path, cli: An
         assert ran.table["error"]["code"] == code, ran.table
 
 
-@pytest.mark.slow
 def test_sidecars_are_read_through_spark_too(spark: SparkSession, tmp_path: Path) -> None:
     table = tmp_path / "t"
     spark.sql(
