@@ -131,7 +131,8 @@ def test_who_says_nothing_is_found_out(measure: Measure) -> None:
 
 def test_who_hangs_floods_or_dies_is_stopped(measure: Measure) -> None:
     began = time.monotonic()
-    limits = Limits(seconds=3, first=0, output=1024**2, memory=512 * 1024**2)
+    # A busy machine needs seconds to start the client again; more time-outs end the table.
+    limits = Limits(seconds=8, first=0, output=1024**2, memory=512 * 1024**2)
     asked = (Operation.ROWS, Operation.COUNT, Operation.TOTAL, Operation.SCHEMA)
     asked += (Operation.APPEND, Operation.DELETE, Operation.OPTIMIZE, Operation.CONFIGURE)
     measured = measure("misbehaves", "plain", *asked, limits=limits)
@@ -141,13 +142,13 @@ def test_who_hangs_floods_or_dies_is_stopped(measure: Measure) -> None:
         each = cell(measured, "plain", operation)
         return each.outcome, each.why
 
-    assert found(Operation.ROWS) == (Outcome.TIMED_OUT, "no answer within 3 s")
+    assert found(Operation.ROWS) == (Outcome.TIMED_OUT, "no answer within 8 s")
     assert found(Operation.COUNT) == (Outcome.CRASHED, "printed more than 1 MiB")
     assert found(Operation.TOTAL) == (Outcome.CRASHED, "killed by SIGSEGV")
     assert found(Operation.SCHEMA) == (Outcome.CRASHED, "PanicException: index out of bounds")
     assert found(Operation.APPEND) == (Outcome.CRASHED, "ended with exit code 7")
     assert found(Operation.DELETE) == (Outcome.REFUSED, "ValueError: no")
-    assert found(Operation.CONFIGURE) == (Outcome.TIMED_OUT, "no answer within 3 s")
+    assert found(Operation.CONFIGURE) == (Outcome.TIMED_OUT, "no answer within 8 s")
     if sys.platform == "linux":
         assert found(Operation.OPTIMIZE) == (
             Outcome.CRASHED,

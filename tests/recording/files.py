@@ -28,9 +28,10 @@ _RANDOM = re.compile(
 )
 # Members that depend on the clock, or on the order and the bytes of files that tasks write at once.
 _VARYING = re.compile(
-    r"timestamp|modificationTime|inCommitTimestamp(Opt)?|deletionTimestamp|created(Time|At)|lastModified"
-    r"|delta\.inCommitTimestampEnablementTimestamp|pathOrInlineDv|baseRowId|checksum"
-    r"|size|sizeInBytes|tableSizeBytes|totalBytes|fileSizeHistogram|histogramOpt|\w+(TimeMs|Bytes)"
+    r"timestamp|inCommitTimestamp(Opt)?|delta\.inCommitTimestampEnablementTimestamp|deletionTimestamp"
+    r"|modificationTime|lastModified|created(Time|At)|\w+TimeMs"
+    r"|size|sizeInBytes|\w+Bytes|\w+FileSize|fileSizeHistogram|histogramOpt"
+    r"|pathOrInlineDv|offset|baseRowId|checksum"
 )
 
 
@@ -164,14 +165,20 @@ def _ordered(value: Any) -> str:
 
 def _steady(value: Any) -> Any:
     match value:
+        case str() if value[:1] in "{[" and value:
+            try:
+                return _steady(json.loads(value))
+            except ValueError:
+                return _RANDOM.sub("*", value)
         case str():
             return _RANDOM.sub("*", value)
         case list():
             return sorted(map(_steady, value), key=str)
         case dict():
-            members = ((k, v) for k, v in value.items() if not _VARYING.fullmatch(k))
             # Delta writes no tags in two ways.
-            return {k: _steady(v) for k, v in members if (k, v) != ("tags", {})}
+            members = ((k, v) for k, v in value.items() if (k, v) != ("tags", {}))
+            pairs = ([_steady(k), _steady(v)] for k, v in members if not _VARYING.fullmatch(k))
+            return sorted(pairs, key=str)
     return value
 
 
