@@ -85,6 +85,7 @@ def given(inspection: Inspection) -> Given:
         fingerprint=Fingerprint(
             state.metadata.id, state.version, state.protocol, digest(state.metadata)
         ),
+        facts=found,
         complete=inspection.complete,
         warnings=tuple(_warnings(inspection, table_name(locate(state.table)))),
     )

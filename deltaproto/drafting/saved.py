@@ -102,6 +102,7 @@ def _given(
         needs=facts.needs,
         states=states,
         fingerprint=Fingerprint(table_id, facts.version, facts.protocol, None),
+        facts=facts,
         complete=facts.complete,
         warnings=(warning,),
     )

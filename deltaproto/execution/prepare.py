@@ -8,6 +8,7 @@ from typing import NamedTuple
 from deltaproto.activity import Activity, recent_activity
 from deltaproto.checking.check import Checker
 from deltaproto.checking.live import facts
+from deltaproto.checking.predicted import UnpredictableError, effect, facts_after
 from deltaproto.errors import EngineError, ExitCode, TableError
 from deltaproto.execution import gates
 from deltaproto.execution.gates import Gate
@@ -18,12 +19,10 @@ from deltaproto.execution.runner import EngineFacts, Runner
 from deltaproto.execution.sight import Point, Sight, Watched
 from deltaproto.execution.warning import Warning, warning, windows_of
 from deltaproto.inspection.inspect import judged
-from deltaproto.planning.goal import Ending, needs_after
+from deltaproto.planning.observe import observe
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.policy.document import Policy
 from deltaproto.policy.document.model import Window
-from deltaproto.policy.facts import Facts
-from deltaproto.policy.finding import Finding, Severity
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.reader import LogReader
 
@@ -137,7 +136,7 @@ def _gates(
     elif engine is not None:
         yield gates.engine_gate(plan.engine, engine)
     if context.checker is not None:
-        yield gates.policy_gate(*_policy(context.checker, plan, watched, context))
+        yield _policy_gate(context.checker, plan, left, watched)
     if warned.window is not None:
         yield gates.window_gate(warned.window, context.outside_window)
     yield gates.irreversible_gate(left, context.allow_irreversible)
@@ -161,25 +160,14 @@ def _activity(watched: Watched) -> Activity | None:
         return None
 
 
-def _policy(
-    checker: Checker, plan: Plan, watched: Watched, context: Context
-) -> tuple[list[Finding], int]:
-    """Errors that the plan brings, and how many it leaves."""
+def _policy_gate(checker: Checker, plan: Plan, left: Sequence[Step], watched: Watched) -> Gate:
+    """Check the policy's clients and requirements before and after the remaining steps."""
     location, store = watched.reached
-    reader = LogReader(context.storage_options)
-    today = facts(judged(reader.read_from(location, store)))
-    # Commits of before do not ask for what comes now.
-    today = today._replace(changes=None)
-    after = today._replace(needs=needs_after(today.needs, Ending(plan.protocol_after)))
-    before = {_key(each) for each in _errors(checker, today)}
-    then = list(_errors(checker, after))
-    new = [each for each in then if _key(each) not in before]
-    return new, len(then) - len(new)
-
-
-def _errors(checker: Checker, table: Facts) -> Iterator[Finding]:
-    yield from (each for each in checker.check(table).findings if each.severity is Severity.ERROR)
-
-
-def _key(finding: Finding) -> tuple[str, str | None, str | None, str | None]:
-    return finding.rule, finding.feature, finding.client, finding.detail
+    inspection = judged(LogReader(watched.storage_options).read_from(location, store))
+    # The policy's patterns may mean the table as its owner names it.
+    today = facts(inspection)._replace(table=plan.table)
+    try:
+        after = facts_after(today, observe(inspection.state), left, plan)
+    except UnpredictableError as error:
+        return gates.unpredictable_gate(str(error))
+    return gates.policy_gate(effect(checker, today, after))
