@@ -124,12 +124,13 @@ COMMAND = Command(
     run,
     PLANS,
     (
-        Option(("--yes", "-y"), "Go on without being asked.", bool, False),
+        Option(("--yes", "-y"), "Go on without being asked.", bool, False, lowers_safety=True),
         Option(
             ("--allow-irreversible",),
             "Execute steps beyond the point of no return, too.",
             bool,
             False,
+            lowers_safety=True,
         ),
         Option(
             ("--dry-run",), "Pass every gate, say what would happen, change nothing.", bool, False
@@ -141,7 +142,13 @@ COMMAND = Command(
             metavar="FILE",
         ),
         options.CATALOGUE,
-        Option(("--outside-window",), "Go on although no maintenance window is open.", bool, False),
+        Option(
+            ("--outside-window",),
+            "Go on although no maintenance window is open.",
+            bool,
+            False,
+            lowers_safety=True,
+        ),
         Option(
             ("--undo",), "Take back what is done of the plans, where there is a way.", bool, False
         ),
