@@ -13,7 +13,7 @@ from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.executing import FORMAT, PLANS, beside, read_all, shown, starts
-from deltaproto.cli.interrupted import going_on
+from deltaproto.cli.interrupted import going_on, terminable
 from deltaproto.cli.way_back import way_back
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.apply import Session, apply_plans, unprepared
@@ -73,7 +73,7 @@ def run(values: Mapping[str, Any]) -> int:
             return _typed(prepared.planned.plan.table)
 
         ready, stuck = _chosen(plans, context, values)
-        with going_on(None if values["dry_run"] else _AGAIN):
+        with terminable(), going_on(None if values["dry_run"] else _AGAIN):
             for applied in chain(stuck, apply_plans(ready, session, confirm, ask_all_first=asks)):
                 codes.add(applied.code)
                 to.result(applied)

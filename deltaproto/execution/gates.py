@@ -100,6 +100,20 @@ def _other_table(plan: Plan, step: Step) -> str | None:
     return None
 
 
+def comparable(plan: Plan) -> Gate | None:
+    """The fingerprint gate of a plan that nobody made from the table itself."""
+    if plan.fingerprint.metadata is not None or not plan.steps:
+        return None
+    return Gate(
+        "fingerprint",
+        False,
+        "the plan holds no fingerprint of schema and properties, as it was made from an inventory "
+        "or a saved inspection: nothing shows whether they changed since",
+        "plan again with --fresh, or from the table itself",
+        ExitCode.USAGE,
+    )
+
+
 def fingerprint_gate(plan: Plan, sight: Sight, stands: Standing, started: bool) -> Gate:
     """Whether the table is still the one that was planned for; data commits may have come.
 

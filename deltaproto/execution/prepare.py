@@ -9,10 +9,10 @@ from deltaproto.activity import Activity, recent_activity
 from deltaproto.checking.check import Checker
 from deltaproto.checking.live import facts
 from deltaproto.checking.predicted import UnpredictableError, effect, facts_after
-from deltaproto.errors import EngineError, ExitCode, TableError
+from deltaproto.errors import EngineError, ExitCode, TableError, UsageError
 from deltaproto.execution import gates
 from deltaproto.execution.gates import Gate
-from deltaproto.execution.journal import journal_path, recorded
+from deltaproto.execution.journal import Sent, journal_path, recorded
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.resume import Standing, standing
 from deltaproto.execution.runner import EngineFacts, Runner
@@ -54,6 +54,8 @@ class Prepared(NamedTuple):
     warning: Warning
     windows: tuple[Window, ...] | None = None
     """maintenance windows that hold; None: none do"""
+    unaudited: tuple[Sent, ...] = ()
+    """statements of earlier runs that the audit log lacks"""
 
     @property
     def left(self) -> tuple[Step, ...]:
@@ -62,10 +64,17 @@ class Prepared(NamedTuple):
 
     @property
     def refused(self) -> Gate | None:
-        """The gate that was not passed, the gravest where there are several."""
+        """All gates that did not pass, in one; None if all passed."""
         failed = [gate for gate in self.gates if not gate.passed]
+        if len(failed) < 2:
+            return next(iter(failed), None)
         worst = ExitCode.worst(gate.code for gate in failed)
-        return next((gate for gate in failed if gate.code is worst), None)
+        failed.sort(key=lambda gate: gate.code is not worst)
+        return failed[0]._replace(
+            message=f"{len(failed)} gates failed: "
+            + "; ".join(f"{gate.name}: {gate.message}" for gate in failed),
+            hint="; ".join(f"{gate.name}: {gate.hint}" for gate in failed if gate.hint),
+        )
 
 
 def prepare(
@@ -78,14 +87,14 @@ def prepare(
         UsageError: when the journal cannot be read.
     """
     plan = planned.plan
-    watched, sight, stands, since = stand(planned, context)
+    watched, sight, stands, since, unaudited = stand(planned, context)
     left = plan.steps[stands.done :]
     engine, trouble = _engine(runner, left)
     windows = windows_of(context.policy, plan)
     warned = warning(plan, left, _activity(watched), engine, windows, now)
     passed = tuple(_gates(plan, context, watched, sight, stands, engine, trouble, warned))
     hold = None if context.outside_window else windows
-    return Prepared(planned, watched, stands, sight, since, passed, warned, hold)
+    return Prepared(planned, watched, stands, sight, since, passed, warned, hold, unaudited)
 
 
 class Stood(NamedTuple):
@@ -96,6 +105,8 @@ class Stood(NamedTuple):
     stands: Standing
     since: float | None
     """when the last step was done"""
+    unaudited: tuple[Sent, ...]
+    """statements of earlier runs that the audit log lacks"""
 
 
 def stand(planned: Planned, context: Context) -> Stood:
@@ -103,12 +114,18 @@ def stand(planned: Planned, context: Context) -> Stood:
     plan = planned.plan
     watched = Watched(plan, context.storage_options, context.spark)
     journal = recorded(journal_path(context.folder(planned.path), planned.id), planned.id)
+    if journal.done > len(plan.steps):
+        path = journal_path(context.folder(planned.path), planned.id)
+        raise UsageError(
+            f"{path} has more steps as done than the plan holds",
+            "move it away: what is done is then found in the table",
+        )
     print_ = plan.fingerprint
     start = journal.point or Point(print_.version, print_.protocol, print_.metadata)
     sight = watched.look(start.version)
     stands = standing(planned.id, plan, journal.done, journal.early, sight, start)
     since = _last(stands) if journal.since is None else journal.since
-    return Stood(watched, sight, stands, since)
+    return Stood(watched, sight, stands, since, journal.unaudited)
 
 
 def _last(stands: Standing) -> float | None:
@@ -133,7 +150,7 @@ def _gates(
         table = None if stands.started else observe(_inspection(watched).state)
         planned = gates.forged(plan, table) or planned
     yield planned
-    yield gates.fingerprint_gate(plan, sight, stands, stands.started)
+    yield gates.comparable(plan) or gates.fingerprint_gate(plan, sight, stands, stands.started)
     if not left:
         return
     if trouble is not None:

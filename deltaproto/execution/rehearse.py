@@ -57,7 +57,7 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
         UsageError: when the scratch folder cannot be used.
     """
     try:
-        source, sight, stands, _ = stand(planned, by.context)
+        source, sight, stands, *_ = stand(planned, by.context)
         facts = by.runner().facts()
     except DeltaprotoError as error:
         return Applied(

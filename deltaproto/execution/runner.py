@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from deltaproto.errors import EngineError
 from deltaproto.execution.answer import Answer, error_class
 from deltaproto.planning.engine import EngineName
+from deltaproto.tables.connect import stop_retrying
 from deltaproto.tables.engine_text import first_line, is_gone, spark_text
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.redact import Redactor
@@ -87,6 +88,8 @@ class Runner:
             rows = self._session.sql("SET").collect()
             spark = str(self._session.version)
         except Exception as error:
+            if is_gone(spark_text(error)):
+                stop_retrying(self._session)
             raise EngineError(
                 f"Spark does not answer: {Redactor()(first_line(error))}", "start it, and run again"
             ) from None
@@ -120,6 +123,7 @@ class Runner:
         except Exception as error:
             text = spark_text(error)
             if is_gone(text):
+                stop_retrying(self._session)
                 return Answer("", first_line(error), lost=True)
             return Answer(error_class(text), first_line(Exception(text)))
         return Answer()

@@ -84,6 +84,20 @@ def _give_up_after(session: Any, seconds: int) -> None:
         return
 
 
+def stop_retrying(session: Any) -> None:
+    """End all retries of a session whose server is gone, those of its threads included.
+
+    They would keep the process alive for minutes, as it waits for them at its end.
+    """
+    client = getattr(session, "_client", None)
+    for policy in getattr(client, "_retry_policies", ()):
+        policy.max_retries = 0
+    # As pyspark 3.5 keeps it.
+    older = getattr(client, "_retry_policy", None)
+    if isinstance(older, dict):
+        older["max_retries"] = 0
+
+
 def _knock(remote: Remote) -> None:
     # Spark's own client tries for ten minutes before it says that nobody is there.
     try:

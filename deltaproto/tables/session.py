@@ -98,12 +98,17 @@ def as_written(session: SparkSession) -> Iterator[None]:
             "this Spark session replaces ${…} in statements, and so would use another name",
             f"set {SUBSTITUTION}=false where the session is created, or rename the table",
         )
+    gone = False
     try:
         yield
+    except Exception as error:
+        # Asking a session that is gone takes half a minute, and there is nothing to restore.
+        gone = is_gone(spark_text(error))
+        raise
     finally:
-        # The session may be gone.
-        with contextlib.suppress(Exception):
-            session.conf.set(SUBSTITUTION, str(before))
+        if not gone:
+            with contextlib.suppress(Exception):
+                session.conf.set(SUBSTITUTION, str(before))
 
 
 def explain_start_failure(output: str) -> EngineError | None:
