@@ -146,11 +146,14 @@ def _gates(
 ) -> Iterator[Gate]:
     left = plan.steps[stands.done :]
     planned = gates.plan_gate(plan)
+    print_ = gates.comparable(plan) or gates.fingerprint_gate(plan, sight, stands, stands.started)
     if planned.passed:
-        table = None if stands.started else observe(_inspection(watched).state)
+        # Predictions hold for the table as it was planned for.
+        again = print_.passed and not stands.started
+        table = observe(_inspection(watched).state) if again else None
         planned = gates.forged(plan, table) or planned
     yield planned
-    yield gates.comparable(plan) or gates.fingerprint_gate(plan, sight, stands, stands.started)
+    yield print_
     if not left:
         return
     if trouble is not None:

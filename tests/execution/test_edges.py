@@ -187,6 +187,21 @@ def test_every_gate_that_failed_is_named(
     assert "rowTracking is forbidden" in result["message"]
 
 
+def test_a_table_that_changed_is_not_blamed_on_the_plan(
+    cli: Cli, table: Log, runner: FakeRunner, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "plan.json")
+    words = ("--set", "delta.appendOnly=true", "--format", "json", "-o", file)
+    assert cli("plan-upgrade", table.table, *words).code == 0
+    listed = protocol(3, 7, ["deletionVectors"], ["deletionVectors"])
+    table.commit(1, commit_info("UPGRADE PROTOCOL"), listed)
+    code, result = apply(cli, file)
+    assert (code, runner.sent) == (4, 0)
+    failed = [gate["name"] for gate in result["gates"] if not gate["passed"]]
+    assert failed == ["fingerprint"]
+    assert "the protocol changed since" in result["message"]
+
+
 def test_a_journal_with_more_steps_than_the_plan_is_refused(
     cli: Cli, file: str, runner: FakeRunner
 ) -> None:
