@@ -48,7 +48,7 @@ def plan_upgrade(
         for_clients: clients that must keep working, as ID@VERSION.
         access: what the clients named here do; read and append unless given.
         clients: clients to tell the effect on.
-        policy: a YAML file with declared clients.
+        policy: a YAML file: a result that violates it is blocked; losses of clients are warnings.
         engine: that will execute the plan, as `delta-spark@4.4` or `databricks@16.4`.
 
     Raises:
@@ -171,4 +171,5 @@ def _planned(
 
     by = Engine() if engine is None else parse_engine(engine)
     given = users.on(look(table, dict(storage_options), spark, time.time()))
-    return planner(given._replace(engine=by, session=spark.conf))
+    given = given._replace(engine=by, session=spark.conf)
+    return users.ruled(planner(given), given).plan

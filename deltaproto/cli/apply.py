@@ -13,7 +13,7 @@ from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.executing import FORMAT, PLANS, beside, read_all, shown, starts
-from deltaproto.cli.interrupted import going_on
+from deltaproto.cli.interrupted import going_on, terminable
 from deltaproto.cli.way_back import way_back
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.apply import Session, apply_plans, unprepared
@@ -73,7 +73,7 @@ def run(values: Mapping[str, Any]) -> int:
             return _typed(prepared.planned.plan.table)
 
         ready, stuck = _chosen(plans, context, values)
-        with going_on(None if values["dry_run"] else _AGAIN):
+        with terminable(), going_on(None if values["dry_run"] else _AGAIN):
             for applied in chain(stuck, apply_plans(ready, session, confirm, ask_all_first=asks)):
                 codes.add(applied.code)
                 to.result(applied)
@@ -124,12 +124,13 @@ COMMAND = Command(
     run,
     PLANS,
     (
-        Option(("--yes", "-y"), "Go on without being asked.", bool, False),
+        Option(("--yes", "-y"), "Go on without being asked.", bool, False, lowers_safety=True),
         Option(
             ("--allow-irreversible",),
             "Execute steps beyond the point of no return, too.",
             bool,
             False,
+            lowers_safety=True,
         ),
         Option(
             ("--dry-run",), "Pass every gate, say what would happen, change nothing.", bool, False
@@ -141,7 +142,13 @@ COMMAND = Command(
             metavar="FILE",
         ),
         options.CATALOGUE,
-        Option(("--outside-window",), "Go on although no maintenance window is open.", bool, False),
+        Option(
+            ("--outside-window",),
+            "Go on although no maintenance window is open.",
+            bool,
+            False,
+            lowers_safety=True,
+        ),
         Option(
             ("--undo",), "Take back what is done of the plans, where there is a way.", bool, False
         ),

@@ -13,8 +13,10 @@ from deltaproto.execution.result import StepRecord
 from deltaproto.planning.plan import Step
 from deltaproto.report.apply_text import ApplyText
 from deltaproto.report.paint import duration, flat
+from deltaproto.report.plan_json import stamp
 
 _SHOWN = 12
+_EVERY_SECONDS = 600.0
 
 
 class Display:
@@ -23,6 +25,8 @@ class Display:
     def __init__(self, text: ApplyText, *, many: bool, show: bool) -> None:
         self._text, self._many = text, many
         self._show = show and sys.stderr.isatty()
+        self._lines = show and not self._show
+        self._printed: dict[str, float] = {}
         self._running: dict[str, tuple[float, str]] = {}
         self._lock = threading.Lock()
         self._status: Any = None
@@ -49,7 +53,11 @@ class Display:
     def waits(self, planned: Planned, step: Step, until: float) -> None:
         """The next step comes later."""
         left = duration(max(until - time.time(), 0) / 3600)
-        self._set(planned, f"{step.id} waits for {left} more")
+        said = f"{step.id} waits for {left} more, until {stamp(until)}"
+        if self._lines:
+            self._line(planned, said)
+        else:
+            self._set(planned, said)
 
     def finished(self, planned: Planned, record: StepRecord) -> None:
         """A step is over."""
@@ -59,6 +67,16 @@ class Display:
     def halts(self) -> None:
         """The run was interrupted."""
         print("stopping: what was sent comes to its end, nothing else is sent", file=sys.stderr)
+
+    def _line(self, planned: Planned, said: str) -> None:
+        """Print a line where no display can be redrawn, at most every ten minutes."""
+        now = time.monotonic()
+        with self._lock:
+            last = self._printed.get(planned.id)
+            if last is not None and now - last < _EVERY_SECONDS:
+                return
+            self._printed[planned.id] = now
+            print(flat(f"{planned.plan.table}: {said}"), file=sys.stderr, flush=True)
 
     def _set(self, planned: Planned, said: str | None) -> None:
         if not self._show:

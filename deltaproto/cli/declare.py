@@ -2,7 +2,7 @@
 
 Typer (`app`) makes help, completion and error messages of a declaration; `short` reads plain,
 well-formed command lines with the same declaration and without typer's start-up cost. Every
-option has an environment twin by construction.
+option has an environment twin by construction, except those that lower safety.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class Option(NamedTuple):
     metavar: str | None = None
     follows: Callable[[str], bool] | None = None
     """whether a word after the first value is one more value; None: each takes a flag"""
+    lowers_safety: bool = False
+    """it is read from the command line only, never from the environment"""
 
     @property
     def name(self) -> str:
@@ -47,9 +49,9 @@ class Option(NamedTuple):
         return _bare(self.flags[0])
 
     @property
-    def environment(self) -> str:
-        """The environment variable that stands in for it."""
-        return twin(self.flags[0])
+    def environment(self) -> str | None:
+        """The environment variable that stands in for it; None if it lowers safety."""
+        return None if self.lowers_safety else twin(self.flags[0])
 
     def convert(self, text: str) -> Any:
         """The value that `text` stands for.

@@ -1,12 +1,21 @@
-"""What somebody is told who interrupts a run."""
+"""Messages shown when a run is interrupted: by Ctrl-C, a canceled job or a closed terminal."""
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 CODE = 130
+_SIGNALS = ("SIGTERM", "SIGHUP")
+
+
+class Terminated(KeyboardInterrupt):
+    """A signal other than Ctrl-C asked the run to end."""
+
+    number = signal.SIGTERM
 
 
 @contextmanager
@@ -15,7 +24,46 @@ def going_on(hint: str | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        raise KeyboardInterrupt(*(error.args or (hint,))) from None
+        error.args = error.args or (hint,)
+        raise
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Handle SIGTERM and SIGHUP like Ctrl-C for the block; an ignored one stays ignored."""
+    received: list[int] = []
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if received:
+            # The first one is being handled: records are written now.
+            return
+        received.append(number)
+        handler = signal.getsignal(signal.SIGINT)
+        try:
+            if callable(handler):
+                # Spark's own cancels its jobs.
+                handler(signal.SIGINT, frame)
+        except KeyboardInterrupt:
+            pass
+        error = Terminated()
+        error.number = signal.Signals(number)
+        raise error
+
+    before = {}
+    for name in _SIGNALS:
+        number = getattr(signal, name, None)
+        if number is None or signal.getsignal(number) is not signal.SIG_DFL:
+            continue
+        try:
+            before[number] = signal.signal(number, end)
+        except ValueError:
+            # Only the main thread takes signals.
+            break
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def interrupted(error: BaseException) -> int:
@@ -26,5 +74,7 @@ def interrupted(error: BaseException) -> int:
     """
     told = error if isinstance(error, KeyboardInterrupt) else error.__context__
     hints = told.args if isinstance(told, KeyboardInterrupt) else ()
-    print("interrupted", *(f"hint: {hint}" for hint in hints if hint), sep="\n", file=sys.stderr)
-    return CODE
+    by = f" by {told.number.name}" if isinstance(told, Terminated) else ""
+    lines = (f"interrupted{by}", *(f"hint: {hint}" for hint in hints if hint))
+    print(*lines, sep="\n", file=sys.stderr)
+    return 128 + told.number if isinstance(told, Terminated) else CODE

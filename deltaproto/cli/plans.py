@@ -74,7 +74,12 @@ ACCESS = Option(
     many=True,
     metavar="ACCESS",
 )
-POLICY = Option(("--policy",), "YAML file with declared clients.", str, metavar="FILE")
+POLICY = Option(
+    ("--policy",),
+    "Exit 1 if a client of this YAML file loses access or the plan violates it.",
+    str,
+    metavar="FILE",
+)
 DETAILED = Option(
     ("--detailed-exitcode",), "Exit with 10 when there is something to do.", bool, False
 )
@@ -138,13 +143,14 @@ def plan_tables(
                 ready = users.on(found)._replace(engine=engine, session=session)
                 # Saved tables are many and of few kinds.
                 saved = alike_saved and found.fingerprint.metadata is None
-                plan = alike(ready) if saved else planner(ready)
+                plan, losses = users.ruled(alike(ready) if saved else planner(ready), ready)
             except TableError as error:
                 if not report.many:
                     raise
                 codes.add(ExitCode.UNREADABLE)
                 report.add_error(name, error)
                 continue
+            codes.add(ExitCode.FINDINGS if losses else ExitCode.OK)
             codes.add(_code(plan, values["detailed_exitcode"]))
             report.add(plan)
         report.close()

@@ -85,18 +85,13 @@ def given(inspection: Inspection) -> Given:
         fingerprint=Fingerprint(
             state.metadata.id, state.version, state.protocol, digest(state.metadata)
         ),
+        facts=found,
         complete=inspection.complete,
-        warnings=tuple(_warnings(inspection, table_name(locate(state.table)))),
+        warnings=tuple(_warnings(inspection)),
     )
 
 
-def _warnings(inspection: Inspection, name: str) -> Iterator[str]:
-    if "${" in name:
-        # No quotes keep Spark from it (VariableSubstitution).
-        yield (
-            "Spark replaces ${…} in statements before it reads them: run these with "
-            "spark.sql.variable.substitute=false, or rename the folder first."
-        )
+def _warnings(inspection: Inspection) -> Iterator[str]:
     for finding in inspection.findings if not inspection.complete else ():
         yield f"{finding.rule}: {finding.message}"
 

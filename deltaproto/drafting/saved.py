@@ -15,6 +15,7 @@ from deltaproto.policy.facts import Facts
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Kind
 from deltaproto.protocol.layers import FeatureState
+from deltaproto.tables.location import Kind as LocationKind
 from deltaproto.tables.location import locate
 from deltaproto.tables.sql import table_name
 
@@ -97,14 +98,21 @@ def _given(
     return Given(
         name=facts.table,
         location=facts.location,
-        sql=table_name(locate(facts.table)),
+        sql=_sql_name(facts),
         table=table,
         needs=facts.needs,
         states=states,
         fingerprint=Fingerprint(table_id, facts.version, facts.protocol, None),
+        facts=facts,
         complete=facts.complete,
         warnings=(warning,),
     )
+
+
+def _sql_name(facts: Facts) -> str:
+    """The table as statements name it: a path as it was when it was saved, not from this folder."""
+    named = locate(facts.table)
+    return table_name(named if named.kind is LocationKind.NAME else locate(facts.location))
 
 
 def _state(feature: Mapping[str, Any], facts: Facts) -> FeatureState:

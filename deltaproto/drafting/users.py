@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
+from deltaproto.checking.check import Checker
+from deltaproto.checking.predicted import UnpredictableError, effect, facts_after
 from deltaproto.checking.site import DEFAULT_ACCESS, site_catalogue
 from deltaproto.clients.candidate import Candidate, beginning
 from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.errors import UsageError
+from deltaproto.planning.cost import cost
 from deltaproto.planning.given import Given, User
+from deltaproto.planning.impact import in_words
+from deltaproto.planning.plan import Blocked, ClientChange, Plan
 from deltaproto.policy.document import Policy, PolicyError, settings_for
+
+
+class Ruled(NamedTuple):
+    """A plan checked against a policy."""
+
+    plan: Plan
+    """blocked where its result violates the policy; it warns of each loss"""
+    losses: tuple[ClientChange, ...] = ()
+    """accesses that the policy's clients lose"""
 
 
 class Users:
@@ -44,6 +59,7 @@ class Users:
                     policy.source, declared.position, error.message, error.hint
                 ) from None
         self._everybody: tuple[User, ...] | None = None
+        self._checker = None if policy is None else Checker(policy, self._catalogue)
 
     @property
     def any(self) -> bool:
@@ -63,11 +79,40 @@ class Users:
         clients = self.of(given.name, given.location) if self.any else self.everybody()
         return given._replace(clients=clients, everybody=not self.any)
 
+    def ruled(self, plan: Plan, given: Given) -> Ruled:
+        """Check the result of a plan for `given` against the policy, where there is one."""
+        if self._checker is None or given.facts is None or not plan.steps:
+            return Ruled(plan)
+        try:
+            after = facts_after(given.facts, given.table, plan.steps, plan)
+        except UnpredictableError as error:
+            why = f"the result cannot be checked against the policy: {error}"
+            return Ruled(_blocked(plan, given, [Blocked(None, why, "plan without --policy")]))
+        found = effect(self._checker, given.facts, after)
+        lost = tuple(
+            f"The policy's client loses access: {in_words(each)}." for each in found.losses
+        )
+        plan = plan._replace(warnings=(*plan.warnings, *lost))
+        broken = [
+            Blocked(each.feature, f"the result violates the policy: {each.message}", each.hint)
+            for each in found.violations
+        ]
+        return Ruled(_blocked(plan, given, broken) if broken else plan, found.losses)
+
     def everybody(self) -> tuple[User, ...]:
         """Every client of the catalogue at its newest version, where nobody was named."""
         if self._everybody is None:
             self._everybody = tuple(newest(self._catalogue))
         return self._everybody
+
+
+def _blocked(plan: Plan, given: Given, why: list[Blocked]) -> Plan:
+    return plan._replace(
+        steps=(),
+        protocol_after=plan.protocol_before,
+        cost=cost((), given.engine, given.files),
+        blocked=(*plan.blocked, *why),
+    )
 
 
 def newest(catalogue: Catalogue) -> Iterator[User]:

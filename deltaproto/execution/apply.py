@@ -10,6 +10,7 @@ from typing import NamedTuple
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
 from deltaproto.execution.audit import Audit
 from deltaproto.execution.journal import Journal, JournalError
+from deltaproto.execution.ledger import Ledger
 from deltaproto.execution.observer import Observer
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.prepare import Context, Prepared, prepare
@@ -99,7 +100,7 @@ def _asked(planned: Planned, session: Session, confirm: Confirm) -> Applied | Pr
     refused = prepared.refused
     if refused is not None:
         return _ended(prepared, Status.REFUSED, refused.code, refused.message, refused.hint)
-    if not prepared.left:
+    if not prepared.left and not (prepared.unaudited and not session.dry_run):
         return _finished(prepared)
     if session.dry_run:
         count = len(prepared.left)
@@ -128,6 +129,8 @@ def _carried_out(prepared: Prepared, session: Session) -> Applied:
         with Journal(context.folder(planned.path), planned.id) as journal:
             table = session.redact(planned.plan.table)
             journal.add("begin", session.limits.now(), table=table, **whoami()._asdict())
+            if not prepared.left:
+                return _audited(prepared, Ledger(planned, "", journal, audit), session)
             runner = session.runner()
             stepping = Stepping(
                 prepared,
@@ -139,7 +142,7 @@ def _carried_out(prepared: Prepared, session: Session) -> Applied:
                 context.storage_options,
                 session.redact,
             )
-            stop = stepping.go()
+            stop = stepping.go(prepared.unaudited)
             return _after(prepared, stepping, stop, str(journal.path))
     except DeltaprotoError as error:
         if stepping is None or not stepping.executed:
@@ -154,6 +157,16 @@ def _carried_out(prepared: Prepared, session: Session) -> Applied:
         return _after(prepared, stepping, Stop(ExitCode.FAILED, said, _AGAIN), None)
     finally:
         audit.close()
+
+
+def _audited(prepared: Prepared, ledger: Ledger, session: Session) -> Applied:
+    """The result of a plan of which only audit lines are missing."""
+    ledger.complete(prepared.unaudited, prepared.watched, session.limits.now())
+    finished = _finished(prepared)
+    if ledger.unaudited is None:
+        return finished
+    said = f"every step was done earlier, and {ledger.unaudited}"
+    return finished._replace(status=Status.FAILED, code=ExitCode.FAILED, message=said, hint=_AGAIN)
 
 
 _REPORT = "a defect in deltaproto; apply this plan alone with --debug and report it"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from deltaproto.checking.predicted import Effect
 from deltaproto.errors import ExitCode
+from deltaproto.execution.rebuild import mismatch, misprediction
 from deltaproto.execution.resume import Standing, without
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.sight import Sight
@@ -15,11 +17,12 @@ from deltaproto.planning.engine import Engine
 from deltaproto.planning.own_sql import is_it
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.statement import Action
-from deltaproto.policy.finding import Finding
+from deltaproto.planning.table import Table
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.commits import Commit
 
 _BY_HAND = (Action.REWRITE, Action.SWAP)
+_CLIENTS_FIRST = "upgrade these clients first, or plan a change that they support"
 
 
 class Gate(NamedTuple):
@@ -69,6 +72,24 @@ def plan_gate(plan: Plan) -> Gate:
     return Gate("plan", True, "it is whole, and nothing blocks it")
 
 
+def forged(plan: Plan, table: Table | None) -> Gate | None:
+    """The plan gate of a plan whose statements are not those that its steps describe.
+
+    Args:
+        table: as it is now, to predict the first steps once more; None: some steps are done.
+    """
+    why = mismatch(plan) or (None if table is None else misprediction(plan, table))
+    if why is None:
+        return None
+    return Gate(
+        "plan",
+        False,
+        f"the plan contradicts itself: {why}",
+        "plan again; edit nothing in plans",
+        ExitCode.USAGE,
+    )
+
+
 def _other_table(plan: Plan, step: Step) -> str | None:
     """The table that a statement of the user's own is on, where that may be another one."""
     if step.action is not Action.SQL or step.sql is None:
@@ -77,6 +98,20 @@ def _other_table(plan: Plan, step: Step) -> str | None:
         if parsed.target is None or not is_it(parsed.target, plan.sql_name):
             return "no table" if parsed.target is None else ".".join(parsed.target)
     return None
+
+
+def comparable(plan: Plan) -> Gate | None:
+    """The fingerprint gate of a plan that nobody made from the table itself."""
+    if plan.fingerprint.metadata is not None or not plan.steps:
+        return None
+    return Gate(
+        "fingerprint",
+        False,
+        "the plan holds no fingerprint of schema and properties, as it was made from an inventory "
+        "or a saved inspection: nothing shows whether they changed since",
+        "plan again with --fresh, or from the table itself",
+        ExitCode.USAGE,
+    )
 
 
 def fingerprint_gate(plan: Plan, sight: Sight, stands: Standing, started: bool) -> Gate:
@@ -149,24 +184,31 @@ def engine_gate(wanted: Engine, facts: EngineFacts) -> Gate:
     return Gate("engine", True, f"{facts} on Spark {facts.spark}")
 
 
-def policy_gate(new: Sequence[Finding], left: int) -> Gate:
-    """Whether the resulting protocol breaks the policy where the table does not today.
+def policy_gate(effect: Effect) -> Gate:
+    """Whether the result costs a declared client its access, or breaks the policy otherwise."""
+    found = effect.in_words
+    if not found:
+        rest = f"; {effect.remaining} errors that are there today stay" if effect.remaining else ""
+        return Gate("policy", True, f"no client loses access and no new policy violations{rest}")
+    hint = _CLIENTS_FIRST if effect.losses else effect.violations[0].hint
+    return Gate(
+        "policy",
+        False,
+        f"the result breaks the policy: {'; '.join(found)}",
+        hint,
+        ExitCode.FINDINGS,
+    )
 
-    Args:
-        new: errors that the plan brings.
-        left: how many errors it leaves.
-    """
-    if new:
-        more = f" (and {len(new) - 1} more)" if len(new) > 1 else ""
-        return Gate(
-            "policy",
-            False,
-            f"the result breaks the policy: {new[0].message}{more}",
-            new[0].hint,
-            ExitCode.FINDINGS,
-        )
-    rest = f"; {left} errors that are there today stay" if left else ""
-    return Gate("policy", True, f"the result brings no new error{rest}")
+
+def unpredictable_gate(why: str) -> Gate:
+    """The policy gate of a plan whose result is not known on the table as it is now."""
+    return Gate(
+        "policy",
+        False,
+        f"the result cannot be checked against the policy: {why}",
+        "plan again",
+        ExitCode.FINDINGS,
+    )
 
 
 def window_gate(opening: Opening, outside: bool) -> Gate:

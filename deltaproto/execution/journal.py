@@ -33,6 +33,17 @@ class JournalError(DeltaprotoError):
     code = "journal"
 
 
+class Sent(NamedTuple):
+    """A statement that was sent and may have no line in the audit log."""
+
+    step: str
+    run: str
+    version: int
+    """of the table before it"""
+    at: float
+    """when it was sent, in seconds since the epoch"""
+
+
 class Recorded(NamedTuple):
     """What a journal says of its plan."""
 
@@ -44,6 +55,7 @@ class Recorded(NamedTuple):
     """when the last step was done, in seconds since the epoch"""
     holder: str | None
     """who began the last run"""
+    unaudited: tuple[Sent, ...] = ()
 
 
 class Journal:
@@ -103,6 +115,7 @@ def recorded(path: Path, plan_id: str) -> Recorded:
         UsageError: when it cannot be read, or belongs to another plan.
     """
     done, early, point, since, holder = 0, frozenset[str](), None, None, None
+    unaudited: list[Sent] = []
     for event in _events(path):
         if event.get("plan") != plan_id:
             raise UsageError(
@@ -110,6 +123,12 @@ def recorded(path: Path, plan_id: str) -> Recorded:
             )
         if event["event"] == "begin":
             holder = f"{event.get('actor')} on {event.get('host')}, process {event.get('pid')}"
+        elif event["event"] == "start" and "version" in event:
+            # Journals of before this member say nothing of the audit log.
+            unaudited.append(_sent(event, path))
+        elif event["event"] == "audited":
+            key = event.get("step"), event.get("run")
+            unaudited = [each for each in unaudited if (each.step, each.run) != key]
         elif event["event"] == "done":
             try:
                 done, since = int(event["steps_done"]), float(event["at"])
@@ -118,11 +137,21 @@ def recorded(path: Path, plan_id: str) -> Recorded:
                     int(event["version"]), Protocol.stored(event["protocol"]), event["metadata"]
                 )
             except (KeyError, TypeError, ValueError):
-                raise UsageError(
-                    f"{path} is damaged",
-                    "move it away: what is done is then found in the table",
-                ) from None
-    return Recorded(done, early, point, since, holder)
+                raise _damaged(path) from None
+    return Recorded(done, early, point, since, holder, tuple(unaudited))
+
+
+def _sent(event: Mapping[str, Any], path: Path) -> Sent:
+    try:
+        return Sent(
+            str(event["step"]), str(event["run"]), int(event["version"]), float(event["at"])
+        )
+    except (KeyError, TypeError, ValueError):
+        raise _damaged(path) from None
+
+
+def _damaged(path: Path) -> UsageError:
+    return UsageError(f"{path} is damaged", "move it away: what is done is then found in the table")
 
 
 def _events(path: Path) -> Iterator[Mapping[str, Any]]:

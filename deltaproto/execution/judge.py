@@ -50,6 +50,8 @@ def judge(
     operations: Sequence[str],
     now: Protocol,
     early: frozenset[str],
+    *,
+    resumed: bool = False,
 ) -> Judged:
     """What became of a step.
 
@@ -57,6 +59,7 @@ def judge(
         operations: of the commits that the step made.
         now: the table's protocol afterwards.
         early: features that went earlier than planned.
+        resumed: an earlier run has made commits of the step already.
     """
     if answer.lost:
         return Judged(Verdict.LOST, answer.message)
@@ -78,6 +81,10 @@ def judge(
         return Judged(Verdict.REFUSED, said)
     if now != wanted:
         return Judged(Verdict.UNEXPECTED, _difference(wanted, now))
+    if step.commits[0] and not operations and not resumed:
+        predicted = ", ".join(step.operations)
+        said = f"no commit of {step.id} is in the table; predicted: {predicted}"
+        return Judged(Verdict.UNEXPECTED, said)
     return Judged(Verdict.AS_PREDICTED, remarks=tuple(_remarks(step, operations)))
 
 

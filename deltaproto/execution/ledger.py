@@ -8,11 +8,13 @@ from typing import Any
 
 from deltaproto.execution.answer import Answer
 from deltaproto.execution.audit import Audit
-from deltaproto.execution.journal import Journal, JournalError
+from deltaproto.execution.journal import Journal, JournalError, Sent
 from deltaproto.execution.judge import Judged
+from deltaproto.execution.mark import Mark, mark_of
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.result import StepRecord
 from deltaproto.execution.resume import Standing
+from deltaproto.execution.sight import Watched
 from deltaproto.planning.plan import Step
 from deltaproto.tables.log.commits import Commit
 
@@ -20,18 +22,46 @@ from deltaproto.tables.log.commits import Commit
 class Ledger:
     """Writes both; times are in seconds since the epoch.
 
-    A journal that fails stops the run (`JournalError`). An audit log that fails does not: the
-    statement is done by then, and the result tells of it (`remarks`).
+    A journal that fails stops the run (`JournalError`). An audit log that fails (`unaudited`) stops
+    it before the next statement. The next run completes the log: a statement that the journal has
+    as sent, and not as audited, gets its line then.
     """
 
     def __init__(self, planned: Planned, run: str, journal: Journal, audit: Audit) -> None:
         self._planned, self._run = planned, run
         self._journal, self._audit = journal, audit
         self.remarks: list[str] = []
+        self.unaudited: str | None = None
+        """why the audit log lacks the last statement; None: it does not"""
 
-    def sent(self, step: Step, now: float) -> None:
-        """A statement is about to be sent."""
-        self._journal.add("start", now, step=step.id, run=self._run)
+    def sent(self, step: Step, before: int, now: float) -> None:
+        """A statement is about to be sent; `before` is the table's version."""
+        self._journal.add("start", now, step=step.id, run=self._run, version=before)
+
+    def complete(self, sent: Sequence[Sent], watched: Watched, now: float) -> None:
+        """Write the audit lines that earlier runs could not, from the commits in the table."""
+        steps = {step.id: step for step in self._planned.plan.steps}
+        for each in sent:
+            if each.step not in steps:
+                continue
+            own = [
+                commit
+                for commit in watched.look(each.version).commits
+                if mark_of(commit) == Mark(self._planned.id, each.step, each.run)
+            ]
+            done = self._audited(
+                steps[each.step],
+                each.version,
+                each.at,
+                run=each.run,
+                version_after=own[-1].version if own else each.version,
+                commits=[commit.version for commit in own],
+                outcome="recovered",
+                message="written by a later run, from the commits in the table",
+            )
+            if not done:
+                return
+            self._journal.add("audited", now, step=each.step, run=each.run)
 
     def done(self, stands: Standing, record: StepRecord | None, now: float) -> None:
         """So many steps are done; `record` is the last, None where the table told."""
@@ -71,7 +101,7 @@ class Ledger:
         now: float,
     ) -> None:
         """What came of one statement; `before` is the table's version before it."""
-        self._audited(
+        done = self._audited(
             step,
             before,
             now,
@@ -83,17 +113,19 @@ class Ledger:
             protocol=stands.point.protocol.to_action(),
             seconds=round(seconds, 3),
         )
+        if done:
+            self._journal.add("audited", now, step=step.id, run=self._run)
 
     def unseen(self, step: Step, message: str, before: int, now: float) -> None:
         """A statement was sent, and nobody could see what came of it."""
         self._audited(step, before, now, version_after=None, outcome="unseen", message=message)
 
-    def _audited(self, step: Step, before: int, now: float, **told: Any) -> None:
+    def _audited(self, step: Step, before: int, now: float, **told: Any) -> bool:
         plan = self._planned.plan
         problem = self._audit.add(
             at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
             plan=self._planned.id,
-            run=self._run,
+            run=told.pop("run", self._run),
             table=plan.table,
             location=plan.location,
             step=step.id,
@@ -101,5 +133,7 @@ class Ledger:
             version_before=before,
             **told,
         )
+        self.unaudited = problem
         if problem is not None:
             self.remarks.append(problem)
+        return problem is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from deltaproto.planning.seal import KEY, seal
 _COMMANDS = ("plan-upgrade", "plan-downgrade")
 _SUFFIXES = (".json", ".jsonl")
 _MOST_BYTES = 1 << 28
+_PLAN_ID = re.compile(r"[0-9a-f]{16}")
 
 
 class Planned(NamedTuple):
@@ -144,7 +146,11 @@ def _entry(entry: Any, document: Mapping[str, Any], path: str) -> Planned | Unpl
         )
     try:
         plan = plan_of(entry, str(document["command"]))
-        return Planned(text(entry["plan_id"]), plan, path, earliest_times(entry))
+        plan_id = text(entry["plan_id"])
+        # It becomes a part of file names.
+        if _PLAN_ID.fullmatch(plan_id) is None:
+            raise ValueError("plan_id is not 16 hexadecimal digits")
+        return Planned(plan_id, plan, path, earliest_times(entry))
     except KeyError as error:
         raise _no_plan(path, f"it lacks {error}") from None
     except (TypeError, ValueError, AttributeError, OverflowError) as error:

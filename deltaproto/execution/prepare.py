@@ -8,22 +8,22 @@ from typing import NamedTuple
 from deltaproto.activity import Activity, recent_activity
 from deltaproto.checking.check import Checker
 from deltaproto.checking.live import facts
-from deltaproto.errors import EngineError, ExitCode, TableError
+from deltaproto.checking.predicted import UnpredictableError, effect, facts_after
+from deltaproto.errors import EngineError, ExitCode, TableError, UsageError
 from deltaproto.execution import gates
 from deltaproto.execution.gates import Gate
-from deltaproto.execution.journal import journal_path, recorded
+from deltaproto.execution.journal import Sent, journal_path, recorded
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.resume import Standing, standing
 from deltaproto.execution.runner import EngineFacts, Runner
 from deltaproto.execution.sight import Point, Sight, Watched
 from deltaproto.execution.warning import Warning, warning, windows_of
 from deltaproto.inspection.inspect import judged
-from deltaproto.planning.goal import Ending, needs_after
+from deltaproto.inspection.interface import Inspection
+from deltaproto.planning.observe import observe
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.policy.document import Policy
 from deltaproto.policy.document.model import Window
-from deltaproto.policy.facts import Facts
-from deltaproto.policy.finding import Finding, Severity
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.reader import LogReader
 
@@ -54,6 +54,8 @@ class Prepared(NamedTuple):
     warning: Warning
     windows: tuple[Window, ...] | None = None
     """maintenance windows that hold; None: none do"""
+    unaudited: tuple[Sent, ...] = ()
+    """statements of earlier runs that the audit log lacks"""
 
     @property
     def left(self) -> tuple[Step, ...]:
@@ -62,10 +64,17 @@ class Prepared(NamedTuple):
 
     @property
     def refused(self) -> Gate | None:
-        """The gate that was not passed, the gravest where there are several."""
+        """All gates that did not pass, in one; None if all passed."""
         failed = [gate for gate in self.gates if not gate.passed]
+        if len(failed) < 2:
+            return next(iter(failed), None)
         worst = ExitCode.worst(gate.code for gate in failed)
-        return next((gate for gate in failed if gate.code is worst), None)
+        failed.sort(key=lambda gate: gate.code is not worst)
+        return failed[0]._replace(
+            message=f"{len(failed)} gates failed: "
+            + "; ".join(f"{gate.name}: {gate.message}" for gate in failed),
+            hint="; ".join(f"{gate.name}: {gate.hint}" for gate in failed if gate.hint),
+        )
 
 
 def prepare(
@@ -78,14 +87,14 @@ def prepare(
         UsageError: when the journal cannot be read.
     """
     plan = planned.plan
-    watched, sight, stands, since = stand(planned, context)
+    watched, sight, stands, since, unaudited = stand(planned, context)
     left = plan.steps[stands.done :]
     engine, trouble = _engine(runner, left)
     windows = windows_of(context.policy, plan)
     warned = warning(plan, left, _activity(watched), engine, windows, now)
     passed = tuple(_gates(plan, context, watched, sight, stands, engine, trouble, warned))
     hold = None if context.outside_window else windows
-    return Prepared(planned, watched, stands, sight, since, passed, warned, hold)
+    return Prepared(planned, watched, stands, sight, since, passed, warned, hold, unaudited)
 
 
 class Stood(NamedTuple):
@@ -96,6 +105,8 @@ class Stood(NamedTuple):
     stands: Standing
     since: float | None
     """when the last step was done"""
+    unaudited: tuple[Sent, ...]
+    """statements of earlier runs that the audit log lacks"""
 
 
 def stand(planned: Planned, context: Context) -> Stood:
@@ -103,12 +114,18 @@ def stand(planned: Planned, context: Context) -> Stood:
     plan = planned.plan
     watched = Watched(plan, context.storage_options, context.spark)
     journal = recorded(journal_path(context.folder(planned.path), planned.id), planned.id)
+    if journal.done > len(plan.steps):
+        path = journal_path(context.folder(planned.path), planned.id)
+        raise UsageError(
+            f"{path} has more steps as done than the plan holds",
+            "move it away: what is done is then found in the table",
+        )
     print_ = plan.fingerprint
     start = journal.point or Point(print_.version, print_.protocol, print_.metadata)
     sight = watched.look(start.version)
     stands = standing(planned.id, plan, journal.done, journal.early, sight, start)
     since = _last(stands) if journal.since is None else journal.since
-    return Stood(watched, sight, stands, since)
+    return Stood(watched, sight, stands, since, journal.unaudited)
 
 
 def _last(stands: Standing) -> float | None:
@@ -128,8 +145,15 @@ def _gates(
     warned: Warning,
 ) -> Iterator[Gate]:
     left = plan.steps[stands.done :]
-    yield gates.plan_gate(plan)
-    yield gates.fingerprint_gate(plan, sight, stands, stands.started)
+    planned = gates.plan_gate(plan)
+    print_ = gates.comparable(plan) or gates.fingerprint_gate(plan, sight, stands, stands.started)
+    if planned.passed:
+        # Predictions hold for the table as it was planned for.
+        again = print_.passed and not stands.started
+        table = observe(_inspection(watched).state) if again else None
+        planned = gates.forged(plan, table) or planned
+    yield planned
+    yield print_
     if not left:
         return
     if trouble is not None:
@@ -137,7 +161,7 @@ def _gates(
     elif engine is not None:
         yield gates.engine_gate(plan.engine, engine)
     if context.checker is not None:
-        yield gates.policy_gate(*_policy(context.checker, plan, watched, context))
+        yield _policy_gate(context.checker, plan, left, watched)
     if warned.window is not None:
         yield gates.window_gate(warned.window, context.outside_window)
     yield gates.irreversible_gate(left, context.allow_irreversible)
@@ -161,25 +185,18 @@ def _activity(watched: Watched) -> Activity | None:
         return None
 
 
-def _policy(
-    checker: Checker, plan: Plan, watched: Watched, context: Context
-) -> tuple[list[Finding], int]:
-    """Errors that the plan brings, and how many it leaves."""
+def _policy_gate(checker: Checker, plan: Plan, left: Sequence[Step], watched: Watched) -> Gate:
+    """Check the policy's clients and requirements before and after the remaining steps."""
+    inspection = _inspection(watched)
+    # The policy's patterns may mean the table as its owner names it.
+    today = facts(inspection)._replace(table=plan.table)
+    try:
+        after = facts_after(today, observe(inspection.state), left, plan)
+    except UnpredictableError as error:
+        return gates.unpredictable_gate(str(error))
+    return gates.policy_gate(effect(checker, today, after))
+
+
+def _inspection(watched: Watched) -> Inspection:
     location, store = watched.reached
-    reader = LogReader(context.storage_options)
-    today = facts(judged(reader.read_from(location, store)))
-    # Commits of before do not ask for what comes now.
-    today = today._replace(changes=None)
-    after = today._replace(needs=needs_after(today.needs, Ending(plan.protocol_after)))
-    before = {_key(each) for each in _errors(checker, today)}
-    then = list(_errors(checker, after))
-    new = [each for each in then if _key(each) not in before]
-    return new, len(then) - len(new)
-
-
-def _errors(checker: Checker, table: Facts) -> Iterator[Finding]:
-    yield from (each for each in checker.check(table).findings if each.severity is Severity.ERROR)
-
-
-def _key(finding: Finding) -> tuple[str, str | None, str | None, str | None]:
-    return finding.rule, finding.feature, finding.client, finding.detail
+    return judged(LogReader(watched.storage_options).read_from(location, store))

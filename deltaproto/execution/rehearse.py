@@ -57,7 +57,7 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
         UsageError: when the scratch folder cannot be used.
     """
     try:
-        source, sight, stands, _ = stand(planned, by.context)
+        source, sight, stands, *_ = stand(planned, by.context)
         facts = by.runner().facts()
     except DeltaprotoError as error:
         return Applied(
@@ -65,7 +65,7 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
         )
     plan = planned.plan
     passed = (
-        gates.plan_gate(plan),
+        gates.forged(plan, None) or gates.plan_gate(plan),
         gates.fingerprint_gate(plan, sight, stands, started=False),
         gates.engine_gate(plan.engine, facts),
     )

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.errors import EngineError
 from deltaproto.execution.answer import Answer, error_class
 from deltaproto.planning.engine import EngineName
+from deltaproto.tables.connect import stop_retrying
 from deltaproto.tables.engine_text import first_line, is_gone, spark_text
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.redact import Redactor
-from deltaproto.tables.session import remove_folder, spark_session
+from deltaproto.tables.session import as_written, remove_folder, spark_session
+from deltaproto.tables.sql import has_variable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,6 +88,8 @@ class Runner:
             rows = self._session.sql("SET").collect()
             spark = str(self._session.version)
         except Exception as error:
+            if is_gone(spark_text(error)):
+                stop_retrying(self._session)
             raise EngineError(
                 f"Spark does not answer: {Redactor()(first_line(error))}", "start it, and run again"
             ) from None
@@ -104,18 +108,22 @@ class Runner:
         )
 
     def run(self, sql: str, mark: str, progress: Progress | None = None) -> Answer:
-        """The answer to a statement whose commits carry `mark`."""
+        """Execute a statement exactly as written; its commits carry `mark`."""
         try:
             with (
                 self._one_at_a_time,
+                as_written(self._session) if has_variable(sql) else nullcontext(),
                 self._set(ATTEMPTS, _MOST_ATTEMPTS, must=False),
                 self._set(USER_METADATA, mark, must=True),
                 _watched(self._session, progress),
             ):
                 self._session.sql(sql).collect()
+        except EngineError as error:
+            return Answer("", f"{error.message}; nothing was sent: {error.hint}")
         except Exception as error:
             text = spark_text(error)
             if is_gone(text):
+                stop_retrying(self._session)
                 return Answer("", first_line(error), lost=True)
             return Answer(error_class(text), first_line(Exception(text)))
         return Answer()

@@ -55,6 +55,7 @@ class Watched:
         self, plan: Plan, storage_options: Mapping[str, str], spark: SparkSettings
     ) -> None:
         self.reached: Reached = reach(named(plan), storage_options, spark)
+        self.storage_options = storage_options
         self._reader = LogReader(storage_options, use_checksums=False)
         if self.reached.location.uri.rstrip("/") != plan.location.rstrip("/"):
             raise TableError(

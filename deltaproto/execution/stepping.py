@@ -9,7 +9,7 @@ from deltaproto.errors import ExitCode, TableError
 from deltaproto.execution.answer import Answer
 from deltaproto.execution.audit import Audit
 from deltaproto.execution.gates import named
-from deltaproto.execution.journal import Journal
+from deltaproto.execution.journal import Journal, Sent
 from deltaproto.execution.judge import Judged, Verdict, judge
 from deltaproto.execution.ledger import Ledger
 from deltaproto.execution.mark import Mark, mark_of
@@ -27,6 +27,7 @@ from deltaproto.tables.log.commits import Commit
 # Delta rounds the times by which it deletes history: after a refusal we come back so much later.
 _AGAIN = 1 * HOUR
 _BACKOFF = 1.0
+_ROOM = "make room for it, and run the same command again: it completes the audit log"
 _GOOD = (Verdict.AS_PREDICTED, Verdict.EARLY, Verdict.NOT_NEEDED)
 
 
@@ -73,13 +74,19 @@ class Stepping:
         """What went wrong beside the steps."""
         return self._ledger.remarks
 
-    def go(self) -> Stop | None:
+    def go(self, unaudited: Sequence[Sent] = ()) -> Stop | None:
         """Execute step after step; None when all are done.
+
+        Args:
+            unaudited: statements of earlier runs, which get their lines in the audit log first.
 
         Raises:
             JournalError: when the journal cannot be written.
             TableError: when the table cannot be read.
         """
+        self._ledger.complete(unaudited, self._prepared.watched, self._limits.now())
+        if self._ledger.unaudited is not None:
+            return Stop(ExitCode.FAILED, f"{self._ledger.unaudited}: no statement is sent", _ROOM)
         steps = self._plan.steps
         self.records = [StepRecord(step.id, Done.EARLIER) for step in steps[: self._stands.done]]
         # Where the next step was cut off, its commits must lie after what the journal says is done.
@@ -120,7 +127,7 @@ class Stepping:
             if stop is not None:
                 return stop
             before = self._stands.point.version
-            self._ledger.sent(step, self._limits.now())
+            self._ledger.sent(step, before, self._limits.now())
             self._touched = self.executed = True
             try:
                 answer = self._execute(step)
@@ -143,15 +150,22 @@ class Stepping:
                 judged.remarks,
             )
             if judged.verdict in _GOOD:
-                return self._verified(step, record, judged)
+                return self._verified(step, record, judged) or self._unaudited(step)
             if judged.verdict is Verdict.WAIT:
                 hint = "run the same command again then, or give --wait"
                 said = f"{step.id} has to wait: more history must grow old"
                 stop = Stop(ExitCode.CHANGES, said, hint, now + _AGAIN)
+                if (unaudited := self._unaudited(step)) is not None:
+                    self._tell(record._replace(done=Done.WAITING))
+                    return unaudited
                 if self._waiting.ends(step, stop):
                     self._tell(record._replace(done=Done.WAITING))
                     return stop
-            elif judged.verdict is Verdict.CONFLICT and attempt <= self._limits.retries:
+            elif (
+                judged.verdict is Verdict.CONFLICT
+                and attempt <= self._limits.retries
+                and self._ledger.unaudited is None
+            ):
                 pause = _BACKOFF * 2 ** (attempt - 1)
                 self._observer.retries(self._planned, step, self._winner(own), pause)
                 self._limits.sleep(pause)
@@ -203,7 +217,7 @@ class Stepping:
             if (mark := mark_of(commit)) is not None and mark.run == self._run
         )
         operations = [commit.operation for commit in own]
-        judged = judge(step, answer, operations, sight.now.protocol, early)
+        judged = judge(step, answer, operations, sight.now.protocol, early, resumed=stands.partial)
         if after.foreign is not None:
             who = named(after.foreign.commit)
             said = f"{after.foreign.what} was changed meanwhile: {who}"
@@ -247,9 +261,23 @@ class Stepping:
             said = f"{step.id} lost {record.attempts} times; the last winner is {self._winner(own)}"
         else:
             said = f"{step.id} {_SAID[judged.verdict]}: {judged.message}"
+        hint = _HINTS[judged.verdict]
+        if own:
+            made = ", ".join(f"{commit.version} ({commit.operation})" for commit in own)
+            said += f"; its commits {made} are in the table"
+            if judged.verdict is not Verdict.UNEXPECTED:
+                hint = f"fix the cause and run the same command again: it resumes {step.id}"
         self._tell(record._replace(done=Done.FAILED, message=judged.message))
         self._ledger.failed(step, judged.message, self._limits.now())
-        return Stop(ExitCode.FAILED, said, _HINTS[judged.verdict])
+        return Stop(ExitCode.FAILED, said, hint)
+
+    def _unaudited(self, step: Step) -> Stop | None:
+        """Stop before another statement if the last one has no line in the audit log."""
+        problem = self._ledger.unaudited
+        if problem is None:
+            return None
+        said = f"{step.id} was sent, and {problem}: no other statement is sent"
+        return Stop(ExitCode.FAILED, said, _ROOM)
 
     def _winner(self, own: Sequence[Commit]) -> str:
         """The newest commit of somebody else."""

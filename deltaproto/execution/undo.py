@@ -37,7 +37,7 @@ def undo(planned: Planned, context: Context, now: float | None = None) -> Plan:
         TableError: when the table cannot be read.
     """
     plan = planned.plan
-    _, sight, stands, _ = stand(planned, context)
+    _, sight, stands, *_ = stand(planned, context)
     gate = fingerprint_gate(plan, sight, stands, started=False)
     if not gate.passed:
         raise StalePlan(gate.message, "plan the way back from the table as it is: plan-upgrade")

@@ -67,6 +67,7 @@ class Waiting:
             if stop.earliest is not None:
                 self._ledger.waits(step, stop.earliest, self._limits.now())
             return True
+        self._ledger.waits(step, stop.earliest, self._limits.now())
         while (left := stop.earliest - self._limits.now()) > 0:
             self._observer.waits(self._planned, step, stop.earliest)
             if self._limits.halted():

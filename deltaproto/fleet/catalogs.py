@@ -10,6 +10,7 @@ from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.found import Found, Unseen
 from deltaproto.tables.engine_text import first_line
 from deltaproto.tables.redact import Redactor
+from deltaproto.tables.session import sql_rows
 from deltaproto.tables.sql import identifier
 
 if TYPE_CHECKING:
@@ -58,17 +59,17 @@ def _parts(name: str) -> list[str]:
 
 def _catalogs(session: SparkSession) -> set[str]:
     # Spark lists only those catalogs that a session has used; the current one may be missing.
-    listed = {row[0] for row in session.sql("SHOW CATALOGS").collect()}
+    listed = {row[0] for row in sql_rows(session, "SHOW CATALOGS")}
     return {*listed, _current(session)}
 
 
 def _current(session: SparkSession) -> str:
-    return str(session.sql("SELECT current_catalog()").collect()[0][0])
+    return str(sql_rows(session, "SELECT current_catalog()")[0][0])
 
 
 def _of_catalog(session: SparkSession, catalog: str) -> Iterator[Found | Unseen]:
     try:
-        rows = session.sql(f"SHOW SCHEMAS IN {identifier(catalog)}").collect()
+        rows = sql_rows(session, f"SHOW SCHEMAS IN {identifier(catalog)}")
     except Exception as error:
         yield Unseen(_readable(catalog), _refused(error))
         return
@@ -82,7 +83,7 @@ def _of_schema(
 ) -> Iterator[Found | Unseen]:
     name = _quoted(schema)
     try:
-        rows = session.sql(f"SHOW TABLES IN {name}").collect()
+        rows = sql_rows(session, f"SHOW TABLES IN {name}")
     except Exception as error:
         if given and any(sign in str(error) for sign in _UNKNOWN):
             raise UsageError(
@@ -104,7 +105,7 @@ def _of_schema(
 def _extended(session: SparkSession, schema: str) -> dict[str, dict[str, str]]:
     """What one statement tells of all tables; nothing where the catalog does not know it."""
     try:
-        rows = session.sql(f"SHOW TABLE EXTENDED IN {schema} LIKE '*'").collect()
+        rows = sql_rows(session, f"SHOW TABLE EXTENDED IN {schema} LIKE '*'")
     except Exception:
         return {}
     return {row["tableName"]: _information(row["information"]) for row in rows}
@@ -127,7 +128,7 @@ def _information(text: str) -> dict[str, str]:
 
 def _described(session: SparkSession, schema: list[str], table: str) -> Iterator[Found | Unseen]:
     try:
-        rows = session.sql(f"DESCRIBE TABLE EXTENDED {_quoted([*schema, table])}").collect()
+        rows = sql_rows(session, f"DESCRIBE TABLE EXTENDED {_quoted([*schema, table])}")
     except Exception as error:
         yield Unseen(".".join(map(_readable, (*schema, table))), _refused(error))
         return

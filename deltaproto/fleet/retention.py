@@ -10,6 +10,7 @@ from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.past import PastScan, literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.spark_types import named
+from deltaproto.tables.session import sql_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,12 +69,12 @@ def forget_with_spark(
     names = {name: named(where.rstrip("/"), name) for name in _ORDER}
     stored: set[str] = set()
     for name in names.values():
-        rows = session.sql(f"SELECT DISTINCT scan_id FROM {name}").collect()  # noqa: S608  quoted
+        rows = sql_rows(session, f"SELECT DISTINCT scan_id FROM {name}")  # noqa: S608  quoted
         stored |= {row[0] for row in rows}
     ids = outdated(scans, stored, days, datetime.now(UTC))
     if ids:
         old = ", ".join(map(literal, ids))
         for name in names.values():
-            session.sql(f"DELETE FROM {name} WHERE scan_id IN ({old})").collect()  # noqa: S608
-            session.sql(f"VACUUM {name}").collect()
+            sql_rows(session, f"DELETE FROM {name} WHERE scan_id IN ({old})")  # noqa: S608
+            sql_rows(session, f"VACUUM {name}")
     return ids

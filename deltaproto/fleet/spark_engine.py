@@ -25,7 +25,7 @@ from deltaproto.fleet.tally import Tally
 from deltaproto.fleet.unfold import unfolded
 from deltaproto.tables.engine_text import first_line
 from deltaproto.tables.redact import Redactor
-from deltaproto.tables.session import remove_folder
+from deltaproto.tables.session import remove_folder, sql_rows
 from deltaproto.tables.sql import identifier
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ class SparkEngine:
         before = self._session.conf.get(key, None)
         with suppress(Exception):
             self._session.conf.set(key, "false")
-            self._session.sql(f"DELETE FROM {name}").collect()  # noqa: S608  quoted
-            self._session.sql(f"VACUUM {name} RETAIN 0 HOURS").collect()
+            sql_rows(self._session, f"DELETE FROM {name}")  # noqa: S608  quoted
+            sql_rows(self._session, f"VACUUM {name} RETAIN 0 HOURS")
         if before is None:
             self._session.conf.unset(key)
         else:
@@ -140,10 +140,11 @@ class SparkEngine:
     def _create(self, name: Inventory) -> None:
         columns = types(schema(name))
         self._do(
-            lambda: self._session.sql(
+            lambda: sql_rows(
+                self._session,
                 f"CREATE TABLE IF NOT EXISTS {named(self._inventory, name)} ({columns}) "
-                f"USING delta PARTITIONED BY (scan_id) TBLPROPERTIES ({_LOWEST})"
-            ).collect()
+                f"USING delta PARTITIONED BY (scan_id) TBLPROPERTIES ({_LOWEST})",
+            )
         )
 
     def _append(self, frame: DataFrame, uri: str, options: tuple[tuple[str, str], ...]) -> None:

@@ -6,6 +6,7 @@ Only the list of scans and the errors of a scan come to the driver.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from deltaproto.fleet.drift import rows
@@ -17,6 +18,8 @@ from deltaproto.fleet.kept import errors_query
 from deltaproto.fleet.past import Pair, PastScan, in_order, scans_query
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.spark_types import named, types
+from deltaproto.tables.session import as_written, sql_rows
+from deltaproto.tables.sql import has_variable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +43,7 @@ class SparkQuestions:
             UsageError: when there is no inventory.
         """
         try:
-            found = self._session.sql(scans_query(self._name(Inventory.SCANS))).collect()
+            found = sql_rows(self._session, scans_query(self._name(Inventory.SCANS)))
         except Exception as error:
             if "DELTA_" in str(error) or "PATH_NOT_FOUND" in str(error):
                 raise no_inventory(self._inventory) from None
@@ -61,7 +64,7 @@ class SparkQuestions:
         places = Places(before, now, pair.alike)
         asked = query(pair, "`", self._name(Inventory.TABLES), self._name(Inventory.ERRORS))
         # Sorted before the logs are read: Spark's sort runs what comes before it twice.
-        frame = self._session.sql(f"{asked} ORDER BY location" if ordered else asked)
+        frame = self.ask(f"{asked} ORDER BY location" if ordered else asked)
         return frame.mapInArrow(_drifted(places, detective), types(rows.schema()))
 
     def names(self) -> dict[Inventory, str]:
@@ -70,7 +73,8 @@ class SparkQuestions:
 
     def ask(self, sql: str) -> DataFrame:
         """The answer to a query."""
-        return self._session.sql(sql)
+        with as_written(self._session) if has_variable(sql) else nullcontext():
+            return self._session.sql(sql)
 
     def errors(self, scan: PastScan) -> DataFrame:
         """What the scan could not read, and why."""

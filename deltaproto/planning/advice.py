@@ -12,6 +12,7 @@ from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.sql import SUBSTITUTION, has_variable
 
 # Switched on by a workspace setting, a runtime's defaults or a pipeline, without being asked for.
 _BY_DEFAULT = {
@@ -35,6 +36,13 @@ def advice(given: Given, steps: Sequence[Step], after: Protocol) -> Iterator[str
         "Every step is a change of metadata or protocol: stop or pause writers that run longer "
         "than a moment, and streams as the steps say."
     )
+    if any(step.sql is not None and has_variable(step.sql) for step in steps):
+        # No quotes keep Spark from it (VariableSubstitution).
+        yield (
+            "Spark replaces ${…} in a statement before it parses it, so it would change another "
+            f"table or name. apply turns this off; set {SUBSTITUTION}=false before you run the "
+            "statements yourself."
+        )
     yield from _truncation(steps)
     yield from _gained(before, after, steps)
     for name in sorted(lost):

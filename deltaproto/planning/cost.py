@@ -8,9 +8,10 @@ from typing import NamedTuple
 from deltaproto.planning.drop import WAIT
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Outcome, Rewrite
-from deltaproto.planning.statement import DropFeature, Statement, Wait
+from deltaproto.planning.statement import DropConstraint, DropFeature, Statement, Wait
 from deltaproto.planning.table import MODE, ROW_TRACKING, Table
 from deltaproto.protocol import catalogue
+from deltaproto.protocol.conflicts.tokens import is_enclosed
 
 # Stands in for sizes that were not looked at; only their order counts.
 _GUESSED = {
@@ -86,6 +87,14 @@ def losses(
     """What the statement takes away for good, each as a sentence's part."""
     if isinstance(statement, DropFeature):
         return tuple(_lost_by_drop(statement.feature, before))
+    if isinstance(statement, DropConstraint):
+        key = before.constraint_key(statement.name)
+        if key is None or is_enclosed(before.configuration[key]):
+            return ()
+        return (
+            f"the CHECK expression of {statement.name} closes its own parenthesis and may hold "
+            "other statements: review it in the table's properties, no rollback is printed",
+        )
     gained = outcome.table.protocol.supported - before.protocol.supported
     never = (name for name in sorted(gained) if not engine.drops(catalogue.record(name)))
     return tuple(f"{name} joins the protocol, and {engine} cannot drop it" for name in never)

@@ -13,6 +13,7 @@ from deltaproto.planning.cost import Files
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.table import Table
+from deltaproto.policy.facts import Facts
 from deltaproto.protocol.layers import FeatureState
 
 
@@ -37,6 +38,8 @@ class Given(NamedTuple):
     needs: Needs
     states: tuple[FeatureState, ...]
     fingerprint: Fingerprint
+    facts: Facts | None = None
+    """for a policy; None: nobody asked a policy"""
     files: Files = Files()
     engine: Engine = Engine()
     clients: tuple[User, ...] = ()

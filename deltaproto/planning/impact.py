@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from deltaproto.clients.judgement import Verdict
 from deltaproto.clients.needs import Needs
+from deltaproto.clients.verdicts import ClientVerdict
 from deltaproto.planning.given import Given, User
 from deltaproto.planning.judging import judged
 from deltaproto.planning.plan import ClientChange
@@ -45,6 +46,36 @@ def impact(clients: Iterable[User], before: Needs, after: Needs) -> tuple[Client
                     )
                 )
     return tuple(sorted(found, key=_changes_first))
+
+
+def losses_between(
+    before: Iterable[tuple[str | None, ClientVerdict]],
+    after: Iterable[tuple[str | None, ClientVerdict]],
+) -> tuple[ClientChange, ...]:
+    """Every access that is worse afterward, from (label, verdict) pairs of the same clients."""
+    was = {(label, one.named, one.access): one.verdict for label, one in before}
+    changes = (
+        ClientChange(
+            client=one.named,
+            label=label,
+            access=one.access,
+            before=was[label, one.named, one.access],
+            after=one.verdict,
+            because=one.because,
+            reason=one.reason,
+        )
+        for label, one in after
+    )
+    return tuple(sorted(filter(worse, changes), key=_changes_first))
+
+
+def in_words(change: ClientChange) -> str:
+    """A change in one line: client, access, verdicts, and the features that decide."""
+    label = f" ({change.label})" if change.label else ""
+    because = ", ".join(change.because) or change.reason
+    return f"{change.client}{label} {change.access}: {change.before} -> {change.after}" + (
+        f" because of {because}" if change.because else f" ({because})" if because else ""
+    )
 
 
 def worse(change: ClientChange) -> bool:

@@ -20,6 +20,7 @@ from deltaproto.planning.statement import (
 from deltaproto.planning.table import MODE, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.protocol.conflicts.tokens import is_enclosed
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.tables.sql import identifier
 
@@ -50,7 +51,7 @@ def _undo(move: Move, start: Table, engine: Engine, table: str) -> Iterable[Stat
             yield _enabled_again(statement.feature, start)
     elif isinstance(statement, DropConstraint):
         key = before.constraint_key(statement.name)
-        if key is not None:
+        if key is not None and is_enclosed(before.configuration[key]):
             name, expression = identifier(statement.name), before.configuration[key]
             yield f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({expression})"
     elif isinstance(statement, ClusterBy):

@@ -10,6 +10,7 @@ from deltaproto.planning.plan import Plan
 from deltaproto.report.paint import flat, runs
 from deltaproto.report.plan_json import moments, plan_id, stamp
 from deltaproto.report.plan_words import cost_text, rewrites_text, wait_text
+from deltaproto.tables.sql import SUBSTITUTION, has_variable
 
 
 def write_script(plan: Plan, file: IO[str], now: float) -> None:
@@ -36,6 +37,8 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
             comment(f"client: {change.client} {change.access} {gains}{because}")
     if not plan.steps and not plan.blocked:
         comment("nothing to do")
+    if any(step.sql is not None and has_variable(step.sql) for step in plan.steps):
+        file.write(f"SET {SUBSTITUTION}=false;\n")
     times = moments(plan.steps, now)
     for step, (earliest, _) in zip(plan.steps, times, strict=True):
         file.write("\n")

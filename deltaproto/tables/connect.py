@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import warnings
@@ -11,6 +12,7 @@ from deltaproto.errors import EngineError
 from deltaproto.tables.engine_text import first_line
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.remote import Remote, parse_remote
+from deltaproto.tables.sql import SUBSTITUTION
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,6 +41,9 @@ def connect(sql: Any, settings: SparkSettings) -> SparkSession:
         session = builder.getOrCreate()
         _give_up_after(session, CONNECT_GONE_SECONDS)
         _ = session.version
+        with contextlib.suppress(Exception):
+            # Where the server refuses this, `as_written` does too before it sends a statement.
+            session.conf.set(SUBSTITUTION, "false")
         tell_stores(session, settings)
     except EngineError:
         raise
@@ -77,6 +82,20 @@ def _give_up_after(session: Any, seconds: int) -> None:
     except (ImportError, AttributeError, TypeError):
         # Clients of other releases have no such setting; theirs holds then.
         return
+
+
+def stop_retrying(session: Any) -> None:
+    """End all retries of a session whose server is gone, those of its threads included.
+
+    They would keep the process alive for minutes, as it waits for them at its end.
+    """
+    client = getattr(session, "_client", None)
+    for policy in getattr(client, "_retry_policies", ()):
+        policy.max_retries = 0
+    # As pyspark 3.5 keeps it.
+    older = getattr(client, "_retry_policy", None)
+    if isinstance(older, dict):
+        older["max_retries"] = 0
 
 
 def _knock(remote: Remote) -> None:

@@ -19,20 +19,23 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import EngineError
 from deltaproto.tables.connect import connect, tell_stores
-from deltaproto.tables.engine_text import first_line
+from deltaproto.tables.engine_text import first_line, is_gone, spark_text
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.jars import before_spark_4, connect_server, file_systems, own_jars
 from deltaproto.tables.java import SPARK_3_MINIMUM, SPARK_4_MINIMUM, require_java
 from deltaproto.tables.remote import is_local
+from deltaproto.tables.sql import SUBSTITUTION, has_variable
 from deltaproto.tables.storage.hadoop import surrounding_conf
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Row, SparkSession
 
 _LOCAL_CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
+    # A table named victim${x} would be read and changed as victim.
+    SUBSTITUTION: "false",
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -58,6 +61,54 @@ def spark_session(settings: SparkSettings) -> SparkSession:
         return active
     _require_java()
     return _started(sql.SparkSession.builder.master("local[*]"), settings)
+
+
+def sql_rows(session: SparkSession, sql: str) -> list[Row]:
+    """The rows of a statement, executed exactly as written.
+
+    Raises:
+        EngineError: when the session would replace `${…}` in it.
+    """
+    if not has_variable(sql):
+        return list(session.sql(sql).collect())
+    with as_written(session):
+        return list(session.sql(sql).collect())
+
+
+@contextlib.contextmanager
+def as_written(session: SparkSession) -> Iterator[None]:
+    """Turn variable substitution off for the block.
+
+    Raises:
+        EngineError: when the session keeps it on.
+    """
+    before = session.conf.get(SUBSTITUTION, "true")
+    if str(before).lower() == "false":
+        yield
+        return
+    try:
+        session.conf.set(SUBSTITUTION, "false")
+        off = str(session.conf.get(SUBSTITUTION, "true")).lower() == "false"
+    except Exception as error:
+        if is_gone(spark_text(error)):
+            raise
+        off = False
+    if not off:
+        raise EngineError(
+            "this Spark session replaces ${…} in statements, and so would use another name",
+            f"set {SUBSTITUTION}=false where the session is created, or rename the table",
+        )
+    gone = False
+    try:
+        yield
+    except Exception as error:
+        # Asking a session that is gone takes half a minute, and there is nothing to restore.
+        gone = is_gone(spark_text(error))
+        raise
+    finally:
+        if not gone:
+            with contextlib.suppress(Exception):
+                session.conf.set(SUBSTITUTION, str(before))
 
 
 def explain_start_failure(output: str) -> EngineError | None:

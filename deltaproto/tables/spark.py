@@ -20,7 +20,7 @@ from deltaproto.tables.engine_text import first_line, is_gone, spark_text
 from deltaproto.tables.interface import ReaderName, SparkSettings, TableState
 from deltaproto.tables.location import Kind, Location, locate
 from deltaproto.tables.redact import Redactor
-from deltaproto.tables.session import spark_session
+from deltaproto.tables.session import spark_session, sql_rows
 from deltaproto.tables.sql import table_name
 from deltaproto.tables.storage.hadoop import unreachable
 
@@ -70,8 +70,8 @@ def _read(session: SparkSession, location: Location) -> TableState:
     for _ in range(_ATTEMPTS):
         # Three statements, each on a snapshot of its own: only together when none came between.
         version = _version(session, name)
-        detail = session.sql(f"DESCRIBE DETAIL {name}").collect()[0].asDict()
-        shown = session.sql(f"SHOW TBLPROPERTIES {name}").collect()
+        detail = sql_rows(session, f"DESCRIBE DETAIL {name}")[0].asDict()
+        shown = sql_rows(session, f"SHOW TBLPROPERTIES {name}")
         if version == _version(session, name):
             return _state(location, version, detail, {row[0]: row[1] for row in shown})
     raise TableError(
@@ -105,8 +105,7 @@ def _state(
 
 
 def _version(session: SparkSession, name: str) -> int:
-    row = session.sql(f"DESCRIBE HISTORY {name} LIMIT 1").select("version").collect()[0]
-    return int(row[0])
+    return int(sql_rows(session, f"DESCRIBE HISTORY {name} LIMIT 1")[0]["version"])
 
 
 def _clustering(detail: Mapping[str, Any]) -> tuple[str, ...] | None:

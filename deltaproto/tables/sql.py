@@ -10,6 +10,8 @@ import re
 
 from deltaproto.tables.location import Kind, Location
 
+SUBSTITUTION = "spark.sql.variable.substitute"
+"""the session setting under which Spark replaces `${…}` before it parses a statement"""
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
 
@@ -28,6 +30,11 @@ def literal(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     # Spark replaces ${…} before it parses; the escape is read only afterwards.
     return "'" + escaped.replace("${", "\\u0024{") + "'"
+
+
+def has_variable(sql: str) -> bool:
+    """Whether Spark would replace a part of the statement, quoted names and strings included."""
+    return "${" in sql
 
 
 def table_name(location: Location) -> str:

@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaproto.cli import app, short
-from deltaproto.cli.declare import Command, Option, choices
+from deltaproto.cli.declare import Command, Option, choices, twin
 from tests.conftest import Ran
 from tests.support.failures import collect_failures
 
 Cli = Callable[..., Ran]
 entry = importlib.import_module("deltaproto.cli.main")
+LOWERS_SAFETY = {"--yes", "--allow-irreversible", "--outside-window"}
 COMMANDS = [entry.command_named(name) for name in entry.COMMANDS]
 Values = Callable[[Command, list[str]], dict[str, Any]]
 each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -191,8 +192,9 @@ class TestEnvironment:
                     by_flag = values(command, written(option))
                     assert by_flag != without
                     value = "1" if option.type is bool else sample(option)
-                    patch.setenv(option.environment, value)
-                    assert values(command, []) == by_flag
+                    patch.setenv(option.environment or twin(option.flags[0]), value)
+                    safe = option.environment is not None
+                    assert values(command, []) == (by_flag if safe else without)
 
     @each_command
     def test_the_name_of_the_twin_is_that_of_the_flag(self, command: Command, cli: Cli) -> None:
@@ -201,6 +203,10 @@ class TestEnvironment:
             for option in command.options:
                 with failures.of(option.flags[0]):
                     name = option.flags[0].removeprefix("--").replace("-", "_").upper()
+                    if option.flags[0] in LOWERS_SAFETY:
+                        assert option.environment is None
+                        assert f"DELTAPROTO_{name}]" not in text
+                        continue
                     assert option.environment == f"DELTAPROTO_{name}"
                     assert f"env var: {option.environment}" in text
 
@@ -216,6 +222,7 @@ class TestEnvironment:
                 with failures.of(option.flags[0]), monkeypatch.context() as patch:
                     by_flag = values(command, written(option))
                     other = {int: "4", str: "other=1"}.get(option.type) or choices(option)[-1]
+                    assert option.environment is not None
                     patch.setenv(option.environment, other)
                     assert values(command, written(option)) == by_flag
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from deltaproto.checking.predicted import Effect
 from deltaproto.errors import ExitCode
 from deltaproto.execution.gates import (
     engine_gate,
@@ -138,8 +139,8 @@ class TestGates:
         assert window_gate(Opening(True, None), outside=False).passed
 
     def test_the_policy(self) -> None:
-        finding = Finding("DP201", Severity.ERROR, "trino cannot read", "raise it", "t")
-        assert policy_gate([], 3).passed
-        gate = policy_gate([finding, finding], 0)
+        finding = Finding("DP205", Severity.ERROR, "typeWidening is forbidden", "drop it", "t")
+        assert policy_gate(Effect((), (), 3)).passed
+        gate = policy_gate(Effect((), (finding, finding._replace(message="so is that")), 0))
         assert (gate.passed, gate.code) == (False, ExitCode.FINDINGS)
-        assert "trino cannot read (and 1 more)" in gate.message
+        assert "typeWidening is forbidden; so is that" in gate.message

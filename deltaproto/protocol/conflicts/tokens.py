@@ -78,6 +78,23 @@ def scan(sql: str) -> list[Token]:
     return found
 
 
+def is_enclosed(expression: str) -> bool:
+    """Whether an expression stays within the parentheses that surround it.
+
+    One that closes them, ends the statement, or opens a quote or a comment could make another
+    statement of what follows.
+    """
+    sql = f"({expression})"
+    found, depth = scan(sql), 0
+    for token in found:
+        if token.text in ("'", '"', "`", ";"):
+            return False
+        depth += {"(": 1, ")": -1}.get(token.key, 0)
+        if depth == 0:
+            return token.end == len(sql)
+    return False
+
+
 def _after_comment(sql: str, at: int) -> int:
     """Where a bracketed comment ends; one that is not closed takes all the rest."""
     depth = 1

@@ -9,6 +9,7 @@ from deltaproto.planning.statement import Action
 from deltaproto.report.paint import duration, flat
 from deltaproto.report.plan_json import stamp
 from deltaproto.report.runbook.phrases import Phrases
+from deltaproto.tables.sql import SUBSTITUTION, has_variable
 
 
 def script(plan: Plan, times: Sequence[tuple[float | None, float | None]], say: Phrases) -> str:
@@ -29,6 +30,8 @@ def _lines(
             "            raise",
             "",
         )
+    if any(step.sql is not None and has_variable(step.sql) for step in plan.steps):
+        yield f"spark.conf.set({SUBSTITUTION!r}, 'false')"
     for step, (earliest, _) in zip(plan.steps, times, strict=True):
         yield f"# {step.id}: {flat(step.why)}"
         if step.sql is None and step.action is not Action.WAIT:

@@ -1,0 +1,128 @@
+"""What a plan does to a table's clients and to its policy. Pure.
+
+The protocol alone does not decide: a feature harms a client once it is used, and a policy may also
+require properties and an isolation level. So the plan's statements are predicted once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from deltaproto.checking.check import Checker
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.goal import Ending, needs_after
+from deltaproto.planning.impact import in_words, losses_between
+from deltaproto.planning.plan import ClientChange, Plan, Step
+from deltaproto.planning.route import carried_out
+from deltaproto.planning.table import Table
+from deltaproto.planning.usage import ending_of
+from deltaproto.policy.facts import Facts
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rules.above_ceiling import RULE as CEILING_RULE
+from deltaproto.policy.rules.default_missing import RULE as PROPERTY_RULE
+from deltaproto.policy.rules.isolation_differs import RULE as ISOLATION_RULE
+from deltaproto.protocol.isolation import PROPERTY, isolation
+
+
+class UnpredictableError(Exception):
+    """The result of a step cannot be predicted on the table; the message says why."""
+
+
+class Effect(NamedTuple):
+    """What changes for a policy when a plan is applied."""
+
+    losses: tuple[ClientChange, ...]
+    """accesses that a declared client loses, or that turn wrong or unknown"""
+    violations: tuple[Finding, ...]
+    """other errors, and wrong properties, that the plan brings or makes worse"""
+    remaining: int
+    """how many violations of today stay"""
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """One sentence for each loss and each violation."""
+        return (
+            *(in_words(change) for change in self.losses),
+            *(finding.message for finding in self.violations),
+        )
+
+
+def effect(checker: Checker, today: Facts, after: Facts) -> Effect:
+    """Compare a table's check before and after a plan."""
+    # Commits of the past are not part of what a plan changes.
+    before = checker.check(today._replace(changes=None))
+    then = checker.check(after._replace(changes=None))
+    losses = losses_between(
+        ((each.declared.label, each.verdict) for each in before.verdicts),
+        ((each.declared.label, each.verdict) for each in then.verdicts),
+    )
+    known = {_key(finding) for finding in _violations(before.findings)}
+    errors = list(_violations(then.findings))
+    new = [each for each in errors if _key(each) not in known or _grows(each, today, after)]
+    named = {change.client for change in losses}
+    return Effect(
+        losses,
+        tuple(finding for finding in new if finding.client not in named),
+        len(errors) - len(new),
+    )
+
+
+def facts_after(today: Facts, table: Table, steps: Iterable[Step], plan: Plan) -> Facts:
+    """The table's facts once these steps of the plan are done.
+
+    Args:
+        table: the table as `today` describes it.
+
+    Raises:
+        UnpredictableError: when a statement has no known result on this table.
+    """
+    for step in steps:
+        table = _after(step, table, plan.engine)
+    ending = ending_of(table)
+    left = plan.protocol_after.supported
+    ending = Ending(plan.protocol_after, ending.off & left, ending.on & left, ending.mode)
+    levels = isolation(table.configuration.get(PROPERTY)).effective
+    return today._replace(
+        needs=needs_after(today.needs, ending),
+        configuration=table.configuration,
+        isolation={str(engine): level and str(level) for engine, level in levels.items()},
+    )
+
+
+def _after(step: Step, table: Table, engine: Engine) -> Table:
+    if step.sql is None:
+        return table.waited()
+    for parsed in parse(step.sql):
+        outcome = carried_out(parsed.statement, table, engine)
+        refusal = outcome.refusal
+        if refusal is not None and not refusal.retry and refusal.error != step.expects:
+            raise UnpredictableError(f"{step.id}: {refusal.message}")
+        table = outcome.table
+    return table
+
+
+def _violations(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Errors, and properties that the policy requires: their rule only warns."""
+    for finding in findings:
+        if finding.severity is Severity.ERROR or finding.rule == PROPERTY_RULE.id:
+            yield finding
+
+
+def _grows(finding: Finding, today: Facts, after: Facts) -> bool:
+    """Whether the plan makes a violation of today worse, or sets the wrong value itself."""
+    if finding.rule == PROPERTY_RULE.id:
+        key = finding.detail or ""
+        return today.configuration.get(key) != after.configuration.get(key)
+    if finding.rule == ISOLATION_RULE.id:
+        return today.isolation != after.isolation
+    if finding.rule != CEILING_RULE.id:
+        return False
+    if finding.detail == "reader":
+        return after.protocol.min_reader_version > today.protocol.min_reader_version
+    return after.protocol.min_writer_version > today.protocol.min_writer_version
+
+
+def _key(finding: Finding) -> tuple[str, str | None, str | None, str | None]:
+    return finding.rule, finding.feature, finding.client, finding.detail

@@ -1,0 +1,141 @@
+"""Check that the statements of a plan file are those that its actions stand for. Pure.
+
+The seal of a plan file shows slips; it is not a signature. So each statement is parsed, rebuilt
+from its action, feature and table, and compared, before anything is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.planning.ddl.cluster import ClusterByPaths
+from deltaproto.planning.ddl.constraint import AddConstraint
+from deltaproto.planning.ddl.own import Own
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.own_sql import is_it
+from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.refused import FEATURE
+from deltaproto.planning.route import carried_out
+from deltaproto.planning.statement import Action, ClusterBy, SetProperties, Statement
+from deltaproto.planning.table import Table
+from deltaproto.tables.location import locate
+from deltaproto.tables.sql import identifier, name_parts, table_name
+
+# What these do depends on files and history, which a look before each plan does not read.
+_BY_HISTORY = (Action.DROP, Action.REORG, Action.SQL, Action.WAIT)
+
+
+def mismatch(plan: Plan) -> str | None:
+    """Describe the first part of the plan that does not fit the rest; None if all fits."""
+    return next(_mismatches(plan), None)
+
+
+def misprediction(plan: Plan, table: Table) -> str | None:
+    """Describe the first step whose statement leads to another protocol than its plan says.
+
+    Only the steps up to the first one that depends on files or history are compared.
+
+    Args:
+        table: as it is before the first step.
+    """
+    for step in plan.steps:
+        if step.action in _BY_HISTORY or step.sql is None:
+            return None
+        for parsed in parse(step.sql):
+            outcome = carried_out(parsed.statement, table, plan.engine)
+            if outcome.refusal is not None:
+                return None
+            table = outcome.table
+        if table.protocol != step.protocol_after:
+            return (
+                f"{step.id} would lead to {table.protocol.in_words}, and the plan says "
+                f"{step.protocol_after.in_words}"
+            )
+    return None
+
+
+def _mismatches(plan: Plan) -> Iterator[str]:
+    if plan.sql_name != _name(plan):
+        yield f"the plan is for {_name(plan)}, and its statements are on {plan.sql_name}"
+    protocol = plan.fingerprint.protocol
+    if plan.protocol_before != protocol:
+        yield "protocol_before differs from the protocol of the fingerprint"
+    asked = _asked(plan)
+    for number, step in enumerate(plan.steps, 1):
+        if step.id != f"s{number}":
+            yield f"step {number} is called {step.id}, and not s{number}"
+        if step.protocol_before != protocol:
+            yield f"{step.id} does not begin with the protocol that the step before it leads to"
+        protocol = step.protocol_after
+        if (why := _wrong(plan, step, asked)) is not None:
+            yield f"{step.id}: {why}"
+    if plan.protocol_after != protocol:
+        yield "protocol_after differs from the protocol after the last step"
+
+
+def _name(plan: Plan) -> str:
+    """The table as statements must name it."""
+    if plan.sql_name.startswith("delta.`"):
+        return table_name(locate(plan.location))
+    return ".".join(identifier(part) for part in name_parts(plan.table))
+
+
+def _asked(plan: Plan) -> frozenset[str] | None:
+    """The user's own statements, as the goal of the plan holds them; None in an undo plan."""
+    if "undo" in plan.goal:
+        return None
+    texts = plan.goal.get("sql")
+    found = (parsed for text in texts or () for parsed in parse(str(text)))
+    return frozenset(parsed.statement.sql(plan.sql_name) or "" for parsed in found)
+
+
+def _wrong(plan: Plan, step: Step, asked: frozenset[str] | None) -> str | None:
+    if (step.action is Action.WAIT) != (step.sql is None):
+        return f"{step.action} {'has a' if step.sql is not None else 'lacks its'} statement"
+    if step.sql is None:
+        return None
+    statements = parse(step.sql)
+    if len(statements) != 1:
+        return f"it holds {len(statements)} statements instead of one"
+    (parsed,) = statements
+    statement = _as_planned(parsed.statement, step)
+    if not parsed.understood:
+        return "its statement is not understood"
+    if parsed.target is None or not is_it(parsed.target, plan.sql_name):
+        return f"its statement is not on {plan.sql_name}"
+    if statement.action is not step.action:
+        return f"its statement is {statement.action}, and the plan says {step.action}"
+    if statement.sql(plan.sql_name) != step.sql:
+        return "its statement is not the one that its action stands for"
+    if isinstance(statement, Own):
+        return _not_asked(statement, step.sql, asked)
+    return _other_feature(statement, step)
+
+
+def _as_planned(statement: Statement, step: Step) -> Statement:
+    """The planner's own form of a statement that is parsed as one of the user's."""
+    if step.action is not Action.CLUSTER_BY or not isinstance(statement, Own):
+        return statement
+    if not isinstance(statement.effect, ClusterByPaths):
+        return statement
+    return ClusterBy(tuple(".".join(path) for path in statement.effect.paths))
+
+
+def _not_asked(statement: Own, sql: str, asked: frozenset[str] | None) -> str | None:
+    if asked is None:
+        restores = isinstance(statement.effect, AddConstraint | ClusterByPaths)
+        return None if restores else "an undo plan holds no such statement"
+    return None if sql in asked else "its statement is not part of the goal"
+
+
+def _other_feature(statement: Statement, step: Step) -> str | None:
+    if not isinstance(statement, SetProperties):
+        same = step.feature == statement.feature or statement.feature is None
+        return None if same else f"its statement is on {statement.feature}, not {step.feature}"
+    known = step.protocol_before.supported | step.protocol_after.supported
+    named = {key[len(FEATURE) :] for key in statement.properties if key.lower().startswith(FEATURE)}
+    if lacking := sorted(named - step.protocol_after.supported):
+        return f"it adds {', '.join(lacking)}, which protocol_after lacks"
+    if step.feature is not None and step.feature not in known:
+        return f"it is about {step.feature}, which protocol_after lacks"
+    return None

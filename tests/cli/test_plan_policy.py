@@ -1,0 +1,172 @@
+"""Plans with --policy: a client that loses access, and a result that the policy forbids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaproto.clients.capability import Access
+from deltaproto.clients.judgement import Verdict
+from deltaproto.clients.verdicts import ClientVerdict
+from deltaproto.planning.impact import in_words, losses_between
+from tests.conftest import Ran
+from tests.support.contract import plan
+from tests.support.logs import Log, commit_info, metadata, protocol
+
+Cli = Callable[..., Ran]
+PYARROW, ENGINE = "deltalake/pyarrow@1.6.6", "deltalake/engine@1.6.6"
+
+
+@pytest.fixture
+def table(log: Log) -> Log:
+    return log.commit(0, commit_info("CREATE TABLE"), protocol(1, 2), metadata())
+
+
+def policy(folder: Path, text: str) -> str:
+    file = folder / "policy.yaml"
+    file.write_text(f"policy_version: 1\n{text}\n")
+    return str(file)
+
+
+def planned(cli: Cli, table: Log, rules: str, *words: str) -> tuple[int, dict[str, Any]]:
+    ran = cli("plan-upgrade", table.table, *words, "--policy", rules, "--format", "json")
+    return ran.code, plan(ran, "plan-upgrade")
+
+
+@pytest.mark.parametrize(
+    ("client", "words", "change"),
+    [
+        (
+            PYARROW,
+            ("--set", "delta.columnMapping.mode=name"),
+            "ok -> wrong because of columnMapping",
+        ),
+        (
+            PYARROW,
+            ("--sql", "ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"),
+            "ok -> wrong because of columnMapping",
+        ),
+        (ENGINE, ("--enable", "typeWidening"), "ok -> refused because of typeWidening"),
+        ("trino@400", ("--enable", "deletionVectors"), "ok -> wrong because of deletionVectors"),
+    ],
+)
+def test_a_loss_exits_1_and_is_named(
+    cli: Cli, table: Log, tmp_path: Path, client: str, words: tuple[str, ...], change: str
+) -> None:
+    rules = policy(tmp_path, f"clients: [{{client: {client}, access: [read]}}]")
+    code, found = planned(cli, table, rules, *words)
+    assert code == 1
+    (warning,) = [each for each in found["warnings"] if "loses access" in each]
+    assert f"{client} read: {change}" in warning
+    assert found["steps"]
+
+
+@pytest.mark.parametrize("after", [Verdict.REFUSED, Verdict.WRONG, Verdict.UNKNOWN])
+def test_every_verdict_after_ok_is_a_loss(after: Verdict) -> None:
+    one = ClientVerdict("c", "1", None, Access.READ, Verdict.OK, (), "", (), None)
+    then = one._replace(verdict=after, because=("typeWidening",))
+    (loss,) = losses_between([("etl", one)], [("etl", then)])
+    assert in_words(loss) == f"c@1 (etl) read: ok -> {after} because of typeWidening"
+    assert losses_between([("etl", then)], [("etl", one)]) == ()
+
+
+def test_a_client_that_only_the_command_line_names_does_not_block(
+    cli: Cli, table: Log, tmp_path: Path
+) -> None:
+    rules = policy(tmp_path, "clients: [{client: delta-spark@4.0.0, access: [read]}]")
+    words = ("--enable", "typeWidening", "--client", ENGINE)
+    assert planned(cli, table, rules, *words)[0] == 0
+
+
+def test_a_loss_outranks_pending_changes(cli: Cli, table: Log, tmp_path: Path) -> None:
+    rules = policy(tmp_path, f"clients: [{{client: {PYARROW}, access: [read]}}]")
+    words = ("--set", "delta.columnMapping.mode=name", "--detailed-exitcode")
+    assert planned(cli, table, rules, *words)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "words", "said"),
+    [
+        ("forbid_features: [deletionVectors]", ("--enable", "deletionVectors"), "is forbidden"),
+        ("max_reader_version: 2", ("--enable", "deletionVectors"), "above the policy's 2"),
+        ("max_writer_version: 6", ("--enable", "rowTracking"), "above the policy's 6"),
+        (
+            "require_properties: {delta.appendOnly: 'true'}",
+            ("--set", "delta.appendOnly=false"),
+            "delta.appendOnly = true; it is false",
+        ),
+        ("isolation: WriteSerializable", ("--isolation", "Serializable"), "WriteSerializable"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_a_result_that_violates_the_policy_is_blocked(
+    cli: Cli, table: Log, tmp_path: Path, rule: str, words: tuple[str, ...], said: str
+) -> None:
+    rules = policy(tmp_path, f"tables: {{'**': {{{rule}}}}}")
+    code, found = planned(cli, table, rules, *words)
+    assert code == 1
+    assert any(said in each["reason"] for each in found["blocked"])
+    assert found["steps"] == []
+    assert found["protocol_after"] == found["protocol_before"]
+
+
+def test_a_version_further_above_its_ceiling_is_blocked(cli: Cli, log: Log, tmp_path: Path) -> None:
+    log.commit(0, commit_info(), protocol(2, 5), metadata())
+    rules = policy(tmp_path, "tables: {'**': {max_writer_version: 4}}")
+    code, found = planned(cli, log, rules, "--enable", "deletionVectors")
+    assert code == 1
+    assert "writer version 7" in found["blocked"][0]["reason"]
+
+
+def test_what_the_policy_forbids_today_does_not_block_another_change(
+    cli: Cli, log: Log, tmp_path: Path
+) -> None:
+    listed = protocol(3, 7, ["deletionVectors"], ["deletionVectors", "appendOnly", "invariants"])
+    log.commit(0, commit_info(), listed, metadata())
+    rules = policy(tmp_path, "tables: {'**': {forbid_features: [deletionVectors]}}")
+    assert planned(cli, log, rules, "--set", "delta.appendOnly=true")[0] == 0
+
+
+class TestApply:
+    """The gate of `apply`, which needs no Spark to fail."""
+
+    @pytest.fixture(autouse=True)
+    def no_spark(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(__import__("sys").modules, "pyspark", None)
+
+    def gate(self, cli: Cli, table: Log, rules: str, *words: str) -> dict[str, Any]:
+        file = str(Path(table.table).parent / "plan.json")
+        cli("plan-upgrade", table.table, *words, "--format", "json", "-o", file)
+        ran = cli("apply", file, "--policy", rules, "--yes", "--format", "json")
+        gates = {gate["name"]: gate for gate in ran.json["results"][0]["gates"]}
+        return dict(gates["policy"])
+
+    def test_a_client_that_turns_wrong(self, cli: Cli, table: Log, tmp_path: Path) -> None:
+        rules = policy(
+            tmp_path,
+            f"clients: [{{client: {PYARROW}, access: [read]}}]\nseverities: {{DP202: warning}}",
+        )
+        gate = self.gate(cli, table, rules, "--set", "delta.columnMapping.mode=name")
+        assert not gate["passed"]
+        assert f"{PYARROW} read: ok -> wrong because of columnMapping" in gate["message"]
+
+    def test_properties_that_the_policy_requires(
+        self, cli: Cli, table: Log, tmp_path: Path
+    ) -> None:
+        rules = policy(tmp_path, "tables: {'**': {require_properties: {delta.appendOnly: 'true'}}}")
+        assert not self.gate(cli, table, rules, "--set", "delta.appendOnly=false")["passed"]
+        assert self.gate(cli, table, rules, "--set", "delta.appendOnly=true")["passed"]
+
+    def test_a_pattern_that_means_the_table_by_the_name_of_its_owner(
+        self, cli: Cli, table: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(Path(table.table).parent)
+        rules = policy(tmp_path, "tables: {'table': {forbid_features: [deletionVectors]}}")
+        file = str(tmp_path / "plan.json")
+        cli("plan-upgrade", "table", "--enable", "deletionVectors", "--format", "json", "-o", file)
+        ran = cli("apply", file, "--policy", rules, "--yes", "--format", "json")
+        gates = {gate["name"]: gate for gate in ran.json["results"][0]["gates"]}
+        assert not gates["policy"]["passed"]

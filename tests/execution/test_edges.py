@@ -1,0 +1,251 @@
+"""`apply` at its edges, with a runner that commits to a hand-made log instead of Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from deltaproto.cli import apply as apply_command
+from deltaproto.cli import apply_progress
+from deltaproto.cli.apply_progress import Display
+from deltaproto.errors import ExitCode
+from deltaproto.execution.answer import Answer
+from deltaproto.execution.journal import journal_path, recorded
+from deltaproto.execution.plan_file import Planned, read_plans
+from deltaproto.execution.recheck import Stop
+from deltaproto.execution.runner import EngineFacts
+from deltaproto.execution.waiting import Limits, Waiting
+from deltaproto.planning.engine import EngineName
+from deltaproto.tables.connect import stop_retrying
+from tests.conftest import Ran
+from tests.support.logs import Log, commit_info, metadata, protocol
+
+Cli = Callable[..., Ran]
+SET = "SET TBLPROPERTIES"
+TWO = ("--set", "a=b", "--isolation", "Serializable")
+
+
+class FakeRunner:
+    """Makes the commit of each statement, and then what `after` does."""
+
+    def __init__(self, log: Log) -> None:
+        self._log, self.sent = log, 0
+        self.after: Callable[[], Answer] = Answer
+
+    def facts(self) -> EngineFacts:
+        return EngineFacts(EngineName.DELTA_SPARK, "4.4.0", "4.2.0", True, {})
+
+    def run(self, sql: str, mark: str, progress: object = None) -> Answer:
+        self.sent += 1
+        info = commit_info(SET, userMetadata=mark)
+        self._log.commit(self.sent, info, metadata({"sent": str(self.sent)}))
+        return self.after()
+
+
+@pytest.fixture
+def table(log: Log) -> Log:
+    return log.commit(0, commit_info("CREATE TABLE"), protocol(1, 2), metadata())
+
+
+@pytest.fixture
+def runner(table: Log, monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
+    made = FakeRunner(table)
+    monkeypatch.setattr(apply_command, "starts", lambda _: lambda: made)
+    return made
+
+
+@pytest.fixture
+def file(cli: Cli, table: Log, tmp_path: Path) -> str:
+    path = str(tmp_path / "plan.json")
+    assert cli("plan-upgrade", table.table, *TWO, "--format", "json", "-o", path).code == 0
+    return path
+
+
+def apply(cli: Cli, file: str, *words: str) -> tuple[int, dict[str, Any]]:
+    ran = cli("apply", file, "--yes", "--format", "json", "--quiet", *words)
+    (result,) = ran.json["results"]
+    return ran.code, result
+
+
+def audit(file: str) -> list[dict[str, Any]]:
+    path = Path(file).parent / ".deltaproto" / "audit.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+class TestAudit:
+    def test_nothing_is_sent_after_a_statement_without_its_line(
+        self, cli: Cli, file: str, runner: FakeRunner
+    ) -> None:
+        code, result = apply(cli, file, "--audit", "/dev/full")
+        assert (code, result["status"], runner.sent) == (5, "failed", 1)
+        assert "the audit log /dev/full could not be written" in result["message"]
+        assert "no other statement is sent" in result["message"]
+        code, result = apply(cli, file)
+        assert (code, runner.sent) == (0, 2)
+        assert [(line["step"], line["outcome"]) for line in audit(file)] == [
+            ("s1", "recovered"),
+            ("s2", "as-predicted"),
+        ]
+        assert audit(file)[0]["commits"] == [1]
+
+    def test_the_last_statement_counts_too(
+        self, cli: Cli, file: str, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert apply(cli, file, "--audit", "/dev/full")[0] == 5
+        assert apply(cli, file, "--audit", "/dev/full")[0] == 5
+        assert runner.sent == 1
+        again = str(Path(file).with_name("half.jsonl"))
+        full = os.open("/dev/full", os.O_WRONLY)
+        runner.after = lambda: self._fill(full, again)
+        code, _ = apply(cli, file, "--audit", again)
+        assert (code, runner.sent) == (5, 2)
+        monkeypatch.setattr(runner, "run", None)
+        assert apply(cli, file)[0] == 0
+        assert [line["step"] for line in audit(file)] == ["s2"]
+        assert apply(cli, file)[0] == 0
+        assert len(audit(file)) == 1
+
+    @staticmethod
+    def _fill(full: int, path: str) -> Answer:
+        """Let the disk of an open file be full from here on."""
+        for number in os.listdir("/proc/self/fd"):
+            if os.path.realpath(f"/proc/self/fd/{number}") == os.path.realpath(path):
+                os.dup2(full, int(number))
+        return Answer()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_handled_like_ctrl_c_and_the_next_run_completes_the_audit(
+    number: signal.Signals, cli: Cli, file: str, runner: FakeRunner
+) -> None:
+    def killed() -> Answer:
+        os.kill(os.getpid(), number)
+        raise AssertionError("the signal was not taken")
+
+    runner.after = killed
+    before = signal.getsignal(number)
+    ran = cli("apply", file, "--yes", "--quiet")
+    assert ran.code == 128 + number
+    first, hint = ran.err.splitlines()[-2:]
+    assert first == f"interrupted by {number.name}"
+    assert "the same command again goes on" in hint
+    assert signal.getsignal(number) is before
+    assert [(line["step"], line["outcome"]) for line in audit(file)] == [("s1", "unseen")]
+    runner.after = Answer
+    code, _ = apply(cli, file)
+    assert (code, runner.sent) == (0, 2)
+    lines = [(line["step"], line["outcome"], line["commits"]) for line in audit(file)[1:]]
+    assert lines == [("s1", "recovered", [1]), ("s2", "as-predicted", [2])]
+    plan_id = json.loads(Path(file).read_text())["plan_id"]
+    path = journal_path(str(Path(file).parent / ".deltaproto"), plan_id)
+    assert recorded(path, plan_id).unaudited == ()
+
+
+def test_a_failure_after_commits_names_them_and_how_to_go_on(
+    cli: Cli, file: str, runner: FakeRunner
+) -> None:
+    runner.after = lambda: Answer("DELTA_X", "boom")
+    code, result = apply(cli, file)
+    assert code == 5
+    assert f"its commits 1 ({SET}) are in the table" in result["message"]
+    assert "run the same command again: it resumes s1" in result["hint"]
+    assert result["steps"][0]["versions"] == [1]
+
+
+def test_a_plan_without_a_fingerprint_of_the_metadata_is_refused(
+    cli: Cli, table: Log, runner: FakeRunner, tmp_path: Path
+) -> None:
+    saved, file = str(tmp_path / "saved.json"), str(tmp_path / "plan.json")
+    assert cli("inspect", table.table, "--format", "json", "-o", saved).code == 0
+    assert cli("plan-upgrade", saved, "--set", "a=b", "--format", "json", "-o", file).code == 0
+    code, result = apply(cli, file)
+    assert (code, result["status"], runner.sent) == (2, "refused", 0)
+    assert "no fingerprint of schema and properties" in result["message"]
+    assert "--fresh" in result["hint"]
+
+
+def test_every_gate_that_failed_is_named(
+    cli: Cli, table: Log, runner: FakeRunner, tmp_path: Path
+) -> None:
+    file, rules = str(tmp_path / "plan.json"), tmp_path / "policy.yaml"
+    words = ("--enable", "rowTracking", "--engine", "delta-spark@4.0")
+    assert cli("plan-upgrade", table.table, *words, "--format", "json", "-o", file).code == 0
+    rules.write_text("policy_version: 1\ntables: {'**': {forbid_features: [rowTracking]}}\n")
+    code, result = apply(cli, file, "--policy", str(rules))
+    assert (code, runner.sent) == (4, 0)
+    failed = [gate["name"] for gate in result["gates"] if not gate["passed"]]
+    assert len(failed) >= 2
+    assert {"engine", "policy"} <= {*failed}
+    assert all(f"{name}: " in result["message"] for name in failed)
+    assert "rowTracking is forbidden" in result["message"]
+
+
+def test_a_table_that_changed_is_not_blamed_on_the_plan(
+    cli: Cli, table: Log, runner: FakeRunner, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "plan.json")
+    words = ("--set", "delta.appendOnly=true", "--format", "json", "-o", file)
+    assert cli("plan-upgrade", table.table, *words).code == 0
+    listed = protocol(3, 7, ["deletionVectors"], ["deletionVectors"])
+    table.commit(1, commit_info("UPGRADE PROTOCOL"), listed)
+    code, result = apply(cli, file)
+    assert (code, runner.sent) == (4, 0)
+    failed = [gate["name"] for gate in result["gates"] if not gate["passed"]]
+    assert failed == ["fingerprint"]
+    assert "the protocol changed since" in result["message"]
+
+
+def test_a_journal_with_more_steps_than_the_plan_is_refused(
+    cli: Cli, file: str, runner: FakeRunner
+) -> None:
+    assert apply(cli, file)[0] == 0
+    path = next((Path(file).parent / ".deltaproto").glob("*.journal.jsonl"))
+    path.write_text(path.read_text().replace('"steps_done": 2', '"steps_done": 9'))
+    code, result = apply(cli, file)
+    assert code == 2
+    assert "more steps as done than the plan holds" in result["message"]
+
+
+class TestWaiting:
+    def test_a_run_that_stays_is_in_the_journal(self) -> None:
+        noted: list[str] = []
+        ledger = SimpleNamespace(waits=lambda step, until, now: noted.append(f"{until}"))
+        clock = iter([0.0, 1.0, 99.0])
+        limits = Limits(wait=True, now=lambda: next(clock), sleep=lambda _: None)
+        observer = SimpleNamespace(waits=lambda *_: noted.append("shown"))
+        waiting = Waiting(None, limits, observer, ledger)  # type: ignore[arg-type]
+        assert not waiting.ends(None, Stop(ExitCode.CHANGES, "", "", 50.0))  # type: ignore[arg-type]
+        assert noted == ["50.0", "shown"]
+
+    def test_it_is_printed_from_time_to_time_where_there_is_no_terminal(
+        self, file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (planned,) = read_plans(file)
+        assert isinstance(planned, Planned)
+        times = [0.0, 1.0, 599.0, 601.0]
+        clock = iter(times)
+        fake = SimpleNamespace(monotonic=lambda: next(clock), time=lambda: 0.0)
+        monkeypatch.setattr(apply_progress, "time", fake)
+        capsys.readouterr()
+        with Display(None, many=False, show=True) as display:  # type: ignore[arg-type]
+            for _ in times:
+                display.waits(planned, planned.plan.steps[0], 4_102_444_800.0)
+        first, second = capsys.readouterr().err.splitlines()
+        assert "s1 waits for" in first
+        assert "2100-01-01T00:00:00Z" in second
+
+
+def test_no_thread_goes_on_trying_a_server_that_is_gone() -> None:
+    policy = SimpleNamespace(max_retries=30)
+    older = {"max_retries": 30}
+    client = SimpleNamespace(_retry_policies=[policy], _retry_policy=older)
+    stop_retrying(SimpleNamespace(_client=client))
+    assert (policy.max_retries, older["max_retries"]) == (0, 0)
+    stop_retrying(SimpleNamespace())

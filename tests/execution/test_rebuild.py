@@ -1,0 +1,243 @@
+"""A plan file that was changed and sealed again is refused before anything is sent."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaproto.errors import UsageError
+from deltaproto.execution.answer import Answer
+from deltaproto.execution.judge import Verdict, judge
+from deltaproto.execution.plan_file import read_plans
+from deltaproto.execution.rebuild import mismatch
+from deltaproto.planning.plan import Plan
+from deltaproto.planning.seal import KEY, seal
+from deltaproto.planning.statement import (
+    ClusterBy,
+    DropConstraint,
+    DropFeature,
+    Purge,
+    SetProperties,
+    Statement,
+    UnsetProperties,
+)
+from tests.conftest import Ran
+from tests.support.logs import Log, column, commit_info, metadata, protocol, schema_string
+
+Cli = Callable[..., Ran]
+TWO = ("--set", "delta.appendOnly=true", "--enable", "columnMapping")
+
+
+@pytest.fixture
+def table(log: Log) -> Log:
+    schema = schema_string(column("id"), column("a b", "string"), column("c`d", "string"))
+    listed = ["appendOnly", "checkConstraints", "clustering", "domainMetadata", "invariants"]
+    properties = {"delta.constraints.positive": "id > 0"}
+    return log.commit(
+        0,
+        commit_info("CREATE TABLE"),
+        protocol(1, 7, None, listed),
+        metadata(properties, schema),
+        {"domainMetadata": {"domain": "delta.clustering", "configuration": "{}", "removed": False}},
+    )
+
+
+def planned(cli: Cli, log: Log, *words: str) -> Path:
+    file = Path(log.table).parent / "plan.json"
+    command = "plan-downgrade" if {"--drop", "--lowest"} & {*words} else "plan-upgrade"
+    ran = cli(command, log.table, *words, "--format", "json", "--output", str(file))
+    assert ran.code == 0, ran
+    return file
+
+
+def read(file: Path) -> Plan:
+    (found,) = read_plans(str(file))
+    plan: Plan = found.plan  # type: ignore[union-attr]
+    return plan
+
+
+def forge(file: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    document = json.loads(file.read_text())
+    change(document)
+    document[KEY] = seal(document)
+    file.write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        TWO,
+        ("--set", "delta.appendOnly=true", "--set", "we'ird=${x}\\", "--set", "new\nline=y"),
+        ("--enable", "deletionVectors", "rowTracking"),
+        ("--to", "3,7"),
+        ("--enable", "clustering", "--cluster-by", "id"),
+        ("--drop", "checkConstraints"),
+        ("--drop", "checkConstraints", "--history", "truncate"),
+        ("--lowest", "--include-enabled"),
+        ("--sql", "ALTER TABLE t ADD CONSTRAINT c CHECK (id < 9); DELETE FROM {t} WHERE id = 1"),
+        ("--sql", "ALTER TABLE t UNSET TBLPROPERTIES ('a'); OPTIMIZE t"),
+    ],
+    ids=" ".join,
+)
+def test_a_plan_as_it_was_made_fits(words: tuple[str, ...], cli: Cli, table: Log) -> None:
+    words = tuple(word.replace("{t}", f"delta.`{table.table}`") for word in words)
+    plan = read(planned(cli, table, *words))
+    assert plan.steps or words[0] == "--to"
+    assert mismatch(plan) is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        SetProperties({"a'b": "c\\d", "${x}": "`--`"}),
+        SetProperties({"delta.feature.columnMapping": "supported"}),
+        SetProperties({"delta.minReaderVersion": "1", "delta.minWriterVersion": "2"}),
+        UnsetProperties(("a'b", "x\ny")),
+        DropFeature("columnMapping"),
+        DropFeature("columnMapping", truncate=True),
+        DropConstraint("we`ird; --"),
+        ClusterBy(()),
+        ClusterBy(("a b", "c.d`e")),
+        Purge(),
+    ],
+    ids=lambda statement: statement.sql("t"),
+)
+def test_every_statement_that_plans_are_made_of_is_rebuilt(
+    statement: Statement, cli: Cli, table: Log
+) -> None:
+    plan = read(planned(cli, table, "--enable", "columnMapping"))
+    (only,) = plan.steps
+    sql = statement.sql(plan.sql_name)
+    assert sql is not None
+    changed = only._replace(action=statement.action, sql=sql, feature=statement.feature)
+    assert mismatch(plan._replace(steps=(changed,))) is None
+    assert mismatch(plan._replace(steps=(changed._replace(sql=f"{sql} "),))) is not None
+
+
+CTAS = "CREATE TABLE delta.`/tmp/other` USING delta AS SELECT * FROM text.`/etc/passwd`"
+OTHER = "ALTER TABLE delta.`/other` SET TBLPROPERTIES ('delta.appendOnly' = 'true')"
+
+
+def step(number: int = 0, **members: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda document: document["steps"][number].update(members)
+
+
+def sql(old: str, new: str) -> Callable[[dict[str, Any]], None]:
+    def change(document: dict[str, Any]) -> None:
+        for each in document["steps"]:
+            each["sql"] = each["sql"].replace(old, new)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        step(sql=CTAS),
+        step(sql=OTHER),
+        step(sql=None),
+        step(sql=CTAS, action="sql"),
+        step(action="reorg"),
+        step(id="s9"),
+        step(feature="identityColumns"),
+        sql("'true'", "'false'), delta.x ("),
+        sql("SET TBLPROPERTIES", "UNSET TBLPROPERTIES"),
+        sql(")", "); DROP TABLE x"),
+        sql(")", ") -- "),
+        sql("columnMapping.mode", "feature.deletionVectors"),
+        lambda document: document.update(sql_name="delta.`/other`"),
+        lambda document: document.update(location="file:///other"),
+        lambda document: document["goal"].update(sql=[CTAS]) or step(sql=CTAS)(document),
+        lambda document: document.update(protocol_after=document["protocol_before"]),
+    ],
+)
+def test_a_forged_plan_is_refused_and_says_why(
+    forgery: Callable[[dict[str, Any]], None],
+    cli: Cli,
+    table: Log,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    file = planned(cli, table, *TWO)
+    forge(file, forgery)
+    plan = read(file)
+    assert mismatch(plan) is not None
+    ran = cli("apply", str(file), "--yes", "--format", "json")
+    assert ran.code in (2, 3)
+    (result,) = ran.json["results"]
+    if result["gates"]:
+        gates = {gate["name"]: gate for gate in result["gates"]}
+        assert not gates["plan"]["passed"]
+
+
+def test_a_statement_that_leads_elsewhere_than_the_plan_says_is_refused(
+    cli: Cli, table: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    file = planned(cli, table, "--set", "a=b")
+    name = f"delta.`{table.table}`"
+    text = f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    forge(file, step(sql=text))
+    assert mismatch(read(file)) is None
+    ran = cli("apply", str(file), "--yes", "--format", "json")
+    gates = {gate["name"]: gate for gate in ran.json["results"][0]["gates"]}
+    assert "s1 would lead to" in gates["plan"]["message"]
+    assert ran.code in (2, 3)
+
+
+@pytest.mark.parametrize("plan_id", ["../../x", "0" * 15, "0" * 17, "A" * 16, "0" * 16 + "\n", ""])
+def test_an_id_that_is_not_16_hexadecimal_digits(plan_id: str, cli: Cli, table: Log) -> None:
+    file = planned(cli, table, *TWO)
+    forge(file, lambda document: document.update(plan_id=plan_id))
+    with pytest.raises(UsageError, match="plan_id is not 16 hexadecimal digits"):
+        read_plans(str(file))
+
+
+def test_a_step_without_its_commit_is_not_done(cli: Cli, table: Log) -> None:
+    plan = read(planned(cli, table, "--set", "a=b"))
+    (only,) = plan.steps
+    found = judge(only, Answer(), [], plan.protocol_after, frozenset())
+    assert found.verdict is Verdict.UNEXPECTED
+    assert "no commit of s1" in found.message
+    again = judge(only, Answer(), [], plan.protocol_after, frozenset(), resumed=True)
+    assert again.verdict is Verdict.AS_PREDICTED
+
+
+def test_a_saved_table_is_named_by_its_location_wherever_it_is_planned(
+    cli: Cli, table: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(table.table).parent)
+    saved = str(tmp_path / "saved.json")
+    assert cli("inspect", Path(table.table).name, "--format", "json", "-o", saved).code == 0
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    ran = cli("plan-upgrade", saved, "--set", "a=b", "--format", "json")
+    (found,) = ran.json["plans"]
+    assert found["sql_name"] == f"delta.`{table.table}`"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["id > 0); DROP TABLE x; --", "id > 0) OR (1 = 1", "id > 0 -- ", "id > 0 /* ", "name = 'a"],
+)
+def test_an_expression_that_leaves_its_parenthesis_is_never_part_of_a_rollback(
+    expression: str, cli: Cli, log: Log
+) -> None:
+    properties = {"delta.constraints.bad": expression, "delta.constraints.good": "(id > 0) -- x\n"}
+    listed = ["checkConstraints", "appendOnly", "invariants"]
+    log.commit(0, commit_info(), protocol(1, 7, None, listed), metadata(properties))
+    file = planned(cli, log, "--drop", "checkConstraints")
+    text = file.read_text()
+    assert expression not in json.loads(text)["goal"].values()
+    steps = {each["why"].split()[0]: each for each in json.loads(text)["steps"]}
+    assert steps["bad"]["undo"] is None
+    assert any("review it" in loss for loss in steps["bad"]["losses"])
+    assert "ADD CONSTRAINT `good` CHECK ((id > 0) -- x\n)" in steps["good"]["undo"]
+    script = cli("plan-downgrade", log.table, "--drop", "checkConstraints", "--script", "sql").out
+    assert expression not in script

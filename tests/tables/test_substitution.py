@@ -1,0 +1,122 @@
+"""No statement reaches Spark with variable substitution: `victim${x}` is not `victim`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from deltaproto.errors import EngineError
+from deltaproto.execution.runner import Runner
+from deltaproto.tables.session import sql_rows
+from deltaproto.tables.spark import SparkReader
+from deltaproto.tables.sql import SUBSTITUTION, identifier
+from tests.support.connect_server import ConnectServer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NAMES = ("victim${x}", "${env:HOME}", "${system:user.dir}", "${spark:spark.app.name}", "a${b}${c}")
+
+
+class Conf:
+    def __init__(self, fixed: bool, **values: str) -> None:
+        self.values, self.fixed = dict(values), fixed
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        return self.values.get(key, default)
+
+    def set(self, key: str, value: str) -> None:
+        if key == SUBSTITUTION and self.fixed:
+            raise RuntimeError("[CANNOT_MODIFY_CONFIG]")
+        self.values[key] = value
+
+    def unset(self, key: str) -> None:
+        self.values.pop(key, None)
+
+
+class Session:
+    """Records each statement with the setting under which it was sent."""
+
+    def __init__(self, *, fixed: bool = False) -> None:
+        self.conf = Conf(fixed)
+        self.sent: list[tuple[str, str | None]] = []
+
+    def sql(self, text: str) -> Session:
+        self.sent.append((text, self.conf.get(SUBSTITUTION, "true")))
+        return self
+
+    def collect(self) -> list[Any]:
+        return []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_statement_is_sent_with_substitution_off(name: str) -> None:
+    session, sql = Session(), f"ALTER TABLE {identifier(name)} DROP CONSTRAINT a"
+    assert Runner(session).run(sql, "mark").error is None  # type: ignore[arg-type]
+    sql_rows(session, sql)  # type: ignore[arg-type]
+    assert session.sent == [(sql, "false"), (sql, "false")]
+    assert session.conf.get(SUBSTITUTION, "true") == "true"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_sent_where_the_session_keeps_it_on(name: str) -> None:
+    session, sql = Session(fixed=True), f"SELECT 1 AS {identifier(name)}"
+    answer = Runner(session).run(sql, "mark")  # type: ignore[arg-type]
+    assert "nothing was sent" in answer.message
+    assert answer.error is not None
+    with pytest.raises(EngineError, match="replaces"):
+        sql_rows(session, sql)  # type: ignore[arg-type]
+    assert session.sent == []
+
+
+def _protects(session: SparkSession, folder: Path, reader: SparkReader) -> None:
+    victim, other = folder / "victim", folder / "victim${x}"
+    for path in (victim, other):
+        session.range(1).write.format("delta").save(str(path))
+    session.conf.set(SUBSTITUTION, "true")
+    sql = f"ALTER TABLE delta.{identifier(str(other))} SET TBLPROPERTIES ('a' = '1')"
+    answer = Runner(session).run(sql, '{"deltaproto":{}}')
+    assert answer.error is None, answer
+    commits = [len(list((path / "_delta_log").glob("*.json"))) for path in (victim, other)]
+    assert commits == [1, 2]
+    assert session.conf.get(SUBSTITUTION) == "true"
+    assert reader.read(str(other)).version == 1
+    assert reader.read(str(victim)).version == 0
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_classic_spark_changes_and_reads_the_table_that_is_named(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    try:
+        _protects(spark, tmp_path, SparkReader())
+    finally:
+        spark.conf.unset(SUBSTITUTION)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_connect_changes_and_reads_the_table_that_is_named(
+    connect: ConnectServer, tmp_path: Path
+) -> None:
+    import subprocess
+    import sys
+
+    from tests.support.connect_server import outside
+
+    code = (
+        "import sys, pathlib\n"
+        "from deltaproto.tables.interface import SparkSettings\n"
+        "from deltaproto.tables.session import spark_session\n"
+        "from deltaproto.tables.spark import SparkReader\n"
+        "from tests.tables.test_substitution import _protects\n"
+        "settings = SparkSettings(remote=sys.argv[1])\n"
+        "session = spark_session(settings)\n"
+        "_protects(session, pathlib.Path(sys.argv[2]), SparkReader(settings))\n"
+    )
+    words = [sys.executable, "-c", code, connect.remote, str(tmp_path)]
+    ran = subprocess.run(words, env=outside(), capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
