@@ -359,6 +359,18 @@ def test_looking_in_files_reads_checkpoints_and_sidecars(log: Log) -> None:
     assert (traces[Trace.DELETION_VECTORS], traces[Trace.V2_CHECKPOINT]) == (True, True)
 
 
+def test_whether_the_newest_checkpoint_is_v2_is_known_by_its_name_or_parts(log: Log) -> None:
+    log.commit(0, P37, M)
+    assert read(log).traces[Trace.V2_CHECKPOINT] is False
+    # One file with a version alone can be of either kind.
+    log.commit(1, add()).checkpoint(1, P37, M)
+    assert Trace.V2_CHECKPOINT not in read(log).traces
+    log.commit(2, add())
+    for part in (1, 2):
+        log.checkpoint(2, P37, M, suffix=f".checkpoint.{part:010d}.{2:010d}.parquet")
+    assert read(log).traces[Trace.V2_CHECKPOINT] is False
+
+
 def test_the_changes_of_the_protocol(log: Log) -> None:
     log.commit(0, commit_info("CREATE TABLE"), P12, M).commit(1, add())
     log.commit(2, commit_info("SET TBLPROPERTIES", engineInfo="e"), P13)
