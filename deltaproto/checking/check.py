@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from deltaproto.checking.policy_use import PolicyUse
 from deltaproto.clients import scheme
 from deltaproto.clients.candidate import Candidate, Reference, parse_reference
 from deltaproto.clients.capability import Access, Client
@@ -15,16 +16,10 @@ from deltaproto.clients.needs import Needs
 from deltaproto.clients.verdicts import client_verdicts
 from deltaproto.errors import TableError, UsageError
 from deltaproto.policy.case import Case, Judged
-from deltaproto.policy.document import (
-    Policy,
-    PolicyError,
-    Position,
-    Settings,
-    matches,
-    place,
-    settings_for,
-)
-from deltaproto.policy.document.model import Declared, Waiver
+from deltaproto.policy.document import Policy, PolicyError, Position, place
+from deltaproto.policy.document.merging import Decision, Merged, matching, merged
+from deltaproto.policy.document.model import Declared, Settings, TableEntry, Waiver
+from deltaproto.policy.document.patterns import Names
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity, Suppressed, worst_first
 from deltaproto.policy.rules import examine
@@ -46,6 +41,12 @@ class Checked(NamedTuple):
     complete: bool
     unasked: bool = False
     """no pattern of the policy means the table, and nobody else asks anything of it"""
+    decisions: tuple[Decision, ...] = ()
+    """where each setting of the policy comes from"""
+    silenced: int = 0
+    """findings of rules that the policy switches off"""
+    of_policy: bool = False
+    """these are findings on the policy itself; `table` is its file"""
 
 
 def unreadable(table: str, error: TableError) -> Checked:
@@ -87,10 +88,12 @@ class Checker:
                 self._candidates[declared.text] = catalogue.resolve(declared.text)
         self._waived = [_waived(catalogue, policy, waiver) for waiver in policy.waivers]
         self._known: dict[tuple[Needs, tuple[Declared, ...]], tuple[Judged, ...]] = {}
+        self._merged: dict[tuple[Position, ...], Merged] = {}
+        self._use = PolicyUse(policy)
 
     def __getstate__(self) -> dict[str, Any]:
         # What it learnt of tables here is of no use on another machine.
-        return {**self.__dict__, "_known": {}}
+        return {**self.__dict__, "_known": {}, "_merged": {}}
 
     @property
     def clients(self) -> frozenset[str]:
@@ -99,17 +102,19 @@ class Checker:
 
     def check(self, facts: Facts) -> Checked:
         """Verdicts on every declared client, and every rule's findings."""
-        settings = settings_for(self._policy, facts.table, facts.location)
+        names = Names(facts.table, facts.location)
+        entries = matching(self._policy, names)
+        found_for = self._settings(entries)
+        settings = found_for.settings
         verdicts = self._verdicts(facts.needs, (*self._asked, *(settings.clients or ())))
         before = None if self._baseline is None else self._baseline.get(place(facts.location))
         found = [*facts.findings, *examine(Case(facts, settings, verdicts, before))]
         if self._baseline is not None and before is None:
             found += not_in_baseline(facts.table)
-        waivers = [
-            each for each in self._waived if matches(each.waiver.table, facts.table, facts.location)
-        ]
+        graded = tuple(_graded(found, settings.severities))
+        waivers = [each for each in self._waived if names.match(each.waiver.table)]
         kept, suppressed = [], []
-        for finding in _graded(found, settings.severities):
+        for finding in graded:
             waiver = _waiver(finding, waivers)
             if waiver is None:
                 kept.append(finding)
@@ -123,15 +128,48 @@ class Checker:
             tuple(suppressed),
             None,
             facts.complete,
-            self._unasked(settings, facts),
+            self._unasked(settings, entries),
+            found_for.decisions,
+            len(found) - len(graded),
         )
 
-    def _unasked(self, settings: Settings, facts: Facts) -> bool:
+    def with_policy(self, tables: Iterable[Checked]) -> Iterator[Checked]:
+        """The tables, and at the end the findings on the policy itself, if there are any."""
+        for checked in tables:
+            self._observe(checked)
+            yield checked
+        found = tuple(_graded(self._use.findings(), self._policy.severities))
+        if found:
+            source = self._policy.source
+            ordered = tuple(sorted(found, key=worst_first))
+            yield Checked(source, None, (), ordered, (), None, complete=True, of_policy=True)
+
+    def _observe(self, checked: Checked) -> None:
+        """Note what a table uses of the policy; it may have been checked on another machine."""
+        names = Names(checked.table, checked.location)
+        entries = matching(self._policy, names)
+        readable = checked.error is None
+        self._use.table(checked.table, entries, self._settings(entries) if readable else None)
+        if checked.unasked:
+            self._use.unasked(checked.table)
+        waivers = [each for each in self._waived if names.match(each.waiver.table)]
+        for suppressed in checked.suppressed:
+            waiver = _waiver(suppressed.finding, waivers)
+            if waiver is not None:
+                self._use.waived(waiver)
+
+    def _settings(self, entries: tuple[TableEntry, ...]) -> Merged:
+        key = tuple(entry.position for entry in entries)
+        if key not in self._merged:
+            if len(self._merged) >= _REMEMBERED:
+                self._merged.clear()
+            self._merged[key] = merged(self._policy, entries)
+        return self._merged[key]
+
+    def _unasked(self, settings: Settings, entries: tuple[TableEntry, ...]) -> bool:
         if self._asked or self._baseline is not None or not self._policy.tables:
             return False
-        return settings._replace(severities={}) == Settings(severities={}) and not any(
-            matches(entry.pattern, facts.table, facts.location) for entry in self._policy.tables
-        )
+        return settings._replace(severities={}) == Settings(severities={}) and not entries
 
     def _verdicts(self, table: Needs, declared: tuple[Declared, ...]) -> tuple[Judged, ...]:
         key = (table, declared)

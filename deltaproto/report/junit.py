@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import IO, TYPE_CHECKING
 
 from deltaproto.errors import ExitCode
@@ -19,21 +19,32 @@ _NO_XML = re.compile("[\ufffe\uffff]")
 
 
 def write_junit(
-    reports: Iterable[Report], file: IO[str], *, rules: Sequence[Rule], fail_on: FailOn
+    reports: Iterable[Report],
+    file: IO[str],
+    *,
+    rules: Sequence[Rule],
+    fail_on: FailOn,
+    hidden: Callable[[], str] = str,
 ) -> None:
     """Write a suite for each table, as soon as the table is known.
 
     A finding is a test case: it fails from `fail_on` on and passes below, a suppressed one is
     skipped. A table without findings is a case that passes, one without a whole answer has a
-    case with an error. The XML is ASCII, so that it is right in every encoding of `file`.
+    case with an error. A last suite says how many findings have no case, if there are any (`hidden`).
+    The XML is ASCII, so that it is right in every encoding of `file`.
     """
-    from xml.etree.ElementTree import indent, tostring
+    from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
     names = {rule.id: rule.name for rule in rules}
     file.write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="deltaproto">\n')
     for report in reports:
         suite = _Suite(report, names, fail_on).element()
         indent(suite)
+        file.write(tostring(suite, encoding="us-ascii").decode("ascii") + "\n")
+    if said := hidden():
+        suite = Element("testsuite", name="findings not shown", tests="1")
+        case = SubElement(suite, "testcase", classname="deltaproto", name="findings not shown")
+        SubElement(case, "system-out").text = said
         file.write(tostring(suite, encoding="us-ascii").decode("ascii") + "\n")
     file.write("</testsuites>\n")
 

@@ -32,11 +32,11 @@ _WAIVER = ("rule", "table", "feature", "client", "reason", "expires")
 def load_policy(path: str, *, rules: Collection[str], today: datetime.date) -> Policy:
     """The policy in the file at `path`. `rules` are the ids that severities and waivers may name.
 
-    Clients are not looked up, and catalogues not opened.
+    Clients are not looked up, and catalogues not opened. Waivers that expired before `today` are
+    kept apart: they excuse nothing.
 
     Raises:
-        PolicyError: the file cannot be read, does not say what a policy may say, or holds a
-            waiver that expired before `today`.
+        PolicyError: the file cannot be read, or does not say what a policy may say.
     """
     try:
         return _policy(source.read(path), path, rules, today)
@@ -61,7 +61,11 @@ def _policy(root: Node, path: str, rules: Collection[str], today: datetime.date)
             case "severities":
                 policy = policy._replace(severities=settings.severities(node, rules))
             case "waivers":
-                policy = policy._replace(waivers=_waivers(node, rules, today))
+                waivers = _waivers(node, rules)
+                policy = policy._replace(
+                    waivers=tuple(each for each in waivers if each.expires >= today),
+                    expired=tuple(each for each in waivers if each.expires < today),
+                )
     _check_clients(policy)
     return policy
 
@@ -100,14 +104,14 @@ def _catalogues(node: Node) -> tuple[CatalogueFile, ...]:
     )
 
 
-def _waivers(node: Node, rules: Collection[str], today: datetime.date) -> tuple[Waiver, ...]:
-    return tuple(_waiver(item, rules, today) for item in reader.items(node, "a list of waivers"))
+def _waivers(node: Node, rules: Collection[str]) -> tuple[Waiver, ...]:
+    return tuple(_waiver(item, rules) for item in reader.items(node, "a list of waivers"))
 
 
-def _waiver(node: Node, rules: Collection[str], today: datetime.date) -> Waiver:
+def _waiver(node: Node, rules: Collection[str]) -> Waiver:
     values = reader.fields(node, _WAIVER, required=("rule", "reason", "expires"))
     rule = settings.rule(values["rule"], rules)
-    waiver = Waiver(
+    return Waiver(
         rule=rule,
         table=settings.pattern(values["table"]) if "table" in values else EVERYTHING[-1],
         feature=_feature(values["feature"], rule) if "feature" in values else None,
@@ -116,13 +120,6 @@ def _waiver(node: Node, rules: Collection[str], today: datetime.date) -> Waiver:
         expires=reader.date(values["expires"]),
         position=node.position,
     )
-    if waiver.expires < today:
-        raise Fault(
-            f"this waiver of {rule} expired on {waiver.expires}",
-            "renew or remove it",
-            waiver.position,
-        )
-    return waiver
 
 
 def _feature(node: Node, rule: str) -> str:

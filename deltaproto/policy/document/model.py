@@ -91,6 +91,10 @@ class Settings(NamedTuple):
     maintenance_windows: tuple[Window, ...] | None = None
     require_properties: Mapping[str, str] = _NO_PROPERTIES
     severities: Levels = _NO_LEVELS
+    clients_replace: bool = False
+    """the list replaces those of less specific patterns; otherwise it adds to them"""
+    forbid_features_replace: bool = False
+    require_features_replace: bool = False
 
 
 class TableEntry(NamedTuple):
@@ -127,6 +131,8 @@ class Policy(NamedTuple):
     tables: tuple[TableEntry, ...] = ()
     severities: Levels = _NO_LEVELS
     waivers: tuple[Waiver, ...] = ()
+    expired: tuple[Waiver, ...] = ()
+    """waivers that no longer excuse anything"""
 
     def declared(self) -> Iterator[Declared]:
         """Every client of every table, in the order of the file."""

@@ -88,8 +88,23 @@ def _settings(node: Node, rules: Collection[str]) -> Settings:
         settings = settings._replace(require_properties=_properties(values["require_properties"]))
     if "severities" in values:
         settings = settings._replace(severities=severities(values["severities"], rules))
+    settings = settings._replace(
+        clients_replace=_replaces(values, "clients"),
+        forbid_features_replace=_replaces(values, "forbid_features"),
+        require_features_replace=_replaces(values, "require_features"),
+    )
     _check(settings, values)
     return settings
+
+
+def _replaces(values: Mapping[str, Node], name: str) -> bool:
+    """Whether a list replaces those of less specific patterns."""
+    node = values.get(f"{name}_replace")
+    if node is None or not reader.boolean(node):
+        return False
+    if name not in values:
+        raise Fault(f"{name}_replace without {name}", f'add "{name}:"', node.position)
+    return True
 
 
 def _check(settings: Settings, values: Mapping[str, Node]) -> None:

@@ -194,6 +194,12 @@ class TestPolicy:
         }
         assert parse_client(plain, "p.yaml").id == "nightly-loader"
 
+    def test_expired_waivers_are_kept_apart(self, load: Load) -> None:
+        entry = "{rule: DP201, reason: x, expires: 2026-11-%s}"
+        policy = load(f"waivers: [{entry % 20}, {entry % 21}]")
+        assert [each.expires.day for each in policy.waivers] == [21]
+        assert [each.expires.day for each in policy.expired] == [20]
+
     def test_a_policy_may_say_nothing(self, load: Load) -> None:
         assert load("") == Policy(load("").source)
 
@@ -293,8 +299,10 @@ REFUSED = [
      'expected a date such as 2026-12-31, found the text "soon"', "2026"),
     ("waivers: [{rule: DP201, reason: x, expires: 2027-02-30}]", "2:45",
      "there is no day 2027-02-30", "2026"),
-    ("waivers: [{rule: DP201, reason: x, expires: 2026-01-31}]", "2:11",
-     "this waiver of DP201 expired on 2026-01-31", "renew or remove it"),
+    ("tables: {a: {clients_replace: true}}", "2:31",
+     "clients_replace without clients", 'add "clients:"'),
+    ("tables: {a: {clients: [], clients_replace: yes}}", "2:44",
+     "expected true or false, found yes", "true or false"),
     ("waivers: [{rule: DP201, feature: xyzzy, reason: x, expires: 2027-01-31}]", "2:34",
      'unknown feature "xyzzy"', ""),
     ("catalogues: [1]", "2:14", 'write "1" in quotes: YAML reads 1 as a number', ""),
