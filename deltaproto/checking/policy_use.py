@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 
 from deltaproto.policy.document import Policy, Position
 from deltaproto.policy.document.merging import Merged, Notice
-from deltaproto.policy.document.model import Settings, TableEntry, Waiver
+from deltaproto.policy.document.model import Approval, Settings, TableEntry, Waiver
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rules import (
     expired_exception,
@@ -24,10 +25,11 @@ class PolicyUse:
     Nothing is kept per table: a fleet costs what its policy costs.
     """
 
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+    def __init__(self, policy: Policy, today: datetime.date) -> None:
+        self._policy, self._today = policy, today
         self._entries: set[Position] = set()
         self._waivers: set[Position] = set()
+        self._approvals: set[Position] = set()
         self._notices: dict[Notice, int] = {}
         self._tables = 0
         self._unasked: list[str] = []
@@ -43,6 +45,10 @@ class PolicyUse:
     def waived(self, waiver: Waiver) -> None:
         """A waiver that excused a finding."""
         self._waivers.add(waiver.position)
+
+    def approved(self, approval: Approval) -> None:
+        """An approval that matches a table and one of its clients."""
+        self._approvals.add(approval.position)
 
     def unasked(self, table: str) -> None:
         """A table of which the policy requires nothing."""
@@ -96,6 +102,13 @@ class PolicyUse:
                     f"the waiver of {waiver.rule} ({named})", waiver.table, waiver.position
                 )
 
+        for approval in self._policy.approvals:
+            if approval.position not in self._approvals and approval.expires >= self._today:
+                what = (
+                    f'the approval by {approval.approver} ({approval.client} on "{approval.table}")'
+                )
+                yield self._nothing(what, approval.table, approval.position)
+
     def _nothing(self, what: str, pattern: str, position: Position) -> Finding:
         folder = pattern.rstrip("/")
         slash = pattern.endswith("/") and folder
@@ -120,6 +133,18 @@ class PolicyUse:
                 client=waiver.client,
                 detail=f"{waiver.rule} {waiver.table}",
             )
+
+        for approval in self._policy.approvals:
+            if approval.expires < self._today:
+                yield expired_exception.RULE.finding(
+                    self._policy.source,
+                    f"{self._at(approval.position)}: the approval by {approval.approver} of "
+                    f"{approval.client} expired on {approval.expires}; it permits nothing",
+                    "renew or remove it",
+                    feature=approval.feature,
+                    client=approval.client,
+                    detail=f"approval {approval.table}",
+                )
 
     def _at(self, position: Position) -> str:
         return f"{self._policy.source}:{position.line}:{position.column}"

@@ -15,6 +15,7 @@ from deltaproto.planning.engine import Engine
 from deltaproto.planning.own_sql import is_it
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.statement import Action
+from deltaproto.policy.approvals import Ruling
 from deltaproto.policy.finding import Finding
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.commits import Commit
@@ -149,24 +150,27 @@ def engine_gate(wanted: Engine, facts: EngineFacts) -> Gate:
     return Gate("engine", True, f"{facts} on Spark {facts.spark}")
 
 
-def policy_gate(new: Sequence[Finding], left: int) -> Gate:
+def policy_gate(new: Sequence[Finding], left: int, rulings: Sequence[Ruling] = ()) -> Gate:
     """Whether the resulting protocol breaks the policy where the table does not today.
 
     Args:
-        new: errors that the plan brings.
+        new: errors that the plan brings, approved ones left out.
         left: how many errors it leaves.
+        rulings: the clients that lose access, and whether the policy approves that.
     """
+    approved = [each.text for each in rulings if each.approved]
+    refused = [each.text for each in rulings if not each.approved and each.near]
     if new:
         more = f" (and {len(new) - 1} more)" if len(new) > 1 else ""
         return Gate(
             "policy",
             False,
-            f"the result breaks the policy: {new[0].message}{more}",
+            "; ".join([f"the result breaks the policy: {new[0].message}{more}", *refused]),
             new[0].hint,
             ExitCode.FINDINGS,
         )
     rest = f"; {left} errors that are there today stay" if left else ""
-    return Gate("policy", True, f"the result brings no new error{rest}")
+    return Gate("policy", True, "; ".join([f"the result brings no new error{rest}", *approved]))
 
 
 def window_gate(opening: Opening, outside: bool) -> Gate:

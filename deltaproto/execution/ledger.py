@@ -24,8 +24,15 @@ class Ledger:
     statement is done by then, and the result tells of it (`remarks`).
     """
 
-    def __init__(self, planned: Planned, run: str, journal: Journal, audit: Audit) -> None:
-        self._planned, self._run = planned, run
+    def __init__(
+        self,
+        planned: Planned,
+        run: str,
+        journal: Journal,
+        audit: Audit,
+        approvals: Sequence[str] = (),
+    ) -> None:
+        self._planned, self._run, self._approvals = planned, run, approvals
         self._journal, self._audit = journal, audit
         self.remarks: list[str] = []
 
@@ -99,6 +106,7 @@ class Ledger:
             step=step.id,
             sql=step.sql,
             version_before=before,
+            **({"approvals": list(self._approvals)} if self._approvals else {}),
             **told,
         )
         if problem is not None:

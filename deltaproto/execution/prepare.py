@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from deltaproto.activity import Activity, recent_activity
-from deltaproto.checking.check import Checker
+from deltaproto.checking.check import Checked, Checker
 from deltaproto.checking.live import facts
 from deltaproto.errors import EngineError, ExitCode, TableError
 from deltaproto.execution import gates
@@ -20,9 +20,9 @@ from deltaproto.execution.warning import Warning, warning, windows_of
 from deltaproto.inspection.inspect import judged
 from deltaproto.planning.goal import Ending, needs_after
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.policy.approvals import Ruling, losses_of
 from deltaproto.policy.document import Policy
 from deltaproto.policy.document.model import Window
-from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.reader import LogReader
@@ -54,6 +54,8 @@ class Prepared(NamedTuple):
     warning: Warning
     windows: tuple[Window, ...] | None = None
     """maintenance windows that hold; None: none do"""
+    approvals: tuple[str, ...] = ()
+    """each loss of access with the approval that permits it"""
 
     @property
     def left(self) -> tuple[Step, ...]:
@@ -83,9 +85,12 @@ def prepare(
     engine, trouble = _engine(runner, left)
     windows = windows_of(context.policy, plan)
     warned = warning(plan, left, _activity(watched), engine, windows, now)
-    passed = tuple(_gates(plan, context, watched, sight, stands, engine, trouble, warned))
+    checker = context.checker if left else None
+    brought = None if checker is None else _policy(checker, plan, watched, context)
+    passed = tuple(_gates(plan, context, sight, stands, engine, trouble, warned, brought))
     hold = None if context.outside_window else windows
-    return Prepared(planned, watched, stands, sight, since, passed, warned, hold)
+    approvals = () if brought is None else tuple(each.text for each in brought.rulings)
+    return Prepared(planned, watched, stands, sight, since, passed, warned, hold, approvals)
 
 
 class Stood(NamedTuple):
@@ -120,12 +125,12 @@ def _last(stands: Standing) -> float | None:
 def _gates(
     plan: Plan,
     context: Context,
-    watched: Watched,
     sight: Sight,
     stands: Standing,
     engine: EngineFacts | None,
     trouble: EngineError | None,
     warned: Warning,
+    brought: Brought | None,
 ) -> Iterator[Gate]:
     left = plan.steps[stands.done :]
     yield gates.plan_gate(plan)
@@ -136,8 +141,8 @@ def _gates(
         yield Gate("engine", False, trouble.message, trouble.hint, ExitCode.UNREADABLE)
     elif engine is not None:
         yield gates.engine_gate(plan.engine, engine)
-    if context.checker is not None:
-        yield gates.policy_gate(*_policy(context.checker, plan, watched, context))
+    if brought is not None:
+        yield gates.policy_gate(*brought)
     if warned.window is not None:
         yield gates.window_gate(warned.window, context.outside_window)
     yield gates.irreversible_gate(left, context.allow_irreversible)
@@ -161,24 +166,37 @@ def _activity(watched: Watched) -> Activity | None:
         return None
 
 
-def _policy(
-    checker: Checker, plan: Plan, watched: Watched, context: Context
-) -> tuple[list[Finding], int]:
-    """Errors that the plan brings, and how many it leaves."""
+class Brought(NamedTuple):
+    """What a plan brings before the policy."""
+
+    new: list[Finding]
+    """errors, approved ones left out"""
+    left: int
+    """how many errors stay"""
+    rulings: tuple[Ruling, ...]
+    """clients that lose access, and whether that is approved"""
+
+
+def _policy(checker: Checker, plan: Plan, watched: Watched, context: Context) -> Brought:
     location, store = watched.reached
     reader = LogReader(context.storage_options)
     today = facts(judged(reader.read_from(location, store)))
     # Commits of before do not ask for what comes now.
     today = today._replace(changes=None)
     after = today._replace(needs=needs_after(today.needs, Ending(plan.protocol_after)))
-    before = {_key(each) for each in _errors(checker, today)}
-    then = list(_errors(checker, after))
-    new = [each for each in then if _key(each) not in before]
-    return new, len(then) - len(new)
+    now, later = checker.check(today), checker.check(after)
+    losses = losses_of(now.verdicts, later.verdicts, plan.goal_text)
+    rulings = checker.rulings(today.table, today.location, losses)
+    unapproved = {each.loss.client for each in rulings if not each.approved}
+    approved = {each.loss.client for each in rulings} - unapproved
+    before = {_key(each) for each in _errors(now)}
+    then = list(_errors(later))
+    new = [each for each in then if _key(each) not in before and each.client not in approved]
+    return Brought(new, sum(_key(each) in before for each in then), rulings)
 
 
-def _errors(checker: Checker, table: Facts) -> Iterator[Finding]:
-    yield from (each for each in checker.check(table).findings if each.severity is Severity.ERROR)
+def _errors(checked: Checked) -> Iterator[Finding]:
+    yield from (each for each in checked.findings if each.severity is Severity.ERROR)
 
 
 def _key(finding: Finding) -> tuple[str, str | None, str | None, str | None]:

@@ -148,6 +148,14 @@ def verdict_fields(judged: Judged, table: str) -> dict[str, Any]:
 def suppressed_fields(checked: Checked) -> list[dict[str, Any]]:
     """Waived findings, each with its reason and last day."""
     return [
-        {**finding_fields(each.finding), "waived": {"reason": each.reason, "expires": each.expires}}
+        {
+            **finding_fields(each.finding),
+            "waived": {
+                "reason": each.reason,
+                "expires": each.expires,
+                "approver": each.approver,
+                "ticket": each.ticket,
+            },
+        }
         for each in checked.suppressed
     ]

@@ -104,4 +104,6 @@ def suppressed_lines(checked: Checked) -> Iterable[str]:
     for each in checked.suppressed:
         until = f", until {each.expires}" if each.expires else ""
         finding = each.finding
-        yield f"{finding.rule} {finding.message} (waived: {each.reason}{until})"
+        word = "waived" if each.approver is None else f"approved by {each.approver}"
+        ticket = f", {each.ticket}" if each.ticket else ""
+        yield f"{finding.rule} {finding.message} ({word}: {each.reason}{ticket}{until})"

@@ -30,7 +30,7 @@ def write_junit(
 
     A finding is a test case: it fails from `fail_on` on and passes below, a suppressed one is
     skipped. A table without findings is a case that passes, one without a whole answer has a
-    case with an error. A last suite says how many findings have no case, if there are any (`hidden`).
+    case with an error. A last suite says how many findings have no case, if any (`hidden`).
     The XML is ASCII, so that it is right in every encoding of `file`.
     """
     from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -65,8 +65,9 @@ class _Suite:
 
         for finding in self._report.findings:
             self._finding(finding)
-        for finding, reason, _ in self._report.suppressed:
-            _child(self._finding_case(finding), "skipped", advice(finding), message=reason)
+        for each in self._report.suppressed:
+            case = self._finding_case(each.finding)
+            _child(case, "skipped", advice(each.finding), message=each.reason)
         if (found := problem(self._report)) is not None:
             case = self._case("deltaproto", "answer")
             _child(case, "error", advice(found), type=found.code, message=found.message)

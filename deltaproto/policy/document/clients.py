@@ -94,7 +94,7 @@ def _declared(node: Node) -> Declared:
     values = reader.fields(node, _FIELDS, required=("client",))
     consumer = _consumer(values)
     return client(values["client"])._replace(
-        access=_access(values["access"]) if "access" in values else _DEFAULT_ACCESS[consumer],
+        access=access(values["access"]) if "access" in values else _DEFAULT_ACCESS[consumer],
         label=reader.text(values["as"], "who uses it", prose=True) if "as" in values else None,
         consumer=consumer,
         position=node.position,
@@ -112,7 +112,12 @@ def _consumer(values: dict[str, Node]) -> Consumer | None:
     return chosen[0] if chosen else None
 
 
-def _access(node: Node) -> tuple[Access, ...]:
+def access(node: Node) -> tuple[Access, ...]:
+    """The accesses of a list.
+
+    Raises:
+        Fault: an access that does not exist, or none.
+    """
     named = reader.names(node, "access", tuple(Access))
     return tuple(Access(each) for each in named)
 

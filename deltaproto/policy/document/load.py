@@ -6,9 +6,9 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from deltaproto.policy.document import reader, settings, source
-from deltaproto.policy.document.clients import client, declared, definitions
+from deltaproto.policy.document.clients import access, client, declared, definitions
 from deltaproto.policy.document.errors import Fault, PolicyError
-from deltaproto.policy.document.model import CatalogueFile, Policy, Waiver
+from deltaproto.policy.document.model import Approval, CatalogueFile, Policy, Waiver
 from deltaproto.policy.document.patterns import EVERYTHING
 from deltaproto.policy.document.source import Node
 
@@ -25,8 +25,14 @@ _FIELDS = (
     "tables",
     "severities",
     "waivers",
+    "approvals",
 )
 _WAIVER = ("rule", "table", "feature", "client", "reason", "expires")
+_APPROVAL = (
+    *("client", "access", "table", "feature", "goal"),
+    *("approver", "reason", "ticket", "expires"),
+)
+_APPROVAL_NEEDS = ("client", "access", "table", "approver", "reason", "expires")
 
 
 def load_policy(path: str, *, rules: Collection[str], today: datetime.date) -> Policy:
@@ -66,6 +72,8 @@ def _policy(root: Node, path: str, rules: Collection[str], today: datetime.date)
                     waivers=tuple(each for each in waivers if each.expires >= today),
                     expired=tuple(each for each in waivers if each.expires < today),
                 )
+            case "approvals":
+                policy = policy._replace(approvals=_approvals(node))
     _check_clients(policy)
     return policy
 
@@ -117,6 +125,36 @@ def _waiver(node: Node, rules: Collection[str]) -> Waiver:
         feature=_feature(values["feature"], rule) if "feature" in values else None,
         client=client(values["client"]).text if "client" in values else None,
         reason=reader.text(values["reason"], "a reason", prose=True),
+        expires=reader.date(values["expires"]),
+        position=node.position,
+    )
+
+
+def _approvals(node: Node) -> tuple[Approval, ...]:
+    return tuple(_approval(item) for item in reader.items(node, "a list of approvals"))
+
+
+def _approval(node: Node) -> Approval:
+    values = reader.fields(node, _APPROVAL, required=_APPROVAL_NEEDS)
+    if ("feature" in values) == ("goal" in values):
+        raise Fault(
+            "an approval needs either a feature or a goal",
+            'add "feature:" with the feature that decides, or "goal:" as the plan shows it',
+            node.position,
+        )
+
+    def words(name: str) -> str | None:
+        return reader.text(values[name], f"a {name}", prose=True) if name in values else None
+
+    return Approval(
+        client=client(values["client"]).text,
+        access=access(values["access"]),
+        table=settings.pattern(values["table"]),
+        feature=settings.feature(values["feature"]) if "feature" in values else None,
+        goal=words("goal"),
+        approver=words("approver") or "",
+        reason=words("reason") or "",
+        ticket=words("ticket"),
         expires=reader.date(values["expires"]),
         position=node.position,
     )

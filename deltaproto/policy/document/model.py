@@ -120,6 +120,25 @@ class Waiver(NamedTuple):
     position: Position
 
 
+class Approval(NamedTuple):
+    """A loss of access that is accepted, up to and including the day `expires`."""
+
+    client: str
+    """as in `Declared`, with or without path and version"""
+    access: tuple[Access, ...]
+    table: str
+    """a pattern"""
+    feature: str | None
+    """the feature that decides; None: the goal is approved"""
+    goal: str | None
+    """the goal of a plan, in the words of its output; None: the feature is approved"""
+    approver: str
+    reason: str
+    ticket: str | None
+    expires: datetime.date
+    position: Position
+
+
 class Policy(NamedTuple):
     """A policy file. `clients` and `severities` are those of all tables."""
 
@@ -133,6 +152,8 @@ class Policy(NamedTuple):
     waivers: tuple[Waiver, ...] = ()
     expired: tuple[Waiver, ...] = ()
     """waivers that no longer excuse anything"""
+    approvals: tuple[Approval, ...] = ()
+    """expired ones included"""
 
     def declared(self) -> Iterator[Declared]:
         """Every client of every table, in the order of the file."""

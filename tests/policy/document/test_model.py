@@ -305,6 +305,12 @@ REFUSED = [
      "expected true or false, found yes", "true or false"),
     ("waivers: [{rule: DP201, feature: xyzzy, reason: x, expires: 2027-01-31}]", "2:34",
      'unknown feature "xyzzy"', ""),
+    ("approvals: [{client: trino@1, access: [read], table: a, approver: x, reason: y,"
+     " expires: 2027-01-01}]", "2:13", "an approval needs either a feature or a goal", "goal"),
+    ("approvals: [{client: trino@1, access: [read], table: a, approver: x, expires: 2027-01-01,"
+     " feature: clustering}]", "2:13", "reason is missing", "reason:"),
+    ("approvals: [{client: trino@1, access: [], table: a, approver: x, reason: y,"
+     " expires: 2027-01-01, feature: clustering}]", "2:39", "the list is empty", ""),
     ("catalogues: [1]", "2:14", 'write "1" in quotes: YAML reads 1 as a number', ""),
     ('catalogues: ["a\\nb"]', "2:14", '"a\\nb" holds control characters', "one line"),
     ("define: {my client: {}}", "2:10", '"my client" cannot be the id of a client', "dashes"),
@@ -363,6 +369,7 @@ SCALARS = st.sampled_from(
 )  # fmt: skip
 KEYS = st.sampled_from(
     ["policy_version", "define", "catalogues", "clients", "tables", "severities", "waivers",
+     "approvals", "goal", "approver", "ticket",
      "client", "access", "as", "stream", "share", "max_reader_version", "min_reader_version",
      "forbid_features", "isolation", "require_properties", "maintenance_windows", "days", "from",
      "to", "timezone", "rule", "reason", "expires", "feature", "name", "ranges", "DP101", "'*'"]
