@@ -231,3 +231,36 @@ class TestNames:
             for each in (pattern, f"*/{pattern}"):
                 file = policy(f"tables: {{'{each}': {{max_reader_version: 1}}}}\n")
                 assert cli("check", table, "--policy", file).code == 1, (name, each)
+
+
+class TestMistakes:
+    """What is not understood is an error, never a pattern or a client that does nothing."""
+
+    @pytest.mark.parametrize("pattern", ["{a,t}", "[t]", "~/t", "a//t", "%74", "a\\t", "/x/%74"])
+    def test_syntax_that_is_not_supported(
+        self, cli: Cli, make: Make, policy: Policy, pattern: str
+    ) -> None:
+        file = policy(f"tables: {{'{pattern}': {{max_reader_version: 1}}}}\n")
+        ran = cli("check", make("t", protocol(1, 2)), "--policy", file)
+        assert (ran.code, ran.out) == (2, "")
+        assert f"{file}:2:10:" in ran.err
+
+    @pytest.mark.parametrize(
+        "modes", ["{columnMapping: [nmae]}", "[nmae]", "{columnMaping: [name]}", "false", "[]"]
+    )
+    def test_a_typo_in_a_definition(self, cli: Cli, make: Make, policy: Policy, modes: str) -> None:
+        file = policy(
+            "clients: [mine@1]\ndefine:\n  mine:\n    name: Mine\n    versions: number\n"
+            "    ranges:\n"
+            f"    - read: {{features: [columnMapping], modes: {modes}}}\n"
+        )
+        ran = cli("check", make("t", protocol(1, 2)), "--policy", file)
+        assert (ran.code, ran.out) == (2, "")
+        assert "modes" in ran.err
+
+    def test_a_beta_of_a_runtime_is_unknown(self, checked: Checked, make: Make) -> None:
+        table = make("t", protocol(1, 2))
+        for version in ("18.0-beta", "17.3-beta", "16.4.x-beta-scala2.12"):
+            words = ("--client", f"databricks-runtime@{version}", "--access", "read")
+            (verdict,) = checked(table, *words, code=1)["verdicts"]
+            assert verdict["verdict"] == "unknown", version

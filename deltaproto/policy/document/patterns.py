@@ -17,6 +17,7 @@ from typing import NamedTuple
 EVERYTHING = ("*", "**")
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfs": "abfss"}
 _PART = "\0"
+_ESCAPE = r"%[0-9A-Fa-f]{2}"
 
 
 def matches(pattern: str, table: str, location: str | None) -> bool:
@@ -66,12 +67,26 @@ def problem(pattern: str) -> str | None:
     """Why a pattern can match nothing, or None."""
     if pattern != pattern.strip():
         return "it begins or ends with a space"
+    if found := _unsupported(pattern):
+        return f"{found} is not supported"
     if any(part in (".", "..") for part in pattern.split("/")) and "/" in pattern:
         return "locations are absolute and hold no . or .. folders"
     if "/" not in pattern and not all(_joined(pattern).split(_PART)):
         return "a part between its dots is empty"
     if not pattern.strip("/"):
         return "it names no folder"
+    return None
+
+
+def _unsupported(pattern: str) -> str | None:
+    """Pattern syntax of other tools, which would be taken literally here."""
+    quoted = pattern if "/" in pattern else re.sub(r"`(?:[^`]|``)*`", "", pattern)
+    if found := re.search(r"[{}\[\]\\]|^[~!]", quoted):
+        return {"\\": "a backslash", "~": "~", "!": "!"}.get(found[0], found[0])
+    if "//" in re.sub(r"^[A-Za-z][A-Za-z0-9+.-]*://+", "", quoted):
+        return "//"
+    if not quoted.lower().startswith("file:") and (escape := re.search(_ESCAPE, quoted)):
+        return f"the escape {escape[0]} (write the character itself)"
     return None
 
 

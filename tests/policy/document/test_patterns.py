@@ -160,11 +160,38 @@ def naive(rest: tuple[str, ...], text: str, *, first: bool) -> bool:
 
 
 class TestProblem:
+    @each_row(
+        ("pattern", "why"),
+        [
+            ("gold/{a,b}/**", "{ is not supported"), ("{a,b}", "{ is"), ("gold/[ab]*", "[ is"),
+            ("ord[e]rs", "[ is"), ("~/gold/**", "~ is"), ("!gold/**", "! is"),
+            ("gold//orders", "// is"), ("/data//gold/**", "// is"), ("s3://b//x", "// is"),
+            ("/data/a%20b/**", "%20"), ("s3://b/a%2Fb", "%2F"), ("gold\\orders", "a backslash"),
+            ("C:\\gold", "a backslash"),
+        ],
+    )  # fmt: skip
+    def test_syntax_of_other_tools(self, pattern: str, why: str) -> None:
+        assert why in (problem(pattern) or "")
+
     @each_row("pattern", [" a", "a ", "./gold/**", "a/../b", "a..b", "``", "/", "."])
     def test_patterns_that_match_nothing(self, pattern: str) -> None:
         assert problem(pattern)
 
-    @each_row("pattern", ["*", "**", "a.b", "gold/", "s3://b/**", "`a.b`.c", "?"])
+    @each_row(
+        "pattern",
+        [
+            "*",
+            "**",
+            "a.b",
+            "gold/",
+            "s3://b/**",
+            "`a.b`.c",
+            "?",
+            "file:///a%20b/*",
+            "`a{b}`.c",
+            "a%b",
+        ],
+    )
     def test_patterns_that_match_something(self, pattern: str) -> None:
         assert problem(pattern) is None
 
