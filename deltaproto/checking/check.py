@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 from deltaproto.checking.policy_use import PolicyUse
@@ -93,10 +93,14 @@ class Checker:
         self._candidates: dict[str, Candidate] = {}
         for declared in self._asked:
             self._candidates[declared.text] = catalogue.resolve(declared.text)
-        for declared in policy.declared():
-            with _at(policy, declared.position):
-                self._candidates[declared.text] = catalogue.resolve(declared.text)
-        self._waived = [_waived(catalogue, policy, waiver) for waiver in policy.waivers]
+        with _all_mistakes() as mistakes:
+            for declared in policy.declared():
+                with mistakes(), _at(policy, declared.position):
+                    self._candidates[declared.text] = catalogue.resolve(declared.text)
+            self._waived: list[_Waived] = []
+            for waiver in policy.waivers:
+                with mistakes():
+                    self._waived.append(_waived(catalogue, policy, waiver))
         self._known: dict[tuple[Needs, tuple[Declared, ...]], tuple[Judged, ...]] = {}
         self._merged: dict[tuple[Position, ...], Merged] = {}
         self._today = today or datetime.datetime.now(datetime.UTC).date()
@@ -274,6 +278,23 @@ def _graded(
             yield finding
         elif (severity := severities[finding.rule]) is not None:
             yield finding._replace(severity=severity)
+
+
+@contextmanager
+def _all_mistakes() -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Collects mistakes in a policy, and raises all of them at its end."""
+    found: list[PolicyError] = []
+
+    @contextmanager
+    def mistakes() -> Iterator[None]:
+        try:
+            yield
+        except PolicyError as error:
+            found.append(error)
+
+    yield mistakes
+    if found:
+        raise found[0].joined(found[1:])
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from deltaproto.policy.rules import (
     expired_exception,
     policy_override,
     policy_requires_nothing,
+    unknown_property,
     unmatched_pattern,
 )
 
@@ -62,6 +63,7 @@ class PolicyUse:
             return
         yield from self._requirements()
         yield from self._unmatched()
+        yield from self._properties()
         yield from self._expired()
         for notice, count in self._notices.items():
             yield policy_override.RULE.finding(
@@ -121,6 +123,21 @@ class PolicyUse:
             else "correct it, or remove it; ignore this if you checked only some of your tables",
             detail=what,
         )
+
+    def _properties(self) -> Iterator[Finding]:
+        for entry in self._policy.tables:
+            for key in entry.settings.require_properties:
+                from deltaproto.planning.properties import suggestion
+
+                near = suggestion(key)
+                if near is not None:
+                    yield unknown_property.RULE.finding(
+                        self._policy.source,
+                        f'{self._at(entry.position)}: "{entry.pattern}" requires the property '
+                        f"{key}, which Delta does not know",
+                        f'did you mean "{near}"?' if near else "check the spelling",
+                        detail=key,
+                    )
 
     def _expired(self) -> Iterator[Finding]:
         for waiver in self._policy.expired:

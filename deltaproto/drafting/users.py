@@ -35,14 +35,17 @@ class Users:
         self._catalogue = site_catalogue(files, policy)
         self._named = [User(self._catalogue.resolve(text), access) for text in dict.fromkeys(named)]
         self._declared: dict[str, Candidate] = {}
+        mistakes = []
         for declared in policy.declared() if policy is not None else ():
             try:
                 self._declared[declared.text] = self._catalogue.resolve(declared.text)
             except UsageError as error:
                 assert policy is not None
-                raise PolicyError(
-                    policy.source, declared.position, error.message, error.hint
-                ) from None
+                mistakes.append(
+                    PolicyError(policy.source, declared.position, error.message, error.hint)
+                )
+        if mistakes:
+            raise mistakes[0].joined(mistakes[1:])
         self._everybody: tuple[User, ...] | None = None
 
     @property

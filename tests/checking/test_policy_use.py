@@ -264,3 +264,47 @@ class TestMistakes:
             words = ("--client", f"databricks-runtime@{version}", "--access", "read")
             (verdict,) = checked(table, *words, code=1)["verdicts"]
             assert verdict["verdict"] == "unknown", version
+
+    def test_all_mistakes_of_a_file_in_one_run(self, cli: Cli, make: Make, policy: Policy) -> None:
+        file = policy(
+            "clients: [476, {client: trino@476, acces: [read]}]\n"
+            "tabels: {}\n"
+            "tables:\n"
+            "  '{a,b}': {max_reader_version: 9, forbid_features: [deletionVector, xyzzy]}\n"
+            "  b: {isolation: Snapshot}\n"
+            "severities: {DP999: off, DP101: fatal}\n"
+            "waivers: [{rule: DP201}]\n"
+        )
+        ran = cli("check", make("t", protocol(1, 2)), "--policy", file, "--format", "json")
+        assert ran.code == 2
+        message = ran.json["error"]["message"]
+        places = ("2:11", "2:36", "3:1", "5:3", "5:33", "5:54", "5:70", "6:18", "7:14", "7:33")
+        for place in (*places, "8:11"):
+            assert f"{file}:{place}: " in message, place
+        assert message.count(file) == 12
+        assert 'did you mean "deletionVectors"?' in message
+        assert ran.json["error"]["hint"] == "correct all 12 mistakes"
+
+    def test_all_unknown_clients_in_one_run(self, cli: Cli, make: Make, policy: Policy) -> None:
+        file = policy(
+            "clients: [trinoo@476, trino]\n"
+            "tables: {t: {clients: [nobody@1]}}\n"
+            "waivers: [{rule: DP201, client: noone, reason: x, expires: 2999-01-01}]\n"
+        )
+        table = make("t", protocol(1, 2))
+        for words in (("check", table), ("plan-upgrade", table, "--enable", "deletionVectors")):
+            ran = cli(*words, "--policy", file)
+            assert ran.code == 2
+            for place in ("2:11", "2:23", "3:24"):
+                assert f"{file}:{place}: " in ran.err, (words[0], place)
+
+    def test_a_misspelled_property_gets_a_suggestion(
+        self, checked: Checked, make: Make, policy: Policy
+    ) -> None:
+        file = policy(
+            "tables: {t: {require_properties: {delta.appendOny: true, delta.xyzzy: 1, own: x,"
+            " delta.APPENDONLY: true, delta.feature.x: supported, delta.targetFileSize: 1}}}\n"
+        )
+        found = checked(make("t", protocol(1, 2)), "--policy", file)["findings"]
+        hints = [each["hint"] for each in found if each["rule"] == "DP305"]
+        assert hints == ['did you mean "delta.appendOnly"?', "check the spelling"]

@@ -9,7 +9,7 @@ from deltaproto.clients.candidate import parse_reference
 from deltaproto.clients.capability import Access
 from deltaproto.errors import UsageError
 from deltaproto.policy.document import reader
-from deltaproto.policy.document.errors import Fault
+from deltaproto.policy.document.errors import Fault, collected
 from deltaproto.policy.document.model import Consumer, Declared, Definition
 from deltaproto.policy.document.reader import Kind
 from deltaproto.policy.document.source import Mapping, Node, Scalar, Sequence
@@ -34,7 +34,7 @@ def declared(node: Node) -> tuple[Declared, ...]:
     Raises:
         Fault: something there is no client.
     """
-    return tuple(_declared(item) for item in reader.items(node, "a list of clients"))
+    return collected(_declared, reader.items(node, "a list of clients"))
 
 
 def definitions(node: Node) -> tuple[Definition, ...]:
@@ -43,7 +43,7 @@ def definitions(node: Node) -> tuple[Definition, ...]:
     Raises:
         Fault: an entry is not a mapping with the keys of a client.
     """
-    return tuple(_definition(key, value) for key, value in reader.pairs(node))
+    return collected(lambda pair: _definition(*pair), reader.pairs(node))
 
 
 def client(node: Node) -> Declared:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deltaproto.policy.document import reader, settings, source
 from deltaproto.policy.document.clients import access, client, declared, definitions
-from deltaproto.policy.document.errors import Fault, PolicyError
+from deltaproto.policy.document.errors import Fault, Faults, PolicyError, collected
 from deltaproto.policy.document.model import Approval, CatalogueFile, Policy, Waiver
 from deltaproto.policy.document.patterns import EVERYTHING
 from deltaproto.policy.document.source import Node
@@ -47,34 +47,44 @@ def load_policy(path: str, *, rules: Collection[str], today: datetime.date) -> P
     try:
         return _policy(source.read(path), path, rules, today)
     except Fault as fault:
-        raise PolicyError(path, fault.position, fault.problem, fault.hint) from None
+        raise PolicyError.of(path, fault) from None
 
 
 def _policy(root: Node, path: str, rules: Collection[str], today: datetime.date) -> Policy:
     _check_version(root)
-    values = reader.fields(root, _FIELDS)
-    policy = Policy(source=path)
-    for name, node in values.items():
-        match name:
-            case "define":
-                policy = policy._replace(definitions=definitions(node))
-            case "catalogues":
-                policy = policy._replace(catalogues=_catalogues(node))
-            case "clients":
-                policy = policy._replace(clients=declared(node))
-            case "tables":
-                policy = policy._replace(tables=settings.entries(node, rules))
-            case "severities":
-                policy = policy._replace(severities=settings.severities(node, rules))
-            case "waivers":
-                waivers = _waivers(node, rules)
-                policy = policy._replace(
-                    waivers=tuple(each for each in waivers if each.expires >= today),
-                    expired=tuple(each for each in waivers if each.expires < today),
-                )
-            case "approvals":
-                policy = policy._replace(approvals=_approvals(node))
+    faults, policy = Faults(), Policy(source=path)
+    for key, node in reader.pairs(root):
+        with faults.catching():
+            reader.known_key(key, _FIELDS)
+            policy = _with(policy, key.text, node, rules, today)
+    faults.check()
     _check_clients(policy)
+    return policy
+
+
+def _with(
+    policy: Policy, name: str, node: Node, rules: Collection[str], today: datetime.date
+) -> Policy:
+    """The policy with one more key of the file."""
+    match name:
+        case "define":
+            return policy._replace(definitions=definitions(node))
+        case "catalogues":
+            return policy._replace(catalogues=_catalogues(node))
+        case "clients":
+            return policy._replace(clients=declared(node))
+        case "tables":
+            return policy._replace(tables=settings.entries(node, rules))
+        case "severities":
+            return policy._replace(severities=settings.severities(node, rules))
+        case "waivers":
+            waivers = _waivers(node, rules)
+            return policy._replace(
+                waivers=tuple(each for each in waivers if each.expires >= today),
+                expired=tuple(each for each in waivers if each.expires < today),
+            )
+        case "approvals":
+            return policy._replace(approvals=_approvals(node))
     return policy
 
 
@@ -113,7 +123,8 @@ def _catalogues(node: Node) -> tuple[CatalogueFile, ...]:
 
 
 def _waivers(node: Node, rules: Collection[str]) -> tuple[Waiver, ...]:
-    return tuple(_waiver(item, rules) for item in reader.items(node, "a list of waivers"))
+    items = reader.items(node, "a list of waivers")
+    return collected(lambda item: _waiver(item, rules), items)
 
 
 def _waiver(node: Node, rules: Collection[str]) -> Waiver:
@@ -131,7 +142,7 @@ def _waiver(node: Node, rules: Collection[str]) -> Waiver:
 
 
 def _approvals(node: Node) -> tuple[Approval, ...]:
-    return tuple(_approval(item) for item in reader.items(node, "a list of approvals"))
+    return collected(_approval, reader.items(node, "a list of approvals"))
 
 
 def _approval(node: Node) -> Approval:

@@ -88,6 +88,7 @@ _OF_POLICY = (
     "policy_requires_nothing",
     "expired_exception",
     "policy_override",
+    "unknown_property",
 )
 
 
