@@ -308,3 +308,19 @@ class TestMistakes:
         found = checked(make("t", protocol(1, 2)), "--policy", file)["findings"]
         hints = [each["hint"] for each in found if each["rule"] == "DP305"]
         assert hints == ['did you mean "delta.appendOnly"?', "check the spelling"]
+
+
+def test_a_scan_reports_findings_on_the_policy_and_does_not_end_with_them(
+    cli: Cli, make: Make, policy: Policy, tmp_path: Path
+) -> None:
+    make("lake/orders", protocol(1, 2))
+    expired = "{rule: DP202, reason: x, expires: 2026-01-01}"
+    file = policy(f"clients: [{GOOD}]\ntables: {{'glod/**': {{}}}}\nwaivers: [{expired}]\n")
+    words = ("scan", str(tmp_path / "lake"), "--to", str(tmp_path / "inventory"), "--policy", file)
+    ran = cli(*words, "--format", "json")
+    assert ran.code == 0, ran.err
+    told = ran.json["policy"]
+    assert {each["rule"] for each in told["first_errors"]} == {"DP301", "DP303"}
+    assert "glod/**" in str(told["first_errors"])
+    assert ran.json["tables"] == 1
+    assert cli(*words, "--fail-on", "warning").code == 1
