@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import lru_cache
+import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
-from deltaproto.clients import scheme
-from deltaproto.clients.candidate import Candidate, Reference, parse_reference
-from deltaproto.clients.capability import Access, Client
+from deltaproto.checking.policy_use import PolicyUse
+from deltaproto.clients.candidate import Candidate
+from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import Catalogue
+from deltaproto.clients.judgement import Verdict
 from deltaproto.clients.needs import Needs
 from deltaproto.clients.verdicts import client_verdicts
 from deltaproto.errors import TableError, UsageError
+from deltaproto.policy.approvals import Approvals, Loss, Ruling
 from deltaproto.policy.case import Case, Judged
-from deltaproto.policy.document import (
-    Policy,
-    PolicyError,
-    Position,
-    Settings,
-    matches,
-    place,
-    settings_for,
-)
-from deltaproto.policy.document.model import Declared, Waiver
+from deltaproto.policy.document import Policy, PolicyError, Position, place
+from deltaproto.policy.document.merging import Decision, Merged, matching, merged
+from deltaproto.policy.document.model import Declared, Settings, TableEntry, Waiver
+from deltaproto.policy.document.patterns import Names
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity, Suppressed, worst_first
-from deltaproto.policy.rules import examine
+from deltaproto.policy.named_client import NamedClient, named_client
+from deltaproto.policy.rules import client_refused, client_unknown, client_wrong, examine
 from deltaproto.policy.rules.not_in_baseline import finding as not_in_baseline
 
 _REMEMBERED = 4096
+_RULES = {
+    Verdict.REFUSED: client_refused.RULE.id,
+    Verdict.WRONG: client_wrong.RULE.id,
+    Verdict.UNKNOWN: client_unknown.RULE.id,
+}
+"""the rules about clients, which approvals excuse"""
 
 
 class Checked(NamedTuple):
@@ -46,6 +49,12 @@ class Checked(NamedTuple):
     complete: bool
     unasked: bool = False
     """no pattern of the policy means the table, and nobody else asks anything of it"""
+    decisions: tuple[Decision, ...] = ()
+    """where each setting of the policy comes from"""
+    silenced: int = 0
+    """findings of rules that the policy switches off"""
+    of_policy: bool = False
+    """these are findings on the policy itself; `table` is its file"""
 
 
 def unreadable(table: str, error: TableError) -> Checked:
@@ -60,6 +69,7 @@ class Checker:
         asked: clients of the command line; they hold for every table.
         access: replaces the access of every declared client.
         baseline: the tables as they were saved, by location.
+        today: the day on which approvals must hold; None: today, in UTC.
 
     Raises:
         PolicyError: when the policy declares or waives a client that is not known, with its place.
@@ -74,6 +84,7 @@ class Checker:
         asked: Iterable[Declared] = (),
         access: tuple[Access, ...] = (),
         baseline: Mapping[str, Facts] | None = None,
+        today: datetime.date | None = None,
     ) -> None:
         self._policy, self._asked, self._access = policy, tuple(asked), access
         self._baseline = (
@@ -82,15 +93,24 @@ class Checker:
         self._candidates: dict[str, Candidate] = {}
         for declared in self._asked:
             self._candidates[declared.text] = catalogue.resolve(declared.text)
-        for declared in policy.declared():
-            with _at(policy, declared.position):
-                self._candidates[declared.text] = catalogue.resolve(declared.text)
-        self._waived = [_waived(catalogue, policy, waiver) for waiver in policy.waivers]
+        with _all_mistakes() as mistakes:
+            for declared in policy.declared():
+                with mistakes(), _at(policy, declared.position):
+                    self._candidates[declared.text] = catalogue.resolve(declared.text)
+            self._waived: list[_Waived] = []
+            for waiver in policy.waivers:
+                with mistakes():
+                    self._waived.append(_waived(catalogue, policy, waiver))
         self._known: dict[tuple[Needs, tuple[Declared, ...]], tuple[Judged, ...]] = {}
+        self._merged: dict[tuple[Position, ...], Merged] = {}
+        self._today = today or datetime.datetime.now(datetime.UTC).date()
+        self._use = PolicyUse(policy, self._today)
+        self.approvals = Approvals(policy, catalogue)
+        """the approvals of the policy, for the gates of a plan"""
 
     def __getstate__(self) -> dict[str, Any]:
         # What it learnt of tables here is of no use on another machine.
-        return {**self.__dict__, "_known": {}}
+        return {**self.__dict__, "_known": {}, "_merged": {}}
 
     @property
     def clients(self) -> frozenset[str]:
@@ -99,22 +119,28 @@ class Checker:
 
     def check(self, facts: Facts) -> Checked:
         """Verdicts on every declared client, and every rule's findings."""
-        settings = settings_for(self._policy, facts.table, facts.location)
+        names = Names(facts.table, facts.location)
+        entries = matching(self._policy, names)
+        found_for = self._settings(entries)
+        settings = found_for.settings
         verdicts = self._verdicts(facts.needs, (*self._asked, *(settings.clients or ())))
         before = None if self._baseline is None else self._baseline.get(place(facts.location))
         found = [*facts.findings, *examine(Case(facts, settings, verdicts, before))]
         if self._baseline is not None and before is None:
             found += not_in_baseline(facts.table)
-        waivers = [
-            each for each in self._waived if matches(each.waiver.table, facts.table, facts.location)
-        ]
+        graded = tuple(_graded(found, settings.severities))
+        waivers = [each for each in self._waived if names.match(each.waiver.table)]
         kept, suppressed = [], []
-        for finding in _graded(found, settings.severities):
+        for finding in graded:
             waiver = _waiver(finding, waivers)
-            if waiver is None:
-                kept.append(finding)
-            else:
+            if waiver is not None:
                 suppressed.append(Suppressed(finding, waiver.reason, waiver.expires.isoformat()))
+                continue
+            accepted = self._approval(finding, verdicts, names)
+            if isinstance(accepted, Suppressed):
+                suppressed.append(accepted)
+            else:
+                kept.append(accepted)
         return Checked(
             facts.table,
             facts.location,
@@ -123,15 +149,79 @@ class Checker:
             tuple(suppressed),
             None,
             facts.complete,
-            self._unasked(settings, facts),
+            self._unasked(settings, entries),
+            found_for.decisions,
+            len(found) - len(graded),
         )
 
-    def _unasked(self, settings: Settings, facts: Facts) -> bool:
+    def rulings(
+        self, table: str, location: str | None, losses: Iterable[Loss]
+    ) -> tuple[Ruling, ...]:
+        """Whether the policy approves each of these losses of access."""
+        names = Names(table, location)
+        return tuple(self.approvals.rule(names, loss, self._today) for loss in losses)
+
+    def with_policy(self, tables: Iterable[Checked]) -> Iterator[Checked]:
+        """The tables, and at the end the findings on the policy itself, if there are any."""
+        for checked in tables:
+            self._observe(checked)
+            yield checked
+        found = tuple(_graded(self._use.findings(), self._policy.severities))
+        if found:
+            source = self._policy.source
+            ordered = tuple(sorted(found, key=worst_first))
+            yield Checked(source, None, (), ordered, (), None, complete=True, of_policy=True)
+
+    def _observe(self, checked: Checked) -> None:
+        """Note what a table uses of the policy; it may have been checked on another machine."""
+        names = Names(checked.table, checked.location)
+        entries = matching(self._policy, names)
+        readable = checked.error is None
+        self._use.table(checked.table, entries, self._settings(entries) if readable else None)
+        if checked.unasked:
+            self._use.unasked(checked.table)
+        clients = (judged.verdict.named for judged in checked.verdicts)
+        for approval in self.approvals.about(names, clients) if self.approvals else ():
+            self._use.approved(approval)
+        waivers = [each for each in self._waived if names.match(each.waiver.table)]
+        for suppressed in checked.suppressed:
+            waiver = _waiver(suppressed.finding, waivers)
+            if waiver is not None:
+                self._use.waived(waiver)
+
+    def _approval(
+        self, finding: Finding, verdicts: tuple[Judged, ...], names: Names
+    ) -> Suppressed | Finding:
+        """A finding on a client as approved, or with the reason why approvals do not apply."""
+        if not self.approvals or finding.client is None:
+            return finding
+        rulings = [
+            self.approvals.rule(names, Loss(finding.client, each.access, each.because), self._today)
+            for each in (judged.verdict for judged in verdicts)
+            if each.named == finding.client and _RULES.get(each.verdict) == finding.rule
+        ]
+        if not rulings:
+            return finding
+        if all(each.approved for each in rulings):
+            first = min((a for each in rulings for a in each.approvals), key=lambda a: a.expires)
+            expires = first.expires.isoformat()
+            return Suppressed(finding, first.reason, expires, first.approver, first.ticket)
+        near = dict.fromkeys(text for each in rulings for text in each.near)
+        hint = "; ".join([finding.hint, *near])
+        return finding._replace(hint=hint)
+
+    def _settings(self, entries: tuple[TableEntry, ...]) -> Merged:
+        key = tuple(entry.position for entry in entries)
+        if key not in self._merged:
+            if len(self._merged) >= _REMEMBERED:
+                self._merged.clear()
+            self._merged[key] = merged(self._policy, entries)
+        return self._merged[key]
+
+    def _unasked(self, settings: Settings, entries: tuple[TableEntry, ...]) -> bool:
         if self._asked or self._baseline is not None or not self._policy.tables:
             return False
-        return settings._replace(severities={}) == Settings(severities={}) and not any(
-            matches(entry.pattern, facts.table, facts.location) for entry in self._policy.tables
-        )
+        return settings._replace(severities={}) == Settings(severities={}) and not entries
 
     def _verdicts(self, table: Needs, declared: tuple[Declared, ...]) -> tuple[Judged, ...]:
         key = (table, declared)
@@ -163,40 +253,20 @@ def _waiver(finding: Finding, waivers: Iterable[_Waived]) -> Waiver | None:
 
 
 class _Waived(NamedTuple):
-    """A waiver, its client found in the catalogue: `trino` is all versions and paths of it."""
+    """A waiver, its client found in the catalog."""
 
     waiver: Waiver
-    client: Client | None
-    reference: Reference
+    client: NamedClient | None
 
     def names(self, named: str | None) -> bool:
-        if self.client is None:
-            return True
-        if named is None:
-            return False
-        _, path, version = self.reference
-        here = _parsed(named)
-        return (
-            here.id == self.client.id
-            and path in (None, here.path)
-            and (version is None or self._number(version) == self._number(here.version))
-        )
-
-    def _number(self, version: str | None) -> scheme.Version | str | None:
-        # 14.3 and 14.3 LTS are one version.
-        assert self.client is not None
-        return version and (scheme.parse(self.client.versions, version) or version)
-
-
-_parsed = lru_cache(maxsize=_REMEMBERED)(parse_reference)
+        return self.client is None or self.client.names(named)
 
 
 def _waived(catalogue: Catalogue, policy: Policy, waiver: Waiver) -> _Waived:
     if waiver.client is None:
-        return _Waived(waiver, None, Reference("", None, None))
+        return _Waived(waiver, None)
     with _at(policy, waiver.position):
-        reference = parse_reference(waiver.client)
-        return _Waived(waiver, catalogue.get(reference.id), reference)
+        return _Waived(waiver, named_client(catalogue, waiver.client))
 
 
 def _graded(
@@ -208,6 +278,23 @@ def _graded(
             yield finding
         elif (severity := severities[finding.rule]) is not None:
             yield finding._replace(severity=severity)
+
+
+@contextmanager
+def _all_mistakes() -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Collects mistakes in a policy, and raises all of them at its end."""
+    found: list[PolicyError] = []
+
+    @contextmanager
+    def mistakes() -> Iterator[None]:
+        try:
+            yield
+        except PolicyError as error:
+            found.append(error)
+
+    yield mistakes
+    if found:
+        raise found[0].joined(found[1:])
 
 
 @contextmanager

@@ -28,12 +28,6 @@ _OPEN = (
 )
 
 
-def unasked(table: str, count: int) -> str:
-    """What to know where no pattern of the policy means some tables: it may be a slip."""
-    named = table if count == 1 else f"{count:,} tables, such as {table}"
-    return f"The policy asks nothing of {named}: no pattern in it means that table."
-
-
 def notes(clients: Iterable[str]) -> tuple[str, ...]:
     """What to know about clients with these ids."""
     ids = set(clients)

@@ -18,6 +18,7 @@ from deltaproto.planning.plan import ClientChange, Plan, Step
 from deltaproto.planning.route import carried_out
 from deltaproto.planning.table import Table
 from deltaproto.planning.usage import ending_of
+from deltaproto.policy.approvals import Loss, Ruling
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rules.above_ceiling import RULE as CEILING_RULE
@@ -35,22 +36,30 @@ class Effect(NamedTuple):
 
     losses: tuple[ClientChange, ...]
     """accesses that a declared client loses, or that turn wrong or unknown"""
+    rulings: tuple[Ruling, ...]
+    """for each loss, whether the policy approves it"""
     violations: tuple[Finding, ...]
     """other errors, and wrong properties, that the plan brings or makes worse"""
     remaining: int
     """how many violations of today stay"""
 
     @property
+    def unapproved(self) -> tuple[tuple[ClientChange, Ruling], ...]:
+        """The losses that the policy does not approve."""
+        pairs = zip(self.losses, self.rulings, strict=True)
+        return tuple((loss, ruling) for loss, ruling in pairs if not ruling.approved)
+
+    @property
     def in_words(self) -> tuple[str, ...]:
-        """One sentence for each loss and each violation."""
+        """One sentence for each loss that is not approved, and for each violation."""
         return (
-            *(in_words(change) for change in self.losses),
+            *("; ".join([in_words(loss), *ruling.near]) for loss, ruling in self.unapproved),
             *(finding.message for finding in self.violations),
         )
 
 
-def effect(checker: Checker, today: Facts, after: Facts) -> Effect:
-    """Compare a table's check before and after a plan."""
+def effect(checker: Checker, today: Facts, after: Facts, goal: str) -> Effect:
+    """Compare a table's check before and after a plan with this goal, in words."""
     # Commits of the past are not part of what a plan changes.
     before = checker.check(today._replace(changes=None))
     then = checker.check(after._replace(changes=None))
@@ -62,8 +71,10 @@ def effect(checker: Checker, today: Facts, after: Facts) -> Effect:
     errors = list(_violations(then.findings))
     new = [each for each in errors if _key(each) not in known or _grows(each, today, after)]
     named = {change.client for change in losses}
+    asked = (Loss(each.client, each.access, each.because, goal) for each in losses)
     return Effect(
         losses,
+        checker.rulings(today.table, today.location, asked),
         tuple(finding for finding in new if finding.client not in named),
         len(errors) - len(new),
     )

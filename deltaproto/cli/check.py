@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaproto.checking.check import Checked, Checker, unreadable
 from deltaproto.checking.live import facts
-from deltaproto.checking.notes import notes, unasked
+from deltaproto.checking.notes import notes
 from deltaproto.checking.saved import SavedError, read_saved
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
@@ -53,7 +53,8 @@ def run(values: Mapping[str, Any]) -> int:
         values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"])
     )
     known = list(notes(checker.clients))
-    tables = _watched(_checked(names, values, checker, known), codes, style.fail_on, known)
+    checked = checker.with_policy(_checked(names, values, checker, known))
+    tables = _watched(checked, codes, style.fail_on)
     with options.opened(values["output"]) as file:
         write_check(tables, file, style, known)
     return int(ExitCode.worst(codes))
@@ -76,21 +77,14 @@ def _baseline(path: str | None) -> dict[str, Facts] | None:
     return {found.location: found for found in read_saved(path) if isinstance(found, Facts)}
 
 
-def _watched(
-    tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn, known: list[str]
-) -> Iterator[Checked]:
-    first, count = "", 0
+def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -> Iterator[Checked]:
     for checked in tables:
-        if checked.unasked:
-            first, count = first or checked.table, count + 1
         if checked.complete:
             codes.add(exit_code(checked.findings, fail_on))
         else:
             # An incomplete answer is never a compliant one.
             codes.add(ExitCode.UNREADABLE)
         yield checked
-    if count:
-        known.append(unasked(first, count))
 
 
 def _checked(

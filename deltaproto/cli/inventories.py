@@ -91,7 +91,7 @@ class _Here:
         from deltaproto.fleet.policy_tally import PolicyTally
 
         tally = PolicyTally()
-        for each in self.checked(scan, checker):
+        for each in checker.with_policy(self.checked(scan, checker)):
             tally.add(each)
         return tally
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from deltaproto.activity import Activity, read_activity
-from deltaproto.checking.site import site_policy
+from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.executing import PLANS, load_all
@@ -17,7 +17,8 @@ from deltaproto.cli.progress import counting
 from deltaproto.errors import DeltaprotoError, ExitCode
 from deltaproto.execution.plan_file import Planned, plan_files
 from deltaproto.execution.sight import named
-from deltaproto.execution.warning import windows_of
+from deltaproto.execution.warning import rulings, windows_of
+from deltaproto.policy.approvals import Approvals
 from deltaproto.policy.document import Policy
 from deltaproto.report.runbook.book import Book, Entry
 from deltaproto.report.runbook.phrases import phrases
@@ -90,8 +91,9 @@ def _entries(
         for number, each in enumerate(pool.map(look, plans), 1):
             found.append(each)
             seen(number)
+    approvals = None if policy is None else Approvals(policy, site_catalogue((), policy))
     return tuple(
-        Entry(planned, activity, windows_of(policy, planned.plan))
+        Entry(planned, activity, windows_of(policy, planned.plan), rulings(planned.plan, approvals))
         for planned, activity in zip(plans, found, strict=True)
     )
 

@@ -39,6 +39,8 @@ _GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes", 
 _EVIDENCE = {"kind", "reference", "date"}
 _KNOWN_BAD = {"features", "access", "what", "reference", "fails", "where", "ungated"}
 KINDS = ("measured", "source", "documentation", "inference")
+_MODES = {"columnMapping": ("none", "name", "id")}
+"""Source: the protocol specification, delta.columnMapping.mode."""
 _LEGACY = {"read": 2, "write": 6}
 """the highest version of each side that has no list of features"""
 
@@ -156,10 +158,6 @@ def _gate(plain: Any, side: str, where: str) -> Gate:
     if side == "read" and "readers" in plain:
         raise EntryError(f"{where}: readers belongs to write", "it says what writers take")
     unchecked = plain.get("unchecked")
-    modes = plain.get("modes") or {}
-    if not isinstance(modes, Mapping):
-        raise EntryError(f"{where}: modes takes a mapping", "for example {columnMapping: [name]}")
-    members.no_mistakes(map(str, modes), f"{where}: modes")
     return Gate(
         legacy=_versions(plain, "legacy", side, where),
         features=frozenset(members.features(plain, "features", where))
@@ -170,12 +168,31 @@ def _gate(plain: Any, side: str, where: str) -> Gate:
         unchecked=None
         if unchecked == "all"
         else frozenset(members.features(plain, "unchecked", where)),
-        modes={
-            str(feature): frozenset(members.names(modes, feature, f"{where}: modes"))
-            for feature in modes
-        },
+        modes=_modes(plain, f"{where}: modes"),
         readers=_versions(plain, "readers", "read", where) if "readers" in plain else None,
     )
+
+
+def _modes(plain: Mapping[str, Any], where: str) -> dict[str, frozenset[str]]:
+    modes = plain.get("modes")
+    if modes is None:
+        return {}
+    if not isinstance(modes, Mapping):
+        raise EntryError(f"{where} takes a mapping", "for example {columnMapping: [name]}")
+    members.no_mistakes(map(str, modes), where)
+    found = {}
+    for feature in modes:
+        if feature not in _MODES:
+            raise EntryError(f"{where}: {feature} has no modes", f"known: {', '.join(_MODES)}")
+        names = members.names(modes, feature, where)
+        for name in names:
+            if name not in _MODES[feature]:
+                known = ", ".join(_MODES[feature])
+                raise EntryError(
+                    f"{where}: {name} is not a mode of {feature}", f"known modes: {known}"
+                )
+        found[str(feature)] = frozenset(names)
+    return found
 
 
 def _versions(plain: Mapping[str, Any], key: str, side: str, where: str) -> frozenset[int]:

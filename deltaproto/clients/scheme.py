@@ -23,6 +23,9 @@ _DOTTED = re.compile(
     r"v?(\d{1,6}(?:\.\d{1,6}){0,4})(?:[.\-_]?(a|b|c|rc|alpha|beta|pre|preview|dev|snapshot|post)[.\-_]?\d*)?",
     re.IGNORECASE | re.ASCII,
 )
+_PRE_RELEASE = re.compile(
+    r"-(?:a|b|rc|alpha|beta|pre|preview|dev|snapshot)(?![a-z])", re.IGNORECASE
+)
 _NUMBER = re.compile(r"(?:engine\s*)?(?:version\s*)?v?(\d{1,6})", re.IGNORECASE | re.ASCII)
 _DATE = re.compile(r"(\d{4})[-.](\d{1,2})[-.](\d{1,2})", re.ASCII)
 
@@ -53,7 +56,9 @@ def parse(scheme: str, text: str) -> Version | None:
             return None if found is None else _version((int(found[1]),))
         case "runtime":
             named = named_runtime(text)
-            return None if named is None else _version(named.runtime)
+            if named is None:
+                return None
+            return _version(named.runtime, _PRE_RELEASE.search(text) is None)
         case "date":
             found = _DATE.fullmatch(text)
             return None if found is None else _day(*(int(part) for part in found.groups()))

@@ -25,7 +25,7 @@ class Ruled(NamedTuple):
     plan: Plan
     """blocked where its result violates the policy; it warns of each loss"""
     losses: tuple[ClientChange, ...] = ()
-    """accesses that the policy's clients lose"""
+    """accesses that the policy's clients lose without approval"""
 
 
 class Users:
@@ -50,14 +50,17 @@ class Users:
         self._catalogue = site_catalogue(files, policy)
         self._named = [User(self._catalogue.resolve(text), access) for text in dict.fromkeys(named)]
         self._declared: dict[str, Candidate] = {}
+        mistakes = []
         for declared in policy.declared() if policy is not None else ():
             try:
                 self._declared[declared.text] = self._catalogue.resolve(declared.text)
             except UsageError as error:
                 assert policy is not None
-                raise PolicyError(
-                    policy.source, declared.position, error.message, error.hint
-                ) from None
+                mistakes.append(
+                    PolicyError(policy.source, declared.position, error.message, error.hint)
+                )
+        if mistakes:
+            raise mistakes[0].joined(mistakes[1:])
         self._everybody: tuple[User, ...] | None = None
         self._checker = None if policy is None else Checker(policy, self._catalogue)
 
@@ -88,16 +91,18 @@ class Users:
         except UnpredictableError as error:
             why = f"the result cannot be checked against the policy: {error}"
             return Ruled(_blocked(plan, given, [Blocked(None, why, "plan without --policy")]))
-        found = effect(self._checker, given.facts, after)
-        lost = tuple(
-            f"The policy's client loses access: {in_words(each)}." for each in found.losses
-        )
+        found = effect(self._checker, given.facts, after, plan.goal_text)
+        lost = [
+            f"The policy's client loses access: {in_words(one)}." for one, _ in found.unapproved
+        ]
+        lost += [f"{ruling.text}." for ruling in found.rulings if ruling.approved or ruling.near]
         plan = plan._replace(warnings=(*plan.warnings, *lost))
         broken = [
             Blocked(each.feature, f"the result violates the policy: {each.message}", each.hint)
             for each in found.violations
         ]
-        return Ruled(_blocked(plan, given, broken) if broken else plan, found.losses)
+        unapproved = tuple(change for change, _ in found.unapproved)
+        return Ruled(_blocked(plan, given, broken) if broken else plan, unapproved)
 
     def everybody(self) -> tuple[User, ...]:
         """Every client of the catalogue at its newest version, where nobody was named."""

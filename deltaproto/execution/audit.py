@@ -45,4 +45,6 @@ class Audit:
         os.close(self._file)
 
     def _told(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._told(each) for each in value]
         return self._redact(value) if isinstance(value, str) else value

@@ -185,12 +185,18 @@ def engine_gate(wanted: Engine, facts: EngineFacts) -> Gate:
 
 
 def policy_gate(effect: Effect) -> Gate:
-    """Whether the result costs a declared client its access, or breaks the policy otherwise."""
+    """Whether the result costs a declared client its access, or breaks the policy otherwise.
+
+    A loss that the policy approves passes, and the message names who approved it.
+    """
+    approved = [each.text for each in effect.rulings if each.approved]
     found = effect.in_words
     if not found:
         rest = f"; {effect.remaining} errors that are there today stay" if effect.remaining else ""
-        return Gate("policy", True, f"no client loses access and no new policy violations{rest}")
-    hint = _CLIENTS_FIRST if effect.losses else effect.violations[0].hint
+        lost = "no other client loses" if approved else "no client loses"
+        message = f"{lost} access and no new policy violations{rest}"
+        return Gate("policy", True, "; ".join([message, *approved]))
+    hint = _CLIENTS_FIRST if effect.unapproved else effect.violations[0].hint
     return Gate(
         "policy",
         False,

@@ -27,8 +27,15 @@ class Ledger:
     as sent, and not as audited, gets its line then.
     """
 
-    def __init__(self, planned: Planned, run: str, journal: Journal, audit: Audit) -> None:
-        self._planned, self._run = planned, run
+    def __init__(
+        self,
+        planned: Planned,
+        run: str,
+        journal: Journal,
+        audit: Audit,
+        approvals: Sequence[str] = (),
+    ) -> None:
+        self._planned, self._run, self._approvals = planned, run, approvals
         self._journal, self._audit = journal, audit
         self.remarks: list[str] = []
         self.unaudited: str | None = None
@@ -131,6 +138,7 @@ class Ledger:
             step=step.id,
             sql=step.sql,
             version_before=before,
+            **({"approvals": list(self._approvals)} if self._approvals else {}),
             **told,
         )
         self.unaudited = problem

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from deltaproto.activity import Activity, recent_activity
 from deltaproto.checking.check import Checker
 from deltaproto.checking.live import facts
-from deltaproto.checking.predicted import UnpredictableError, effect, facts_after
+from deltaproto.checking.predicted import Effect, UnpredictableError, effect, facts_after
 from deltaproto.errors import EngineError, ExitCode, TableError, UsageError
 from deltaproto.execution import gates
 from deltaproto.execution.gates import Gate
@@ -56,6 +56,8 @@ class Prepared(NamedTuple):
     """maintenance windows that hold; None: none do"""
     unaudited: tuple[Sent, ...] = ()
     """statements of earlier runs that the audit log lacks"""
+    approvals: tuple[str, ...] = ()
+    """each loss of access with the approval that permits it"""
 
     @property
     def left(self) -> tuple[Step, ...]:
@@ -92,9 +94,14 @@ def prepare(
     engine, trouble = _engine(runner, left)
     windows = windows_of(context.policy, plan)
     warned = warning(plan, left, _activity(watched), engine, windows, now)
-    passed = tuple(_gates(plan, context, watched, sight, stands, engine, trouble, warned))
+    checker = context.checker if left else None
+    brought = None if checker is None else _effect(checker, plan, left, watched)
+    passed = tuple(_gates(plan, context, watched, sight, stands, engine, trouble, warned, brought))
     hold = None if context.outside_window else windows
-    return Prepared(planned, watched, stands, sight, since, passed, warned, hold, unaudited)
+    approvals = tuple(r.text for r in brought.rulings) if isinstance(brought, Effect) else ()
+    return Prepared(
+        planned, watched, stands, sight, since, passed, warned, hold, unaudited, approvals
+    )
 
 
 class Stood(NamedTuple):
@@ -143,6 +150,7 @@ def _gates(
     engine: EngineFacts | None,
     trouble: EngineError | None,
     warned: Warning,
+    brought: Effect | UnpredictableError | None,
 ) -> Iterator[Gate]:
     left = plan.steps[stands.done :]
     planned = gates.plan_gate(plan)
@@ -160,8 +168,10 @@ def _gates(
         yield Gate("engine", False, trouble.message, trouble.hint, ExitCode.UNREADABLE)
     elif engine is not None:
         yield gates.engine_gate(plan.engine, engine)
-    if context.checker is not None:
-        yield _policy_gate(context.checker, plan, left, watched)
+    if isinstance(brought, UnpredictableError):
+        yield gates.unpredictable_gate(str(brought))
+    elif brought is not None:
+        yield gates.policy_gate(brought)
     if warned.window is not None:
         yield gates.window_gate(warned.window, context.outside_window)
     yield gates.irreversible_gate(left, context.allow_irreversible)
@@ -185,7 +195,9 @@ def _activity(watched: Watched) -> Activity | None:
         return None
 
 
-def _policy_gate(checker: Checker, plan: Plan, left: Sequence[Step], watched: Watched) -> Gate:
+def _effect(
+    checker: Checker, plan: Plan, left: Sequence[Step], watched: Watched
+) -> Effect | UnpredictableError:
     """Check the policy's clients and requirements before and after the remaining steps."""
     inspection = _inspection(watched)
     # The policy's patterns may mean the table as its owner names it.
@@ -193,8 +205,8 @@ def _policy_gate(checker: Checker, plan: Plan, left: Sequence[Step], watched: Wa
     try:
         after = facts_after(today, observe(inspection.state), left, plan)
     except UnpredictableError as error:
-        return gates.unpredictable_gate(str(error))
-    return gates.policy_gate(effect(checker, today, after))
+        return error
+    return effect(checker, today, after, plan.goal_text)
 
 
 def _inspection(watched: Watched) -> Inspection:

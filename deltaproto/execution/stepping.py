@@ -57,7 +57,7 @@ class Stepping:
         self._options, self._redact = storage_options, redact
         self._stands, self._since = prepared.stands, prepared.since
         self._run = uuid.uuid4().hex[:8]
-        self._ledger = Ledger(prepared.planned, self._run, journal, audit)
+        self._ledger = Ledger(prepared.planned, self._run, journal, audit, prepared.approvals)
         self._waiting = Waiting(prepared.planned, limits, observer, self._ledger)
         self._touched = prepared.stands.started
         self.records: list[StepRecord] = []

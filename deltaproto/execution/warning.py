@@ -7,17 +7,20 @@ clashes hold them; what other engines do with a commit that they do not expect i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 from deltaproto.activity import Activity
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.planning.advice import comes_back
 from deltaproto.planning.engine import EngineName
+from deltaproto.planning.impact import worse
 from deltaproto.planning.plan import Clash, Plan, Step, Stream
+from deltaproto.policy.approvals import Approvals, Loss, Ruling
 from deltaproto.policy.document import Policy, settings_for
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.document.openings import is_open, next_opening
+from deltaproto.policy.document.patterns import Names
 
 _S3 = ("s3", "s3a", "s3n")
 _LOG_STORES = ("spark.delta.logStore.{}.impl", "spark.delta.logStore.class")
@@ -93,6 +96,20 @@ def windows_of(policy: Policy | None, plan: Plan) -> tuple[Window, ...] | None:
     if policy is None:
         return None
     return settings_for(policy, plan.table, plan.location).maintenance_windows
+
+
+def rulings(
+    plan: Plan, approvals: Approvals | None, today: date | None = None
+) -> tuple[Ruling, ...]:
+    """Which of the losses that a plan lists the policy approves; empty without approvals."""
+    if not approvals:
+        return ()
+    names, day = Names(plan.table, plan.location), today or datetime.now(UTC).date()
+    lost = [each for each in plan.clients if worse(each)]
+    return tuple(
+        approvals.rule(names, Loss(each.client, each.access, each.because, plan.goal_text), day)
+        for each in lost
+    )
 
 
 def _hits(steps: Iterable[Step]) -> Iterator[Hit]:

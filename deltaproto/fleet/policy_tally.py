@@ -27,14 +27,14 @@ class PolicyTally:
 
     def add(self, checked: Checked) -> None:
         """Count one table."""
-        self.tables += 1
+        self.tables += not checked.of_policy
         self.unreadable += not checked.complete
         for judged in checked.verdicts:
             verdict = judged.verdict
             self.verdicts[verdict.named, str(verdict.access), str(verdict.verdict)] += 1
         for finding in checked.findings:
             self.rules[finding.rule, str(finding.severity)] += 1
-            if finding.severity is Severity.ERROR:
+            if finding.severity is Severity.ERROR or checked.of_policy:
                 self._first(checked.table, finding.rule, finding.message)
 
     def _first(self, table: str, rule: str, message: str) -> None:

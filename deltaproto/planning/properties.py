@@ -99,6 +99,21 @@ def canonical(key: str) -> str:
     return _CANONICAL.get(key.lower(), key)
 
 
+def suggestion(key: str) -> str | None:
+    """What a `delta.` property that Delta does not know was probably meant to be; None if known.
+
+    Empty when it is not known, and nothing is similar.
+    """
+    lower = key.lower()
+    known = {**_CANONICAL, **{each: each for each in _ON_DATABRICKS}}
+    if not lower.startswith("delta.") or lower in known or lower.startswith(_PREFIXES):
+        return None
+    import difflib
+
+    near = difflib.get_close_matches(lower, known, n=1, cutoff=0.8)
+    return known[near[0]] if near else ""
+
+
 def meant(properties: Mapping[str, str]) -> dict[str, str]:
     """Properties that somebody asks for, as Delta wants them written."""
     found = {canonical(key): value for key, value in properties.items()}

@@ -55,6 +55,9 @@ class Suppressed(NamedTuple):
     reason: str
     expires: str | None = None
     """the last day, as YYYY-MM-DD"""
+    approver: str | None = None
+    """who approved it; None for a waiver"""
+    ticket: str | None = None
 
 
 def exit_code(findings: Iterable[Finding], fail_on: FailOn) -> ExitCode:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import IO, NamedTuple, assert_never
+from typing import IO, TYPE_CHECKING, NamedTuple, assert_never
 
 from deltaproto.checking.check import Checked
 from deltaproto.policy.finding import FailOn
 from deltaproto.report.tabled import Report
+
+if TYPE_CHECKING:
+    from deltaproto.report.check_words import Counts
 
 
 class CheckFormat(StrEnum):
@@ -38,6 +41,9 @@ def write_check(
     tables: Iterable[Checked], file: IO[str], style: Style, notes: Iterable[str]
 ) -> None:
     """Every table as it comes; nothing but counts is kept until the end."""
+    from deltaproto.report.check_words import Counts
+
+    counts = Counts()
     match style.format:
         case CheckFormat.JSON:
             from deltaproto.report.check_json import CheckDocument
@@ -70,22 +76,35 @@ def write_check(
             from deltaproto.report.sarif import write_sarif
 
             started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            write_sarif(_reports(tables), file, rules=rule_pages(), started_at=started)
+            write_sarif(
+                _reports(tables, counts),
+                file,
+                rules=rule_pages(),
+                started_at=started,
+                summary=counts.fields,
+            )
         case CheckFormat.JUNIT:
             from deltaproto.policy.rules import all_rules
             from deltaproto.report.junit import write_junit
 
-            write_junit(_reports(tables), file, rules=all_rules(), fail_on=style.fail_on)
+            write_junit(
+                _reports(tables, counts),
+                file,
+                rules=all_rules(),
+                fail_on=style.fail_on,
+                hidden=counts.turned_off,
+            )
         case CheckFormat.GITHUB:
             from deltaproto.report.github import write_github
 
-            write_github(_reports(tables), file)
+            write_github(_reports(tables, counts), file, hidden=counts.hidden)
         case _:
             assert_never(style.format)
 
 
-def _reports(tables: Iterable[Checked]) -> Iterator[Report]:
+def _reports(tables: Iterable[Checked], counts: Counts) -> Iterator[Report]:
     for checked in tables:
+        counts.add(checked)
         yield Report(
             checked.table,
             checked.location,

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping
-from typing import IO, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import IO, Any, TypeVar
 
 from deltaproto.checking.check import Checked
 from deltaproto.policy.case import Judged
+from deltaproto.policy.document.merging import Decision
+from deltaproto.report.check_words import Counts
 from deltaproto.report.inspection_json import finding_fields
 from deltaproto.report.interface import error_fields
 from deltaproto.report.spool import Spool, opened
 
 _REMEMBERED = 4096
+_T = TypeVar("_T")
 
 
 class CheckDocument:
@@ -26,17 +29,22 @@ class CheckDocument:
     def __init__(self, file: IO[str]) -> None:
         self._file = file
         self._complete = True
-        self._encoded: dict[int, tuple[tuple[Judged, ...], list[str]]] = {}
-        self._lists = {name: Spool() for name in ("verdicts", "findings", "suppressed", "errors")}
+        self._encoded: dict[int, tuple[tuple[Any, ...], list[str]]] = {}
+        self._lists = {
+            name: Spool() for name in ("verdicts", "findings", "suppressed", "errors", "settings")
+        }
+        self._counts = Counts()
 
     def add(self, checked: Checked) -> None:
         """Keep what is said of one table."""
         self._complete = self._complete and checked.complete
+        self._counts.add(checked)
         table, word = json.dumps(checked.table), _inner(shlex.quote(checked.table))
         start = f'{{"table": {table}, '
         self._lists["verdicts"].add(
-            *[start + text.replace(_MARK, word) for text in self._texts(checked)]
+            *[start + text.replace(_MARK, word) for text in self._verdicts(checked)]
         )
+        self._lists["settings"].add(*[start + text for text in self._settings(checked)])
         self._keep("findings", map(finding_fields, checked.findings))
         self._keep("suppressed", suppressed_fields(checked))
         if checked.error is not None:
@@ -47,19 +55,24 @@ class CheckDocument:
         self._file.write(opened("check", complete=self._complete))
         for name, spool in self._lists.items():
             spool.close(name, self._file)
+        self._file.write(f',\n  "summary": {json.dumps(self._counts.fields())}')
         self._file.write(f',\n  "notes": {json.dumps(list(notes))}\n}}\n')
 
-    def _texts(self, checked: Checked) -> list[str]:
-        # Tables with equal needs share one tuple of verdicts, which is encoded once.
-        found = self._encoded.get(id(checked.verdicts))
-        if found is None or found[0] is not checked.verdicts:
+    def _verdicts(self, checked: Checked) -> list[str]:
+        return self._once(checked.verdicts, lambda judged: verdict_fields(judged, _MARKED))
+
+    def _settings(self, checked: Checked) -> list[str]:
+        return self._once(checked.decisions, decision_fields)
+
+    def _once(self, values: tuple[_T, ...], fields: Callable[[_T], dict[str, Any]]) -> list[str]:
+        # Tables with equal needs share one tuple of verdicts, and those that match the same
+        # patterns one of decisions: each is encoded once.
+        found = self._encoded.get(id(values))
+        if found is None or found[0] is not values:
             if len(self._encoded) >= _REMEMBERED:
                 self._encoded.clear()
-            found = (
-                checked.verdicts,
-                [json.dumps(verdict_fields(judged, _MARKED))[1:] for judged in checked.verdicts],
-            )
-            self._encoded[id(checked.verdicts)] = found
+            found = values, [json.dumps(fields(each))[1:] for each in values]
+            self._encoded[id(values)] = found
         return found[1]
 
     def _keep(self, name: str, entries: Iterable[Mapping[str, Any]]) -> None:
@@ -76,6 +89,8 @@ _MARK = _inner(shlex.quote(_MARKED))
 
 def checked_fields(checked: Checked) -> dict[str, Any]:
     """One table as a document of its own (JSON lines)."""
+    counts = Counts()
+    counts.add(checked)
     return {
         "verdicts": [
             {"table": checked.table, **verdict_fields(judged, checked.table)}
@@ -86,6 +101,20 @@ def checked_fields(checked: Checked) -> dict[str, Any]:
         "errors": []
         if checked.error is None
         else [{"table": checked.table, "error": error_fields(checked.error)}],
+        "settings": [
+            {"table": checked.table, **decision_fields(each)} for each in checked.decisions
+        ],
+        "summary": counts.fields(),
+    }
+
+
+def decision_fields(decision: Decision) -> dict[str, Any]:
+    """A setting and the pattern that it comes from, without its table."""
+    return {
+        "setting": decision.setting,
+        "value": decision.value,
+        "pattern": decision.pattern,
+        "line": None if decision.position is None else decision.position.line,
     }
 
 
@@ -119,6 +148,14 @@ def verdict_fields(judged: Judged, table: str) -> dict[str, Any]:
 def suppressed_fields(checked: Checked) -> list[dict[str, Any]]:
     """Waived findings, each with its reason and last day."""
     return [
-        {**finding_fields(each.finding), "waived": {"reason": each.reason, "expires": each.expires}}
+        {
+            **finding_fields(each.finding),
+            "waived": {
+                "reason": each.reason,
+                "expires": each.expires,
+                "approver": each.approver,
+                "ticket": each.ticket,
+            },
+        }
         for each in checked.suppressed
     ]

@@ -8,7 +8,7 @@ from typing import IO
 from deltaproto.checking.check import Checked
 from deltaproto.clients.matching import Verdict
 from deltaproto.policy.finding import Finding
-from deltaproto.report.check_words import Counts, suppressed_lines, verdict_rows
+from deltaproto.report.check_words import Counts, settings_line, suppressed_lines, verdict_rows
 from deltaproto.report.markdown import escape, table
 
 _MARKS = {
@@ -43,6 +43,8 @@ def _section(checked: Checked, show_suppressed: bool) -> str:
     ]
     if rows:
         parts += ["| Client | Verdicts |", "| --- | --- |", *rows, ""]
+    if settings := settings_line(checked):
+        parts += [f"Policy: {escape(settings)}", ""]
     if checked.findings:
         found = [
             (str(finding.severity), finding.rule, _message(finding), finding.hint)

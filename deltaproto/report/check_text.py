@@ -11,7 +11,7 @@ from typing import IO
 from deltaproto.checking.check import Checked
 from deltaproto.clients.matching import Verdict
 from deltaproto.policy.finding import Finding
-from deltaproto.report.check_words import Counts, suppressed_lines, verdict_rows
+from deltaproto.report.check_words import Counts, settings_line, suppressed_lines, verdict_rows
 from deltaproto.report.paint import BOLD, DIM, GREEN, LOUD, RED, SEVERITIES, YELLOW, Painter, flat
 
 _VERDICTS = {
@@ -49,6 +49,8 @@ class CheckText:
                 for access, verdict in answers
             )
             lines.append(f"  {flat(client).ljust(width)}  {shown}")
+        if settings := settings_line(checked):
+            lines.append(f"  {self._paint('policy', DIM)}  {flat(settings)}")
         for finding in checked.findings:
             lines += self._finding(finding)
         if self._show_suppressed:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from deltaproto.checking.check import Checked
 from deltaproto.clients.matching import Verdict
+from deltaproto.policy.document.merging import LISTS
 from deltaproto.policy.finding import Severity
 
 
@@ -31,24 +33,70 @@ def total(
     return f"{', '.join(parts)}; verdicts: {judged or 'none'}; findings: {found}"
 
 
+def settings_line(checked: Checked) -> str:
+    """Which table patterns of the policy decided which settings; empty where none did."""
+    patterns: dict[str, Counter[str]] = {}
+    values = {}
+    for each in checked.decisions:
+        if each.pattern is not None:
+            patterns.setdefault(each.pattern, Counter())[each.setting] += 1
+            values[each.pattern, each.setting] = each.value
+    return "; ".join(
+        f'"{pattern}": '
+        + ", ".join(
+            f"{name} ({count})" if name in LISTS else f"{name} {values[pattern, name]}"
+            for name, count in named.items()
+        )
+        for pattern, named in patterns.items()
+    )
+
+
 class Counts:
     """What the summary counts."""
 
     def __init__(self) -> None:
         self.tables = self.unreadable = 0
+        self.waived = self.off = 0
+        """findings that the policy waives, and findings of rules that it switches off"""
         self.verdicts: Counter[Verdict] = Counter()
         self.findings: Counter[Severity] = Counter()
 
     def add(self, checked: Checked) -> None:
         """Count one table."""
-        self.tables += 1
+        self.tables += not checked.of_policy
         self.unreadable += checked.error is not None
+        self.waived += len(checked.suppressed)
+        self.off += checked.silenced
         self.verdicts.update(judged.verdict.verdict for judged in checked.verdicts)
         self.findings.update(finding.severity for finding in checked.findings)
 
     def line(self) -> str:
         """The summary."""
-        return total(self.tables, self.unreadable, self.verdicts, self.findings)
+        line = total(self.tables, self.unreadable, self.verdicts, self.findings)
+        return f"{line}; {self.hidden()}" if self.hidden() else line
+
+    def hidden(self) -> str:
+        """How many findings the policy keeps out of the list; empty for none."""
+        parts = [
+            f"{self.waived} waived" if self.waived else "",
+            self.turned_off(),
+        ]
+        return ", ".join(part for part in parts if part)
+
+    def turned_off(self) -> str:
+        """How many findings come from rules that the policy turns off; empty for none."""
+        return f"{self.off} turned off by severities" if self.off else ""
+
+    def fields(self) -> dict[str, Any]:
+        """The counts as JSON has them."""
+        return {
+            "tables": self.tables,
+            "unreadable": self.unreadable,
+            "verdicts": {str(each): self.verdicts[each] for each in Verdict},
+            "findings": {str(each): self.findings[each] for each in Severity},
+            "waived": self.waived,
+            "off": self.off,
+        }
 
 
 def suppressed_lines(checked: Checked) -> Iterable[str]:
@@ -56,4 +104,6 @@ def suppressed_lines(checked: Checked) -> Iterable[str]:
     for each in checked.suppressed:
         until = f", until {each.expires}" if each.expires else ""
         finding = each.finding
-        yield f"{finding.rule} {finding.message} (waived: {each.reason}{until})"
+        word = "waived" if each.approver is None else f"approved by {each.approver}"
+        ticket = f", {each.ticket}" if each.ticket else ""
+        yield f"{finding.rule} {finding.message} ({word}: {each.reason}{ticket}{until})"

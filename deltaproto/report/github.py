@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import IO
 
 from deltaproto.policy.finding import Severity
@@ -12,11 +12,14 @@ from deltaproto.report.tabled import Report, advice, encodable, problem
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
-def write_github(reports: Iterable[Report], file: IO[str]) -> None:
+def write_github(
+    reports: Iterable[Report], file: IO[str], *, hidden: Callable[[], str] = str
+) -> None:
     """Write a line for each finding, and an error for each table without a whole answer.
 
     Suppressed findings have no line. All others have one, although GitHub shows no more than
-    ten errors, ten warnings and ten notices of a step; the log has the rest.
+    ten errors, ten warnings and ten notices of a step; the log has the rest. `hidden` says at the
+    end how many findings the policy waives or turns off.
     """
     for report in reports:
         for finding in report.findings:
@@ -24,6 +27,8 @@ def write_github(reports: Iterable[Report], file: IO[str]) -> None:
             file.write(_command(_COMMANDS[finding.severity], title, advice(finding)))
         if (found := problem(report)) is not None:
             file.write(_command("error", f"{found.code} {report.table}", advice(found)))
+    if said := hidden():
+        file.write(_command("notice", "findings not shown", said))
 
 
 def _command(name: str, title: str, message: str) -> str:

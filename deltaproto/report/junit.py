@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import IO, TYPE_CHECKING
 
 from deltaproto.errors import ExitCode
@@ -19,21 +19,32 @@ _NO_XML = re.compile("[\ufffe\uffff]")
 
 
 def write_junit(
-    reports: Iterable[Report], file: IO[str], *, rules: Sequence[Rule], fail_on: FailOn
+    reports: Iterable[Report],
+    file: IO[str],
+    *,
+    rules: Sequence[Rule],
+    fail_on: FailOn,
+    hidden: Callable[[], str] = str,
 ) -> None:
     """Write a suite for each table, as soon as the table is known.
 
     A finding is a test case: it fails from `fail_on` on and passes below, a suppressed one is
     skipped. A table without findings is a case that passes, one without a whole answer has a
-    case with an error. The XML is ASCII, so that it is right in every encoding of `file`.
+    case with an error. A last suite says how many findings have no case, if any (`hidden`).
+    The XML is ASCII, so that it is right in every encoding of `file`.
     """
-    from xml.etree.ElementTree import indent, tostring
+    from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
     names = {rule.id: rule.name for rule in rules}
     file.write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="deltaproto">\n')
     for report in reports:
         suite = _Suite(report, names, fail_on).element()
         indent(suite)
+        file.write(tostring(suite, encoding="us-ascii").decode("ascii") + "\n")
+    if said := hidden():
+        suite = Element("testsuite", name="findings not shown", tests="1")
+        case = SubElement(suite, "testcase", classname="deltaproto", name="findings not shown")
+        SubElement(case, "system-out").text = said
         file.write(tostring(suite, encoding="us-ascii").decode("ascii") + "\n")
     file.write("</testsuites>\n")
 
@@ -54,8 +65,9 @@ class _Suite:
 
         for finding in self._report.findings:
             self._finding(finding)
-        for finding, reason, _ in self._report.suppressed:
-            _child(self._finding_case(finding), "skipped", advice(finding), message=reason)
+        for each in self._report.suppressed:
+            case = self._finding_case(each.finding)
+            _child(case, "skipped", advice(each.finding), message=each.reason)
         if (found := problem(self._report)) is not None:
             case = self._case("deltaproto", "answer")
             _child(case, "error", advice(found), type=found.code, message=found.message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from deltaproto import __version__
@@ -29,12 +29,18 @@ _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def write_sarif(
-    reports: Iterable[Report], file: IO[str], *, rules: Sequence[RulePage], started_at: str
+    reports: Iterable[Report],
+    file: IO[str],
+    *,
+    rules: Sequence[RulePage],
+    started_at: str,
+    summary: Callable[[], Mapping[str, Any]] = dict,
 ) -> None:
     """Write one run, a result a line, each as soon as its table is known.
 
     `rules` are the rules that were run; `started_at` is the time of their start, in UTC as RFC
-    3339 has it. Only the tables without a whole answer are remembered until the end.
+    3339 has it; `summary` gives the totals. Only the tables without a whole answer are remembered
+    until the end.
 
     Every result is written. GitHub refuses a run of more than 25,000 results, or a file of more
     than 10 MB compressed: check such a fleet in several calls.
@@ -60,7 +66,9 @@ def write_sarif(
         "startTimeUtc": started_at,
         "toolExecutionNotifications": notifications,
     }
-    file.write(f'\n],\n"invocations": [{_line(invocation)}]\n}}]}}\n')
+    totals = dict(summary())
+    properties = f',\n"properties": {_line({"summary": totals})}' if totals else ""
+    file.write(f'\n]{properties},\n"invocations": [{_line(invocation)}]\n}}]}}\n')
 
 
 def _rule(rule_page: RulePage) -> dict[str, Any]:

@@ -429,7 +429,8 @@ def test_the_most_specific_pattern_wins(
         "raw": "writer version 5 is above the policy's 3",
     }
     judged = {(Path(v["table"]).name, v["client"]) for v in document["verdicts"]}
-    assert judged == {("gold_x", "trino"), ("raw", "bigquery")}
+    everywhere = {(name, "bigquery") for name in ("gold_orders", "gold_x", "raw")}
+    assert judged == {*everywhere, ("gold_orders", "trino"), ("gold_x", "trino")}
 
 
 CLIENTS = (
@@ -525,13 +526,19 @@ class TestWaivers:
             assert suite.attrib["skipped"] == "1"
             assert "DP202" not in cli(*words, text, "--format", "github", *more).out
 
-    def test_an_expired_one_is_a_mistake(
-        self, make: Callable[..., str], cli: Cli, policy: Policy
+    def test_an_expired_one_excuses_nothing_and_is_a_finding(
+        self, make: Callable[..., str], checked: Checked, policy: Policy
     ) -> None:
         file = policy(CLIENTS + waiver(rule="DP202", expires=str(YESTERDAY)))
-        ran = cli("check", make("t", P12), "--policy", file)
-        assert (ran.code, ran.out) == (2, "")
-        assert f"{file}:4:5: this waiver of DP202 expired on {YESTERDAY}" in ran.err
+        document = checked(make("t", VECTORS, DV_ON), "--policy", file, code=1)
+        assert document["suppressed"] == []
+        assert {(f["rule"], f.get("feature"), f.get("client")) for f in document["findings"]} == {
+            *ALL,
+            ("DP303", None, None),
+        }
+        (expired,) = (f for f in document["findings"] if f["rule"] == "DP303")
+        assert (expired["table"], expired["severity"]) == (file, "warning")
+        assert f"{file}:4:5: the waiver of DP202 expired on {YESTERDAY}" in expired["message"]
 
 
 class TestMistakes:

@@ -31,6 +31,7 @@ ORDERED = {
         ("9.1", "9.1 LTS", "DBR 9.1"),
         ("14.2",),
         ("14.3 LTS", "14.3", "14.3.x-photon-scala2.12", "Databricks Runtime 14.3 LTS"),
+        ("18.0-beta", "18.0-rc1", "18.0.x-beta-scala2.13", "18.0-snapshot"),
         ("18.0", "18.0.x-scala2.13"),
     ),
     "date": (

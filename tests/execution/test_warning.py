@@ -140,7 +140,7 @@ class TestGates:
 
     def test_the_policy(self) -> None:
         finding = Finding("DP205", Severity.ERROR, "typeWidening is forbidden", "drop it", "t")
-        assert policy_gate(Effect((), (), 3)).passed
-        gate = policy_gate(Effect((), (finding, finding._replace(message="so is that")), 0))
+        assert policy_gate(Effect((), (), (), 3)).passed
+        gate = policy_gate(Effect((), (), (finding, finding._replace(message="so is that")), 0))
         assert (gate.passed, gate.code) == (False, ExitCode.FINDINGS)
         assert "typeWidening is forbidden; so is that" in gate.message

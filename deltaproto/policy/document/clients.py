@@ -9,7 +9,7 @@ from deltaproto.clients.candidate import parse_reference
 from deltaproto.clients.capability import Access
 from deltaproto.errors import UsageError
 from deltaproto.policy.document import reader
-from deltaproto.policy.document.errors import Fault
+from deltaproto.policy.document.errors import Fault, collected
 from deltaproto.policy.document.model import Consumer, Declared, Definition
 from deltaproto.policy.document.reader import Kind
 from deltaproto.policy.document.source import Mapping, Node, Scalar, Sequence
@@ -34,7 +34,7 @@ def declared(node: Node) -> tuple[Declared, ...]:
     Raises:
         Fault: something there is no client.
     """
-    return tuple(_declared(item) for item in reader.items(node, "a list of clients"))
+    return collected(_declared, reader.items(node, "a list of clients"))
 
 
 def definitions(node: Node) -> tuple[Definition, ...]:
@@ -43,7 +43,7 @@ def definitions(node: Node) -> tuple[Definition, ...]:
     Raises:
         Fault: an entry is not a mapping with the keys of a client.
     """
-    return tuple(_definition(key, value) for key, value in reader.pairs(node))
+    return collected(lambda pair: _definition(*pair), reader.pairs(node))
 
 
 def client(node: Node) -> Declared:
@@ -94,7 +94,7 @@ def _declared(node: Node) -> Declared:
     values = reader.fields(node, _FIELDS, required=("client",))
     consumer = _consumer(values)
     return client(values["client"])._replace(
-        access=_access(values["access"]) if "access" in values else _DEFAULT_ACCESS[consumer],
+        access=access(values["access"]) if "access" in values else _DEFAULT_ACCESS[consumer],
         label=reader.text(values["as"], "who uses it", prose=True) if "as" in values else None,
         consumer=consumer,
         position=node.position,
@@ -112,7 +112,12 @@ def _consumer(values: dict[str, Node]) -> Consumer | None:
     return chosen[0] if chosen else None
 
 
-def _access(node: Node) -> tuple[Access, ...]:
+def access(node: Node) -> tuple[Access, ...]:
+    """The accesses of a list.
+
+    Raises:
+        Fault: an access that does not exist, or none.
+    """
     named = reader.names(node, "access", tuple(Access))
     return tuple(Access(each) for each in named)
 

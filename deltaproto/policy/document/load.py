@@ -6,9 +6,9 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from deltaproto.policy.document import reader, settings, source
-from deltaproto.policy.document.clients import client, declared, definitions
-from deltaproto.policy.document.errors import Fault, PolicyError
-from deltaproto.policy.document.model import CatalogueFile, Policy, Waiver
+from deltaproto.policy.document.clients import access, client, declared, definitions
+from deltaproto.policy.document.errors import Fault, Faults, PolicyError, collected
+from deltaproto.policy.document.model import Approval, CatalogueFile, Policy, Waiver
 from deltaproto.policy.document.patterns import EVERYTHING
 from deltaproto.policy.document.source import Node
 
@@ -25,44 +25,66 @@ _FIELDS = (
     "tables",
     "severities",
     "waivers",
+    "approvals",
 )
 _WAIVER = ("rule", "table", "feature", "client", "reason", "expires")
+_APPROVAL = (
+    *("client", "access", "table", "feature", "goal"),
+    *("approver", "reason", "ticket", "expires"),
+)
+_APPROVAL_NEEDS = ("client", "access", "table", "approver", "reason", "expires")
 
 
 def load_policy(path: str, *, rules: Collection[str], today: datetime.date) -> Policy:
     """The policy in the file at `path`. `rules` are the ids that severities and waivers may name.
 
-    Clients are not looked up, and catalogues not opened.
+    Clients are not looked up, and catalogues not opened. Waivers that expired before `today` are
+    kept apart: they excuse nothing.
 
     Raises:
-        PolicyError: the file cannot be read, does not say what a policy may say, or holds a
-            waiver that expired before `today`.
+        PolicyError: the file cannot be read, or does not say what a policy may say.
     """
     try:
         return _policy(source.read(path), path, rules, today)
     except Fault as fault:
-        raise PolicyError(path, fault.position, fault.problem, fault.hint) from None
+        raise PolicyError.of(path, fault) from None
 
 
 def _policy(root: Node, path: str, rules: Collection[str], today: datetime.date) -> Policy:
     _check_version(root)
-    values = reader.fields(root, _FIELDS)
-    policy = Policy(source=path)
-    for name, node in values.items():
-        match name:
-            case "define":
-                policy = policy._replace(definitions=definitions(node))
-            case "catalogues":
-                policy = policy._replace(catalogues=_catalogues(node))
-            case "clients":
-                policy = policy._replace(clients=declared(node))
-            case "tables":
-                policy = policy._replace(tables=settings.entries(node, rules))
-            case "severities":
-                policy = policy._replace(severities=settings.severities(node, rules))
-            case "waivers":
-                policy = policy._replace(waivers=_waivers(node, rules, today))
+    faults, policy = Faults(), Policy(source=path)
+    for key, node in reader.pairs(root):
+        with faults.catching():
+            reader.known_key(key, _FIELDS)
+            policy = _with(policy, key.text, node, rules, today)
+    faults.check()
     _check_clients(policy)
+    return policy
+
+
+def _with(
+    policy: Policy, name: str, node: Node, rules: Collection[str], today: datetime.date
+) -> Policy:
+    """The policy with one more key of the file."""
+    match name:
+        case "define":
+            return policy._replace(definitions=definitions(node))
+        case "catalogues":
+            return policy._replace(catalogues=_catalogues(node))
+        case "clients":
+            return policy._replace(clients=declared(node))
+        case "tables":
+            return policy._replace(tables=settings.entries(node, rules))
+        case "severities":
+            return policy._replace(severities=settings.severities(node, rules))
+        case "waivers":
+            waivers = _waivers(node, rules)
+            return policy._replace(
+                waivers=tuple(each for each in waivers if each.expires >= today),
+                expired=tuple(each for each in waivers if each.expires < today),
+            )
+        case "approvals":
+            return policy._replace(approvals=_approvals(node))
     return policy
 
 
@@ -100,14 +122,15 @@ def _catalogues(node: Node) -> tuple[CatalogueFile, ...]:
     )
 
 
-def _waivers(node: Node, rules: Collection[str], today: datetime.date) -> tuple[Waiver, ...]:
-    return tuple(_waiver(item, rules, today) for item in reader.items(node, "a list of waivers"))
+def _waivers(node: Node, rules: Collection[str]) -> tuple[Waiver, ...]:
+    items = reader.items(node, "a list of waivers")
+    return collected(lambda item: _waiver(item, rules), items)
 
 
-def _waiver(node: Node, rules: Collection[str], today: datetime.date) -> Waiver:
+def _waiver(node: Node, rules: Collection[str]) -> Waiver:
     values = reader.fields(node, _WAIVER, required=("rule", "reason", "expires"))
     rule = settings.rule(values["rule"], rules)
-    waiver = Waiver(
+    return Waiver(
         rule=rule,
         table=settings.pattern(values["table"]) if "table" in values else EVERYTHING[-1],
         feature=_feature(values["feature"], rule) if "feature" in values else None,
@@ -116,13 +139,36 @@ def _waiver(node: Node, rules: Collection[str], today: datetime.date) -> Waiver:
         expires=reader.date(values["expires"]),
         position=node.position,
     )
-    if waiver.expires < today:
+
+
+def _approvals(node: Node) -> tuple[Approval, ...]:
+    return collected(_approval, reader.items(node, "a list of approvals"))
+
+
+def _approval(node: Node) -> Approval:
+    values = reader.fields(node, _APPROVAL, required=_APPROVAL_NEEDS)
+    if ("feature" in values) == ("goal" in values):
         raise Fault(
-            f"this waiver of {rule} expired on {waiver.expires}",
-            "renew or remove it",
-            waiver.position,
+            "an approval needs either a feature or a goal",
+            'add "feature:" with the feature that decides, or "goal:" as the plan shows it',
+            node.position,
         )
-    return waiver
+
+    def words(name: str) -> str | None:
+        return reader.text(values[name], f"a {name}", prose=True) if name in values else None
+
+    return Approval(
+        client=client(values["client"]).text,
+        access=access(values["access"]),
+        table=settings.pattern(values["table"]),
+        feature=settings.feature(values["feature"]) if "feature" in values else None,
+        goal=words("goal"),
+        approver=words("approver") or "",
+        reason=words("reason") or "",
+        ticket=words("ticket"),
+        expires=reader.date(values["expires"]),
+        position=node.position,
+    )
 
 
 def _feature(node: Node, rule: str) -> str:

@@ -91,6 +91,10 @@ class Settings(NamedTuple):
     maintenance_windows: tuple[Window, ...] | None = None
     require_properties: Mapping[str, str] = _NO_PROPERTIES
     severities: Levels = _NO_LEVELS
+    clients_replace: bool = False
+    """the list replaces those of less specific patterns; otherwise it adds to them"""
+    forbid_features_replace: bool = False
+    require_features_replace: bool = False
 
 
 class TableEntry(NamedTuple):
@@ -116,6 +120,25 @@ class Waiver(NamedTuple):
     position: Position
 
 
+class Approval(NamedTuple):
+    """A loss of access that is accepted, up to and including the day `expires`."""
+
+    client: str
+    """as in `Declared`, with or without path and version"""
+    access: tuple[Access, ...]
+    table: str
+    """a pattern"""
+    feature: str | None
+    """the feature that decides; None: the goal is approved"""
+    goal: str | None
+    """the goal of a plan, in the words of its output; None: the feature is approved"""
+    approver: str
+    reason: str
+    ticket: str | None
+    expires: datetime.date
+    position: Position
+
+
 class Policy(NamedTuple):
     """A policy file. `clients` and `severities` are those of all tables."""
 
@@ -127,6 +150,10 @@ class Policy(NamedTuple):
     tables: tuple[TableEntry, ...] = ()
     severities: Levels = _NO_LEVELS
     waivers: tuple[Waiver, ...] = ()
+    expired: tuple[Waiver, ...] = ()
+    """waivers that no longer excuse anything"""
+    approvals: tuple[Approval, ...] = ()
+    """expired ones included"""
 
     def declared(self) -> Iterator[Declared]:
         """Every client of every table, in the order of the file."""

@@ -1,4 +1,10 @@
-"""When maintenance windows are open. Pure: the time is given."""
+"""When maintenance windows are open. Pure: the time is given.
+
+One rule: a window is open whenever the wall clock of its zone shows a time within it. Where clocks
+go forward, the skipped times are never shown: `02:30-03:30` opens when the clock jumps to 03:00,
+and a window that lies wholly in the gap does not open that day. Where clocks go back, a repeated
+time is shown twice: `02:15-02:45` opens twice, and `22:00-02:30` closes and opens again.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +13,76 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from deltaproto.policy.document.model import Window
 
-_WEEK = 8
-"""days to look ahead: a weekly window begins within seven"""
+_AHEAD = 16
+"""days to look ahead: a weekly window begins within seven, or within fourteen if one is skipped"""
+_STEP = timedelta(hours=6)
+"""no zone changes its clock twice within this time"""
+_TICK = timedelta(microseconds=1)
 
 
 def is_open(windows: Iterable[Window], now: datetime) -> bool:
     """Whether any of the windows is open; `now` has a time zone."""
-    return any(start <= now < end for window in windows for start, end in _around(window, now))
+    return any(_is_open(window, now, _zone(window.timezone)) for window in windows)
 
 
 def next_opening(windows: Iterable[Window], now: datetime) -> datetime | None:
-    """When the next window opens, in UTC; None without windows."""
-    starts = (start for window in windows for start, _ in _around(window, now) if start > now)
-    found = min(starts, default=None)
-    return None if found is None else found.astimezone(UTC)
+    """When the next window opens after `now`, in UTC; None without windows."""
+    found = (opening for window in windows if (opening := _next(window, now)) is not None)
+    return min(found, default=None)
 
 
-def _around(window: Window, now: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """Beginnings and ends from the day before to a week ahead, by the clock of its zone."""
+def _is_open(window: Window, now: datetime, zone: tzinfo) -> bool:
+    wall = now.astimezone(zone)
+    minutes = wall.hour * 60 + wall.minute
+    if window.end > window.start:
+        return wall.weekday() in window.days and window.start <= minutes < window.end
+    yesterday = (wall.weekday() - 1) % 7
+    return (wall.weekday() in window.days and minutes >= window.start) or (
+        yesterday in window.days and minutes < window.end
+    )
+
+
+def _next(window: Window, now: datetime) -> datetime | None:
     zone = _zone(window.timezone)
+    for moment in sorted({*_starts(window, now, zone), *_jumps(now, zone)}):
+        if moment > now and _is_open(window, moment, zone) and _begins(window, moment, zone):
+            return moment
+    return None
+
+
+def _begins(window: Window, moment: datetime, zone: tzinfo) -> bool:
+    """Whether the window opens at this time; one may begin when another day's is still open."""
+    wall = moment.astimezone(zone)
+    at_start = (wall.hour * 60 + wall.minute, wall.second) == (window.start, 0)
+    starts = at_start and wall.weekday() in window.days
+    return starts or not _is_open(window, moment - _TICK, zone)
+
+
+def _starts(window: Window, now: datetime, zone: tzinfo) -> Iterator[datetime]:
+    """Both occurrences of each start; one that is skipped stands for times that are not shown."""
     today = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
-    for days in range(-1, _WEEK):
+    for days in range(-1, _AHEAD):
         day = today + timedelta(days=days)
-        if day.weekday() not in window.days:
+        if day.weekday() in window.days:
+            start = (day + timedelta(minutes=window.start)).replace(tzinfo=zone)
+            yield start.astimezone(UTC)
+            yield start.replace(fold=1).astimezone(UTC)
+
+
+def _jumps(now: datetime, zone: tzinfo) -> Iterator[datetime]:
+    """The times at which the zone's clock changes, to the second."""
+    start = now.astimezone(UTC).replace(microsecond=0)
+    for number in range(_AHEAD * int(timedelta(days=1) / _STEP)):
+        before, after = start + number * _STEP, start + (number + 1) * _STEP
+        if before.astimezone(zone).utcoffset() == after.astimezone(zone).utcoffset():
             continue
-        over = 0 if window.end > window.start else 1
-        start = day + timedelta(minutes=window.start)
-        end = day + timedelta(days=over, minutes=window.end)
-        yield start.replace(tzinfo=zone), end.replace(tzinfo=zone)
+        while after - before > timedelta(seconds=1):
+            middle = before + timedelta(seconds=(after - before) // timedelta(seconds=2))
+            if middle.astimezone(zone).utcoffset() == before.astimezone(zone).utcoffset():
+                before = middle
+            else:
+                after = middle
+        yield after
 
 
 def _zone(name: str) -> tzinfo:

@@ -1,4 +1,4 @@
-"""Which tables a pattern means, and which settings a table gets.
+"""Which tables a pattern means.
 
 A pattern with a slash is compared with the table's location, from the beginning when it is
 absolute, else from any folder on. Another pattern is compared with the catalog name, from any part
@@ -8,63 +8,67 @@ on and without regard to case and back quotes; of a table named by a path, with 
 
 from __future__ import annotations
 
+import os
 import re
+import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
-from deltaproto.policy.document.model import Policy, Settings
-
 EVERYTHING = ("*", "**")
-_MERGED = ("require_properties", "severities")
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfs": "abfss"}
 _PART = "\0"
-
-
-def settings_for(policy: Policy, table: str, location: str | None) -> Settings:
-    """The settings of one table: each from the most specific pattern that sets it.
-
-    `table` is what the user named, `location` its absolute URI or path, None when not known.
-    Severities and required properties are merged key by key.
-    """
-    merged = Settings(clients=policy.clients, severities=policy.severities)
-    matching = [entry for entry in policy.tables if matches(entry.pattern, table, location)]
-    for entry in sorted(matching, key=lambda entry: specificity(entry.pattern)):
-        said = {
-            name: value
-            for name, value in entry.settings._asdict().items()
-            if value is not None and value != {}
-        }
-        for name in _MERGED:
-            if name in said:
-                said[name] = {**getattr(merged, name), **said[name]}
-        merged = merged._replace(**said)
-    return merged
-
-
-def specificity(pattern: str) -> int:
-    """How narrow a pattern is: the number of its characters that stand for themselves."""
-    return sum(character not in "*?`" for character in pattern)
+_ESCAPE = r"%[0-9A-Fa-f]{2}"
 
 
 def matches(pattern: str, table: str, location: str | None) -> bool:
     """True when `pattern` means the table; takes time linear in the names' lengths."""
-    if pattern in EVERYTHING:
-        return True
-    named = table[7:-1] if table[:7].lower() == "delta.`" and table.endswith("`") else table
-    where = place(named if location is None and _is_path(named, None) else location or "")
-    if "/" in pattern:
-        wanted = place(pattern)
-        absolute = wanted.startswith("/") or "://" in wanted
-        return bool(where) and _glob(wanted, "/", anchored=absolute).matches(where)
-    if _is_path(named, where):
-        return _glob(pattern, "/", anchored=True).matches(where.rpartition("/")[2])
-    return _glob(_joined(pattern), _PART, anchored=False).matches(_joined(table))
+    return Names(table, location).match(pattern)
+
+
+class Names:
+    """A table's name and its locations, for comparing with patterns.
+
+    Args:
+        table: what the user named.
+        location: its absolute URI or path; None when not known.
+    """
+
+    def __init__(self, table: str, location: str | None) -> None:
+        named = table[7:-1] if table[:7].lower() == "delta.`" and table.endswith("`") else table
+        where = place(named if location is None and _is_path(named, None) else location or "")
+        self._table = table
+        self._by_path = _is_path(named, where)
+        self._places = tuple(dict.fromkeys(_normal(each) for each in (where, _real(where))))
+
+    def match(self, pattern: str) -> bool:
+        """True when `pattern` means the table."""
+        if pattern in EVERYTHING:
+            return True
+        pattern = _normal(pattern)
+        if "/" in pattern:
+            wanted = place(pattern)
+            glob = _glob(wanted, "/", anchored=wanted.startswith("/") or "://" in wanted)
+            return any(where and glob.matches(where) for where in self._places)
+        if self._by_path:
+            glob = _glob(pattern, "/", anchored=True)
+            return any(glob.matches(where.rpartition("/")[2]) for where in self._places)
+        return _glob(_joined(pattern), _PART, anchored=False).matches(_joined(_normal(self._table)))
+
+
+def parts(pattern: str) -> list[str]:
+    """The folders of a location pattern without its scheme, or the parts of a catalog name."""
+    if "/" not in pattern:
+        return _joined(pattern).split(_PART)
+    wanted = place(pattern)
+    return [part for part in wanted.rpartition("://")[2].split("/") if part]
 
 
 def problem(pattern: str) -> str | None:
     """Why a pattern can match nothing, or None."""
     if pattern != pattern.strip():
         return "it begins or ends with a space"
+    if found := _unsupported(pattern):
+        return f"{found} is not supported"
     if any(part in (".", "..") for part in pattern.split("/")) and "/" in pattern:
         return "locations are absolute and hold no . or .. folders"
     if "/" not in pattern and not all(_joined(pattern).split(_PART)):
@@ -74,9 +78,41 @@ def problem(pattern: str) -> str | None:
     return None
 
 
+def _unsupported(pattern: str) -> str | None:
+    """Pattern syntax of other tools, which would be taken literally here."""
+    quoted = pattern if "/" in pattern else re.sub(r"`(?:[^`]|``)*`", "", pattern)
+    if found := re.search(r"[{}\[\]\\]|^[~!]", quoted):
+        return {"\\": "a backslash", "~": "~", "!": "!"}.get(found[0], found[0])
+    if "//" in re.sub(r"^[A-Za-z][A-Za-z0-9+.-]*://+", "", quoted):
+        return "//"
+    if not quoted.lower().startswith("file:") and (escape := re.search(_ESCAPE, quoted)):
+        return f"the escape {escape[0]} (write the character itself)"
+    return None
+
+
 def _is_path(table: str, where: str | None) -> bool:
-    """True when the table was named by a path: catalog names have dots and no slash."""
-    return "/" in table or "." not in table or (where or "").rpartition("/")[2] == table
+    """True when the table was named by a path: catalog names have dots and no slash.
+
+    `.` and `..` are paths: a catalog name has no empty part.
+    """
+    if "/" in table or not all(_joined(table).split(_PART)) or "." not in table:
+        return True
+    return (where or "").rpartition("/")[2] == table
+
+
+def _normal(text: str) -> str:
+    """One form for characters that Unicode can write in several ways."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _real(where: str) -> str:
+    """A local path without symbolic links, so that a link never leads around a pattern."""
+    if not where.startswith("/"):
+        return where
+    try:
+        return os.path.realpath(where)
+    except (OSError, ValueError):
+        return where
 
 
 @lru_cache(maxsize=1024)

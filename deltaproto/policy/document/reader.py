@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from deltaproto.policy.document.errors import Fault
+from deltaproto.policy.document.errors import Fault, Faults
 from deltaproto.policy.document.source import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
@@ -184,14 +184,23 @@ def pairs(node: Node, wanted: str = "a mapping") -> tuple[tuple[Scalar, Node], .
 def fields(node: Node, known: Collection[str], required: Iterable[str] = ()) -> dict[str, Node]:
     """The values of a mapping with known keys."""
     values: dict[str, Node] = {}
+    faults = Faults()
     for key, value in pairs(node):
-        if key.text not in known:
-            raise Fault(f"unknown key {shown(key.text)}", nearest(key.text, known), key.position)
-        values[key.text] = value
+        with faults.catching():
+            known_key(key, known)
+            values[key.text] = value
     for name in required:
-        if name not in values:
-            raise Fault(f"{name} is missing", f'add "{name}:"', node.position)
+        with faults.catching():
+            if name not in values:
+                raise Fault(f"{name} is missing", f'add "{name}:"', node.position)
+    faults.check()
     return values
+
+
+def known_key(key: Scalar, known: Collection[str]) -> None:
+    """Refuse a key that is not known."""
+    if key.text not in known:
+        raise Fault(f"unknown key {shown(key.text)}", nearest(key.text, known), key.position)
 
 
 def _nothing(node: Node) -> bool:

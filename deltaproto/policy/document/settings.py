@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from deltaproto.policy.document import patterns, reader
 from deltaproto.policy.document.clients import declared
-from deltaproto.policy.document.errors import Fault
+from deltaproto.policy.document.errors import Fault, Faults, collected
 from deltaproto.policy.document.model import Levels, Settings, TableEntry
 from deltaproto.policy.document.source import Node, Scalar
 from deltaproto.policy.document.windows import windows
@@ -26,10 +27,18 @@ def entries(node: Node, rules: Collection[str]) -> tuple[TableEntry, ...]:
     Raises:
         Fault: a pattern or setting that cannot be meant.
     """
-    return tuple(
-        TableEntry(pattern(key), _settings(value, rules), key.position)
-        for key, value in reader.pairs(node, "a mapping from patterns to settings")
-    )
+    pairs = reader.pairs(node, "a mapping from patterns to settings")
+    return collected(lambda pair: _entry(*pair, rules), pairs)
+
+
+def _entry(key: Scalar, value: Node, rules: Collection[str]) -> TableEntry:
+    faults = Faults()
+    with faults.catching():
+        read = pattern(key)
+    with faults.catching():
+        settings = _settings(value, rules)
+    faults.check()
+    return TableEntry(read, settings, key.position)
 
 
 def pattern(node: Node) -> str:
@@ -48,9 +57,12 @@ def pattern(node: Node) -> str:
 def severities(node: Node, rules: Collection[str]) -> Levels:
     """Severities by rule id; `off` needs no quotes."""
     levels: dict[str, Severity | None] = {}
+    faults = Faults()
     for key, value in reader.pairs(node, "a mapping from rules to severities"):
-        level = reader.choice(value, _LEVELS, "severity")
-        levels[rule(key, rules)] = None if level == _OFF else Severity(level)
+        with faults.catching():
+            level = reader.choice(value, _LEVELS, "severity")
+            levels[rule(key, rules)] = None if level == _OFF else Severity(level)
+    faults.check()
     return MappingProxyType(levels)
 
 
@@ -72,24 +84,45 @@ def feature(node: Node) -> str:
 
 def _settings(node: Node, rules: Collection[str]) -> Settings:
     values = reader.fields(node, Settings._fields)
-    settings = Settings(
-        clients=declared(values["clients"]) if "clients" in values else None,
-        max_reader_version=_version(values, "max_reader_version", READER_FEATURES_VERSION),
-        max_writer_version=_version(values, "max_writer_version", WRITER_FEATURES_VERSION),
-        min_reader_version=_version(values, "min_reader_version", READER_FEATURES_VERSION),
-        min_writer_version=_version(values, "min_writer_version", WRITER_FEATURES_VERSION),
-        forbid_features=_features(values, "forbid_features"),
-        require_features=_features(values, "require_features"),
-        isolation=_isolation(values["isolation"]) if "isolation" in values else None,
-    )
-    if "maintenance_windows" in values:
-        settings = settings._replace(maintenance_windows=windows(values["maintenance_windows"]))
-    if "require_properties" in values:
-        settings = settings._replace(require_properties=_properties(values["require_properties"]))
-    if "severities" in values:
-        settings = settings._replace(severities=severities(values["severities"], rules))
+    faults, read = Faults(), dict[str, Any]()
+    for name, value in values.items():
+        with faults.catching():
+            read[name] = _setting(name, value, values, rules)
+    faults.check()
+    settings = Settings(**read)
     _check(settings, values)
     return settings
+
+
+def _setting(name: str, node: Node, values: Mapping[str, Node], rules: Collection[str]) -> object:
+    match name:
+        case "clients":
+            return declared(node)
+        case "max_reader_version" | "min_reader_version":
+            return reader.integer(node, 1, READER_FEATURES_VERSION)
+        case "max_writer_version" | "min_writer_version":
+            return reader.integer(node, 1, WRITER_FEATURES_VERSION)
+        case "isolation":
+            return _isolation(node)
+        case "maintenance_windows":
+            return windows(node)
+        case "require_properties":
+            return _properties(node)
+        case "severities":
+            return severities(node, rules)
+        case "forbid_features" | "require_features":
+            return _features(node)
+    return _replaces(values, name.removesuffix("_replace"))
+
+
+def _replaces(values: Mapping[str, Node], name: str) -> bool:
+    """Whether a list replaces those of less specific patterns."""
+    node = values.get(f"{name}_replace")
+    if node is None or not reader.boolean(node):
+        return False
+    if name not in values:
+        raise Fault(f"{name}_replace without {name}", f'add "{name}:"', node.position)
+    return True
 
 
 def _check(settings: Settings, values: Mapping[str, Node]) -> None:
@@ -113,21 +146,15 @@ def _check(settings: Settings, values: Mapping[str, Node]) -> None:
         )
 
 
-def _version(values: Mapping[str, Node], name: str, most: int) -> int | None:
-    if name not in values:
-        return None
-    return reader.integer(values[name], 1, most)
-
-
-def _features(values: Mapping[str, Node], name: str) -> tuple[str, ...] | None:
-    if name not in values:
-        return None
-    named: list[str] = []
-    for item in reader.items(values[name], "a list of feature names"):
-        each = feature(item)
-        if each in named:
-            raise Fault(f"{each} is named twice", "name it once", item.position)
-        named.append(each)
+def _features(node: Node) -> tuple[str, ...]:
+    faults, named = Faults(), list[str]()
+    for item in reader.items(node, "a list of feature names"):
+        with faults.catching():
+            each = feature(item)
+            if each in named:
+                raise Fault(f"{each} is named twice", "name it once", item.position)
+            named.append(each)
+    faults.check()
     return tuple(named)
 
 

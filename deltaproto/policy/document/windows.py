@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from deltaproto.policy.document import reader
-from deltaproto.policy.document.errors import Fault
+from deltaproto.policy.document.errors import Fault, collected
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.document.source import Node, Scalar
 
@@ -21,7 +21,7 @@ def windows(node: Node) -> tuple[Window, ...]:
     Raises:
         Fault: a day, time or zone that does not exist, or a window of no length.
     """
-    return tuple(_window(item) for item in reader.items(node, "a list of windows"))
+    return collected(_window, reader.items(node, "a list of windows"))
 
 
 def _window(node: Node) -> Window:

@@ -84,6 +84,11 @@ _OF_POLICY = (
     "drifted",
     "lost_since_baseline",
     "not_in_baseline",
+    "unmatched_pattern",
+    "policy_requires_nothing",
+    "expired_exception",
+    "policy_override",
+    "unknown_property",
 )
 
 

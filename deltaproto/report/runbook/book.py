@@ -15,6 +15,7 @@ from deltaproto.execution.sight import named
 from deltaproto.execution.warning import Warning, warning
 from deltaproto.planning.advice import comes_back
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.policy.approvals import Ruling
 from deltaproto.policy.document.model import Window
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
@@ -36,6 +37,8 @@ class Entry(NamedTuple):
     """None: nobody looked"""
     windows: tuple[Window, ...] | None = None
     """maintenance windows of the policy; None: it has none, or there is no policy"""
+    rulings: tuple[Ruling, ...] = ()
+    """clients that lose access, and whether the policy approves that"""
 
     @property
     def plan(self) -> Plan:

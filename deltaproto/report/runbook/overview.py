@@ -111,6 +111,10 @@ def _clients(book: Book, say: Phrases) -> Iterator[Block]:
             [_row_of(change, say) for change in changes],
             [_TONES[change.worse] for change in changes],
         )
+    rulings = dict.fromkeys(each.text for entry in book.entries for each in entry.rulings)
+    if rulings:
+        yield Paragraph(say.line("clients.approvals"))
+        yield Bullets([(text,) for text in rulings])
     yield Bullets([say.line("clients.others")])
 
 

@@ -194,6 +194,12 @@ class TestPolicy:
         }
         assert parse_client(plain, "p.yaml").id == "nightly-loader"
 
+    def test_expired_waivers_are_kept_apart(self, load: Load) -> None:
+        entry = "{rule: DP201, reason: x, expires: 2026-11-%s}"
+        policy = load(f"waivers: [{entry % 20}, {entry % 21}]")
+        assert [each.expires.day for each in policy.waivers] == [21]
+        assert [each.expires.day for each in policy.expired] == [20]
+
     def test_a_policy_may_say_nothing(self, load: Load) -> None:
         assert load("") == Policy(load("").source)
 
@@ -293,10 +299,18 @@ REFUSED = [
      'expected a date such as 2026-12-31, found the text "soon"', "2026"),
     ("waivers: [{rule: DP201, reason: x, expires: 2027-02-30}]", "2:45",
      "there is no day 2027-02-30", "2026"),
-    ("waivers: [{rule: DP201, reason: x, expires: 2026-01-31}]", "2:11",
-     "this waiver of DP201 expired on 2026-01-31", "renew or remove it"),
+    ("tables: {a: {clients_replace: true}}", "2:31",
+     "clients_replace without clients", 'add "clients:"'),
+    ("tables: {a: {clients: [], clients_replace: yes}}", "2:44",
+     "expected true or false, found yes", "true or false"),
     ("waivers: [{rule: DP201, feature: xyzzy, reason: x, expires: 2027-01-31}]", "2:34",
      'unknown feature "xyzzy"', ""),
+    ("approvals: [{client: trino@1, access: [read], table: a, approver: x, reason: y,"
+     " expires: 2027-01-01}]", "2:13", "an approval needs either a feature or a goal", "goal"),
+    ("approvals: [{client: trino@1, access: [read], table: a, approver: x, expires: 2027-01-01,"
+     " feature: clustering}]", "2:13", "reason is missing", "reason:"),
+    ("approvals: [{client: trino@1, access: [], table: a, approver: x, reason: y,"
+     " expires: 2027-01-01, feature: clustering}]", "2:39", "the list is empty", ""),
     ("catalogues: [1]", "2:14", 'write "1" in quotes: YAML reads 1 as a number', ""),
     ('catalogues: ["a\\nb"]', "2:14", '"a\\nb" holds control characters', "one line"),
     ("define: {my client: {}}", "2:10", '"my client" cannot be the id of a client', "dashes"),
@@ -355,6 +369,7 @@ SCALARS = st.sampled_from(
 )  # fmt: skip
 KEYS = st.sampled_from(
     ["policy_version", "define", "catalogues", "clients", "tables", "severities", "waivers",
+     "approvals", "goal", "approver", "ticket",
      "client", "access", "as", "stream", "share", "max_reader_version", "min_reader_version",
      "forbid_features", "isolation", "require_properties", "maintenance_windows", "days", "from",
      "to", "timezone", "rule", "reason", "expires", "feature", "name", "ranges", "DP101", "'*'"]

@@ -7,15 +7,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deltaproto.policy.document.errors import Position
-from deltaproto.policy.document.model import Policy, Settings, TableEntry, Window
-from deltaproto.policy.document.patterns import (
-    _glob,
-    matches,
-    problem,
-    settings_for,
-    specificity,
-)
+from deltaproto.policy.document.merging import matching, merged, settings_for, specificity
+from deltaproto.policy.document.model import Declared, Policy, Settings, TableEntry, Window
+from deltaproto.policy.document.patterns import Names, _glob, matches, problem
 from deltaproto.policy.finding import Severity
+from deltaproto.protocol.isolation import IsolationLevel
 from tests.support.failures import each_row
 
 HERE = Position(1, 1)
@@ -123,7 +119,7 @@ class TestMatches:
     @example("file:///%ff", "x", "file:///\ud800%ff")
     def test_never_raises(self, pattern: str, table: str, location: str | None) -> None:
         assert isinstance(matches(pattern, table, location), bool)
-        assert isinstance(specificity(pattern), int)
+        assert len(specificity(pattern)) == 8
         problem(pattern)
 
     @given(st.text(alphabet="a/*?", max_size=8), st.text(alphabet="ab/", max_size=7), st.booleans())
@@ -164,11 +160,38 @@ def naive(rest: tuple[str, ...], text: str, *, first: bool) -> bool:
 
 
 class TestProblem:
+    @each_row(
+        ("pattern", "why"),
+        [
+            ("gold/{a,b}/**", "{ is not supported"), ("{a,b}", "{ is"), ("gold/[ab]*", "[ is"),
+            ("ord[e]rs", "[ is"), ("~/gold/**", "~ is"), ("!gold/**", "! is"),
+            ("gold//orders", "// is"), ("/data//gold/**", "// is"), ("s3://b//x", "// is"),
+            ("/data/a%20b/**", "%20"), ("s3://b/a%2Fb", "%2F"), ("gold\\orders", "a backslash"),
+            ("C:\\gold", "a backslash"),
+        ],
+    )  # fmt: skip
+    def test_syntax_of_other_tools(self, pattern: str, why: str) -> None:
+        assert why in (problem(pattern) or "")
+
     @each_row("pattern", [" a", "a ", "./gold/**", "a/../b", "a..b", "``", "/", "."])
     def test_patterns_that_match_nothing(self, pattern: str) -> None:
         assert problem(pattern)
 
-    @each_row("pattern", ["*", "**", "a.b", "gold/", "s3://b/**", "`a.b`.c", "?"])
+    @each_row(
+        "pattern",
+        [
+            "*",
+            "**",
+            "a.b",
+            "gold/",
+            "s3://b/**",
+            "`a.b`.c",
+            "?",
+            "file:///a%20b/*",
+            "`a{b}`.c",
+            "a%b",
+        ],
+    )
     def test_patterns_that_match_something(self, pattern: str) -> None:
         assert problem(pattern) is None
 
@@ -176,6 +199,64 @@ class TestProblem:
 def policy(*entries: tuple[str, Settings], **more: object) -> Policy:
     tables = tuple(TableEntry(pattern, settings, HERE) for pattern, settings in entries)
     return Policy("p.yaml", tables=tables)._replace(**more)
+
+
+def client(text: str) -> Declared:
+    return Declared(text, text, None, None, (), None, None, HERE)
+
+
+# Of each pair, both match /data/lake/gold/orders.
+NARROWER = [
+    ("/data/lake/**", "gold/orders"),
+    ("/data/lake/**", "orders"),
+    ("/data/lake/gold/*", "orders"),
+    ("**", "*"),
+    ("gold/**", "/data/lake/**"),
+    ("gold/**", "gold/*"),
+    ("gold/*", "gold/ord*"),
+    ("gold/ord*", "gold/order?"),
+    ("gold/*", "**/orders"),
+    ("/data/lake/gold/**", "**/gold/orders"),
+    ("gold/orders", "/data/lake/gold/orders"),
+    ("orders", "gold/orders"),
+    ("/data/*/*/orders", "/data/*/gold/orders"),
+]
+WINDOWS = (Window((0,), 0, 60, "UTC", HERE),)
+# Settings of "*" and of "orders", and how many notices they give.
+WEAKENED = [
+    (Settings(max_reader_version=1), Settings(max_reader_version=3), 1),
+    (Settings(max_reader_version=3), Settings(max_reader_version=1), 0),
+    (Settings(max_writer_version=2), Settings(max_writer_version=7), 1),
+    (Settings(min_writer_version=5), Settings(min_writer_version=2), 1),
+    (Settings(min_reader_version=1), Settings(min_reader_version=2), 0),
+    (
+        Settings(isolation=IsolationLevel.SERIALIZABLE),
+        Settings(isolation=IsolationLevel.WRITE_SERIALIZABLE),
+        1,
+    ),
+    (
+        Settings(isolation=IsolationLevel.WRITE_SERIALIZABLE),
+        Settings(isolation=IsolationLevel.SERIALIZABLE),
+        0,
+    ),
+    (
+        Settings(severities={"DP201": Severity.ERROR, "DP202": Severity.INFO}),
+        Settings(severities={"DP201": None, "DP202": Severity.ERROR}),
+        1,
+    ),
+    (Settings(require_properties={"a": "1"}), Settings(require_properties={"a": "2"}), 1),
+    (Settings(require_properties={"a": "1"}), Settings(require_properties={"b": "2"}), 0),
+    (Settings(maintenance_windows=WINDOWS), Settings(maintenance_windows=WINDOWS), 0),
+    (Settings(maintenance_windows=()), Settings(maintenance_windows=WINDOWS), 1),
+    (Settings(forbid_features=("a",)), Settings(forbid_features=("b",)), 1),
+    (Settings(forbid_features=("a",)), Settings(forbid_features=("a", "b")), 0),
+    (Settings(require_features=("a",)), Settings(require_features=()), 1),
+    (
+        Settings(require_features=("a",)),
+        Settings(require_features=(), require_features_replace=True),
+        1,
+    ),
+]
 
 
 class TestSettings:
@@ -233,6 +314,65 @@ class TestSettings:
         )
         assert (found.maintenance_windows, found.clients) == ((), ())
         assert found.forbid_features == ("clustering",)
+
+    @each_row(("wide", "narrow"), NARROWER)
+    def test_the_narrower_pattern_decides_in_either_order(self, wide: str, narrow: str) -> None:
+        one = (wide, Settings(max_reader_version=3))
+        other = (narrow, Settings(max_reader_version=1))
+        for entries in ((one, other), (other, one)):
+            found = settings_for(policy(*entries), "/data/lake/gold/orders", None)
+            assert found.max_reader_version == 1
+
+    def test_lists_of_all_matching_patterns_add_up(self) -> None:
+        clients = {text: client(text) for text in ("a@1", "b@1", "c@1")}
+        found = settings_for(
+            policy(
+                ("sales.*", Settings(clients=(clients["b@1"],), forbid_features=("clustering",))),
+                ("*", Settings(require_features=("appendOnly",), forbid_features=("rowTracking",))),
+                ("orders", Settings(clients=(clients["c@1"],), require_features=())),
+                clients=(clients["a@1"],),
+            ),
+            NAMED,
+            S3,
+        )
+        assert found.clients == tuple(clients.values())
+        assert found.forbid_features == ("rowTracking", "clustering")
+        assert found.require_features == ("appendOnly",)
+
+    def test_a_list_replaces_only_when_it_says_so(self) -> None:
+        narrow = Settings(
+            clients=(client("b@1"),), clients_replace=True,
+            forbid_features=(), forbid_features_replace=True,
+        )  # fmt: skip
+        wide = Settings(forbid_features=("clustering",))
+        both = policy(("*", wide), ("orders", narrow), clients=(client("a@1"),))
+        found = settings_for(both, NAMED, S3)
+        assert found.clients == (client("b@1"),)
+        assert found.forbid_features == ()
+        assert found.clients_replace is False
+
+    def test_each_setting_names_its_pattern(self) -> None:
+        rules = policy(
+            ("*", Settings(max_reader_version=3, severities={"DP101": None})),
+            ("orders", Settings(max_reader_version=1, clients=(client("b@1"),))),
+            clients=(client("a@1"),),
+        )
+        found = merged(rules, matching(rules, Names(NAMED, S3))).decisions
+        assert [each[:3] for each in found] == [
+            ("clients", "a@1", None),
+            ("clients", "b@1", "orders"),
+            ("max_reader_version", "1", "orders"),
+            ("severities.DP101", "off", "*"),
+        ]
+
+    @each_row(("wide", "narrow", "notices"), WEAKENED)
+    def test_what_a_pattern_weakens_is_noticed(
+        self, wide: Settings, narrow: Settings, notices: int
+    ) -> None:
+        rules = policy(("*", wide), ("orders", narrow))
+        found = merged(rules, matching(rules, Names(NAMED, S3))).notices
+        assert len(found) == notices, found
+        assert all(each.pattern == "orders" and each.hint for each in found)
 
     def test_without_a_match_there_are_only_the_settings_of_all_tables(self) -> None:
         entry = ("silver/**", Settings(max_reader_version=1))

@@ -1,0 +1,146 @@
+"""Approvals: losses of access that a named person has accepted, up to a day."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from deltaproto.clients.capability import Access
+from deltaproto.clients.catalogue import Catalogue
+from deltaproto.errors import UsageError
+from deltaproto.policy.document import Policy, PolicyError
+from deltaproto.policy.document.model import Approval
+from deltaproto.policy.document.patterns import Names
+from deltaproto.policy.named_client import NamedClient, named_client
+
+
+class Loss(NamedTuple):
+    """A client that can no longer do something with a table."""
+
+    client: str
+    """as verdicts name it, such as `deltalake/pyarrow@1.6.6`"""
+    access: Access
+    features: tuple[str, ...]
+    """those that decide; empty when no feature does"""
+    goal: str | None = None
+    """the goal of the plan that causes it, in words; None outside of plans"""
+
+
+class Ruling(NamedTuple):
+    """Whether a loss is approved."""
+
+    loss: Loss
+    approvals: tuple[Approval, ...] = ()
+    """those that together approve it; empty when it is not approved"""
+    near: tuple[str, ...] = ()
+    """why approvals of the same client do not apply, a sentence for each"""
+
+    @property
+    def approved(self) -> bool:
+        """Whether the loss is accepted."""
+        return bool(self.approvals)
+
+    @property
+    def text(self) -> str:
+        """The loss and who approved it, or why approvals of the client do not apply."""
+        what = f"{self.loss.client} {self.loss.access}"
+        if self.loss.features:
+            what += f" ({', '.join(self.loss.features)})"
+        if not self.approvals:
+            return "; ".join([f"{what} is not approved", *self.near])
+        by = " and ".join(
+            each.approver
+            + (f", {each.ticket}" if each.ticket else "")
+            + f", until {each.expires}: {each.reason}"
+            for each in dict.fromkeys(self.approvals)
+        )
+        return f"{what} is approved by {by}"
+
+
+class Approvals:
+    """The approvals of a policy.
+
+    Raises:
+        PolicyError: when an approval names a client that the catalog does not have.
+    """
+
+    def __init__(self, policy: Policy, catalogue: Catalogue) -> None:
+        self._source = policy.source
+        self._all: list[tuple[Approval, NamedClient]] = []
+        for approval in policy.approvals:
+            try:
+                self._all.append((approval, named_client(catalogue, approval.client)))
+            except UsageError as error:
+                raise PolicyError(
+                    policy.source, approval.position, error.message, error.hint
+                ) from None
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def about(self, names: Names, clients: Iterable[str]) -> Iterator[Approval]:
+        """The approvals that match a table and one of its clients."""
+        known = tuple(clients)
+        for approval, client in self._all:
+            if names.match(approval.table) and any(map(client.names, known)):
+                yield approval
+
+    def rule(self, names: Names, loss: Loss, today: datetime.date) -> Ruling:
+        """Whether a loss is approved on this day.
+
+        Every deciding feature must be approved, or the goal; a loss that no feature decides only
+        by its goal.
+        """
+        valid: list[Approval] = []
+        near: list[str] = []
+        for approval, client in self._all:
+            if client.names(loss.client):
+                why = _inapplicable(approval, names, loss, today)
+                if why:
+                    near.append(f"{self.described(approval)} {why}")
+                else:
+                    valid.append(approval)
+        by_goal = [each for each in valid if each.goal is not None]
+        if by_goal:
+            return Ruling(loss, tuple(by_goal[:1]))
+        by_feature = {each.feature: each for each in valid}
+        missing = [name for name in loss.features if name not in by_feature]
+        if loss.features and not missing:
+            return Ruling(loss, tuple(by_feature[name] for name in loss.features))
+        near += [
+            f"{self.described(each)} does not cover {', '.join(missing)}"
+            for each in valid
+            if missing
+        ]
+        return Ruling(loss, (), tuple(near))
+
+    def described(self, approval: Approval) -> str:
+        """An approval in a sentence: who, what for, and where it is written."""
+        ticket = f", {approval.ticket}" if approval.ticket else ""
+        line, column = approval.position
+        return f"the approval by {approval.approver}{ticket} ({self._source}:{line}:{column})"
+
+
+def _inapplicable(approval: Approval, names: Names, loss: Loss, today: datetime.date) -> str | None:
+    """Why an approval of the client does not apply to a loss; None when it does."""
+    if approval.expires < today:
+        return f"expired on {approval.expires}"
+    if not names.match(approval.table):
+        return f'is for tables that match "{approval.table}"'
+    if loss.access not in approval.access:
+        return f"covers {', '.join(approval.access)}, not {loss.access}"
+    if approval.goal is not None:
+        if loss.goal is None:
+            return "is for a plan only: it names a goal"
+        if _folded(approval.goal) != _folded(loss.goal):
+            return f'is for the goal "{approval.goal}", not "{loss.goal}"'
+        return None
+    if approval.feature not in loss.features:
+        decides = ", ".join(loss.features) or "no feature"
+        return f"is for {approval.feature}, but {decides} decides"
+    return None
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())

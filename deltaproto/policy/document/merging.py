@@ -1,0 +1,250 @@
+"""The settings of one table: which patterns decide, and what they weaken.
+
+A list (clients, forbidden and required features) collects the entries of every matching pattern, so
+that a narrow pattern never drops what a wide one asks for, unless it says so (`clients_replace`).
+Any other setting has one value, and the most specific pattern decides it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from deltaproto.policy.document.errors import Position
+from deltaproto.policy.document.model import Policy, Settings, TableEntry, Window
+from deltaproto.policy.document.patterns import Names, parts
+from deltaproto.policy.finding import Severity
+from deltaproto.protocol.isolation import IsolationLevel
+
+LISTS = ("clients", "forbid_features", "require_features")
+_KEYED = ("require_properties", "severities")
+_SINGLE = (
+    "max_reader_version",
+    "max_writer_version",
+    "min_reader_version",
+    "min_writer_version",
+    "isolation",
+    "maintenance_windows",
+)
+_STRICTEST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.INFO, None)
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+
+class Decision(NamedTuple):
+    """A setting, or one entry of a list, and the pattern that it comes from."""
+
+    setting: str
+    """such as `max_reader_version` or `severities.DP201`"""
+    value: str
+    pattern: str | None
+    """None: it is set for all tables"""
+    position: Position | None
+
+
+class Notice(NamedTuple):
+    """A pattern that changes what less specific ones ask for."""
+
+    pattern: str
+    message: str
+    hint: str
+    position: Position
+
+
+class Merged(NamedTuple):
+    """The settings of a table and where they come from."""
+
+    settings: Settings
+    decisions: tuple[Decision, ...]
+    notices: tuple[Notice, ...]
+
+
+def settings_for(policy: Policy, table: str, location: str | None) -> Settings:
+    """The settings of one table.
+
+    `table` is what the user named, `location` its absolute URI or path, None when not known.
+    """
+    return merged(policy, matching(policy, Names(table, location))).settings
+
+
+def matching(policy: Policy, names: Names) -> tuple[TableEntry, ...]:
+    """The entries whose patterns match, the least specific first; of equals in the file's order."""
+    found = [entry for entry in policy.tables if names.match(entry.pattern)]
+    return tuple(sorted(found, key=lambda entry: specificity(entry.pattern)))
+
+
+def specificity(pattern: str) -> tuple[int, ...]:
+    """How narrow a pattern is, by its structure; the larger tuple is narrower.
+
+    In this order: a pattern without wildcards; more parts without wildcards (depth); more parts
+    that are only partly wildcards; fewer `**`; fewer `*`; fewer `?`; a last part without wildcards;
+    an absolute location.
+    """
+    found = parts(pattern)
+    absolute = pattern.startswith("/") or ":/" in pattern
+    if found[:1] == ["**"] and len(found) > 1:
+        # `**/orders` means what `orders` means: a relative pattern begins at any part.
+        found = found[1:]
+    wild = [any(character in "*?" for character in part) for part in found]
+    text = "\0".join(found)
+    across = text.count("**")
+    return (
+        int(not any(wild)),
+        wild.count(False),
+        sum(bool(is_wild and part.strip("*?")) for part, is_wild in zip(found, wild, strict=True)),
+        -across,
+        2 * across - text.count("*"),
+        -text.count("?"),
+        int(not wild[-1]) if wild else 0,
+        int(absolute),
+    )
+
+
+def merged(policy: Policy, entries: tuple[TableEntry, ...]) -> Merged:
+    """The settings of the tables that exactly these entries match, the least specific first."""
+    merging = _Merging()
+    everywhere = Settings(clients=policy.clients, severities=policy.severities)
+    merging.add(TableEntry("", everywhere, Position(1, 1)), pattern=None)
+    for entry in entries:
+        merging.add(entry, pattern=entry.pattern)
+    return merging.merged()
+
+
+class _Merging:
+    """Settings on top of settings, the least specific first."""
+
+    def __init__(self) -> None:
+        self._lists: dict[str, list[tuple[Any, Decision]]] = {}
+        self._single: dict[str, tuple[Any, Decision]] = {}
+        self._keyed: dict[str, dict[str, tuple[Any, Decision]]] = {name: {} for name in _KEYED}
+        self._notices: list[Notice] = []
+
+    def add(self, entry: TableEntry, *, pattern: str | None) -> None:
+        """The settings of one more pattern; None: of all tables."""
+        settings = entry.settings
+        for name in LISTS:
+            value = getattr(settings, name)
+            if value is not None:
+                self._list(name, value, entry, pattern)
+        for name in _SINGLE:
+            value = getattr(settings, name)
+            if value is not None:
+                decision = Decision(name, _shown(value), pattern, entry.position)
+                self._weakened(name, self._single.get(name), value, decision)
+                self._single[name] = value, decision
+        for name in _KEYED:
+            keyed: Mapping[str, Any] = getattr(settings, name)
+            for key, value in keyed.items():
+                place = None if pattern is None else entry.position
+                decision = Decision(f"{name}.{key}", _shown(value), pattern, place)
+                self._weakened(name, self._keyed[name].get(key), value, decision)
+                self._keyed[name][key] = value, decision
+
+    def merged(self) -> Merged:
+        """Everything together."""
+        values: dict[str, Any] = {
+            name: tuple(value for value, _ in found) for name, found in self._lists.items()
+        }
+        values.update({name: value for name, (value, _) in self._single.items()})
+        for name, keyed in self._keyed.items():
+            values[name] = {key: value for key, (value, _) in keyed.items()}
+        return Merged(Settings(**values), tuple(self._decisions()), tuple(self._notices))
+
+    def _decisions(self) -> Iterator[Decision]:
+        for name in LISTS:
+            yield from (decision for _, decision in self._lists.get(name, ()))
+        yield from (decision for _, decision in self._single.values())
+        for keyed in self._keyed.values():
+            yield from (decision for _, decision in keyed.values())
+
+    def _list(self, name: str, value: Any, entry: TableEntry, pattern: str | None) -> None:
+        before = self._lists.get(name, [])
+        replaces = getattr(entry.settings, f"{name}_replace")
+        known = {each for each, _ in before}
+        if before and pattern is not None:
+            self._notices += _about_list(name, before, value, entry, replaces=replaces)
+        added = [
+            (each, Decision(name, _shown(each), pattern, getattr(each, "position", entry.position)))
+            for each in value
+            if replaces or each not in known
+        ]
+        self._lists[name] = added if replaces else [*before, *added]
+
+    def _weakened(
+        self, name: str, before: tuple[Any, Decision] | None, value: Any, after: Decision
+    ) -> None:
+        if before is None or after.pattern is None or not _weaker(name, before[0], value):
+            return
+        asked = before[1]
+        source = "all tables" if asked.pattern is None else f'"{asked.pattern}"'
+        assert after.position is not None
+        self._notices.append(
+            Notice(
+                after.pattern,
+                f'"{after.pattern}" sets {after.setting} to {after.value}, '
+                f"overriding {asked.value} for {source}",
+                "check that the weaker value is intended",
+                after.position,
+            )
+        )
+
+
+def _about_list(
+    name: str,
+    before: list[tuple[Any, Decision]],
+    value: tuple[Any, ...],
+    entry: TableEntry,
+    *,
+    replaces: bool,
+) -> Iterator[Notice]:
+    lost = [each for each, _ in before if each not in value]
+    if replaces:
+        if lost:
+            named = ", ".join(dict.fromkeys(map(_shown, lost)))
+            yield Notice(
+                entry.pattern,
+                f'"{entry.pattern}" replaces the {name} of less specific patterns: '
+                f"{named} not required there",
+                f"remove {name}_replace to keep them",
+                entry.position,
+            )
+        return
+    if lost:
+        what = "adds to" if value else "is empty, and does not replace"
+        yield Notice(
+            entry.pattern,
+            f'{name} of "{entry.pattern}" {what} the {name} of less specific patterns '
+            "(earlier versions replaced them)",
+            f"write {name}_replace: true under the pattern to replace them",
+            entry.position,
+        )
+
+
+def _weaker(name: str, before: Any, after: Any) -> bool:
+    """Whether a table that breaks the earlier value may pass the later one."""
+    if before == after:
+        return False
+    match name:
+        case "max_reader_version" | "max_writer_version":
+            return bool(after > before)
+        case "min_reader_version" | "min_writer_version":
+            return bool(after < before)
+        case "isolation":
+            return bool(before is IsolationLevel.SERIALIZABLE)
+        case "severities":
+            return _STRICTEST_FIRST.index(after) > _STRICTEST_FIRST.index(before)
+        case "maintenance_windows":
+            return [each[:-1] for each in before] != [each[:-1] for each in after]
+    return True
+
+
+def _shown(value: Any) -> str:
+    """A value as the policy file has it."""
+    if value is None:
+        return "off"
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return "; ".join(map(_shown, value)) or "none"
+    if isinstance(value, Window):
+        days = "daily" if len(value.days) == len(_DAYS) else ",".join(_DAYS[d] for d in value.days)
+        start, end = (f"{minutes // 60:02}:{minutes % 60:02}" for minutes in value[1:3])
+        return f"{days} {start}-{end} {value.timezone}"
+    return str(getattr(value, "text", value))

@@ -1,0 +1,27 @@
+"""A waiver or an approval of the policy has expired.
+
+## What it does
+Compares `expires` of every waiver and approval with today's date (UTC).
+
+## Why it breaks
+From the next day on, an expired waiver hides nothing and an expired approval permits nothing.
+
+## Who breaks
+Nobody by this alone: the findings that it excused are reported again.
+
+## How to fix
+Renew or remove it.
+
+## How safe
+Editing a policy changes no table.
+
+## References
+The policy's `waivers` and `approvals`.
+"""
+
+from __future__ import annotations
+
+from deltaproto.policy.finding import Severity
+from deltaproto.policy.rule import Rule
+
+RULE = Rule("DP303", "expired-exception", Severity.WARNING, since="0.1.0")

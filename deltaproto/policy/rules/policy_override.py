@@ -1,0 +1,30 @@
+"""A table pattern changes what a less specific pattern requires.
+
+## What it does
+Reports, for the patterns that matched tables: a list of clients or features that adds to the lists
+of less specific patterns, a list that replaces them (`clients_replace: true`), and a value that is
+weaker than the one it overrides, such as a higher version ceiling.
+
+## Why it breaks
+Nothing breaks. Earlier versions of deltaproto replaced the lists, so a policy that relied on
+it now checks more clients.
+
+## Who breaks
+Clients that a pattern removes are not checked on its tables.
+
+## How to fix
+If the change is intended, do nothing.
+
+## How safe
+Editing a policy changes no table.
+
+## References
+The policy's `tables`; `deltaproto check --format json` lists the pattern of every setting.
+"""
+
+from __future__ import annotations
+
+from deltaproto.policy.finding import Severity
+from deltaproto.policy.rule import Rule
+
+RULE = Rule("DP304", "policy-override", Severity.INFO, since="0.1.0")

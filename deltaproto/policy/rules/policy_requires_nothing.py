@@ -1,0 +1,27 @@
+"""The policy requires nothing.
+
+## What it does
+Looks for a client or a setting that applies to the tables that are checked.
+
+## Why it breaks
+A check without requirements always passes.
+
+## Who breaks
+Nobody by this alone.
+
+## How to fix
+Declare `clients`, or settings under `tables` with a pattern that matches the tables.
+
+## How safe
+Editing a policy changes no table.
+
+## References
+The policy's `clients` and `tables`.
+"""
+
+from __future__ import annotations
+
+from deltaproto.policy.finding import Severity
+from deltaproto.policy.rule import Rule
+
+RULE = Rule("DP302", "policy-requires-nothing", Severity.WARNING, since="0.1.0")

@@ -1,0 +1,29 @@
+"""The policy requires a property that Delta does not know.
+
+## What it does
+Compares the keys of `require_properties` that begin with `delta.` with the properties that Delta
+Spark and Databricks know, without regard to case.
+
+## Why it breaks
+Delta refuses to set an unknown `delta.` property, so no table can meet the requirement.
+
+## Who breaks
+Nobody by this alone.
+
+## How to fix
+Correct the name; the hint shows the most similar one. If a newer release knows the property, set
+`severities: {DP305: off}` for the whole policy.
+
+## How safe
+Editing a policy changes no table.
+
+## References
+The policy's `require_properties`; `DeltaConfigs` in Delta Spark.
+"""
+
+from __future__ import annotations
+
+from deltaproto.policy.finding import Severity
+from deltaproto.policy.rule import Rule
+
+RULE = Rule("DP305", "unknown-property", Severity.WARNING, since="0.1.0")

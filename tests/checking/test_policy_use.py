@@ -1,0 +1,326 @@
+"""What a policy's patterns add, replace and weaken, and what in a policy does nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.conftest import Ran
+from tests.support.logs import metadata, protocol
+
+Cli = Callable[..., Ran]
+Checked = Callable[..., dict[str, Any]]
+Make = Callable[..., str]
+Policy = Callable[[str], str]
+
+MAPPED = protocol(3, 7, ["columnMapping"], ["appendOnly", "columnMapping", "invariants"])
+BY_NAME = metadata({"delta.columnMapping.mode": "name"})
+GOOD, OLD = "trino@476", "trino@400"
+READS = f"clients: [{{client: {OLD}, access: [read]}}]\n"
+OWN = f"  '**/customers': {{clients: [{{client: {GOOD}, access: [read]}}]"
+
+
+def rules(document: dict[str, Any]) -> list[str]:
+    return [each["rule"] for each in document["findings"] if each["rule"].startswith("DP3")]
+
+
+@pytest.fixture
+def vectors(make: Make) -> str:
+    names = ["deletionVectors"]
+    on = metadata({"delta.enableDeletionVectors": "true"})
+    return make("customers", protocol(3, 7, names, [*names, "appendOnly", "invariants"]), on)
+
+
+class TestClients:
+    def test_those_of_a_pattern_add_to_those_of_all_tables(
+        self, checked: Checked, vectors: str, policy: Policy
+    ) -> None:
+        file = policy(f"{READS}tables:\n{OWN}}}\n")
+        document = checked(vectors, "--policy", file, code=1)
+        assert [(v["version"], v["verdict"]) for v in document["verdicts"]] == [
+            ("400", "wrong"),
+            ("476", "ok"),
+        ]
+        (notice,) = (f for f in document["findings"] if f["rule"] == "DP304")
+        assert "earlier versions replaced them" in notice["message"]
+        assert f"{file}:4:3" in notice["message"]
+        assert "clients_replace: true" in notice["hint"]
+
+    def test_replacing_them_is_explicit_and_shown(
+        self, checked: Checked, vectors: str, policy: Policy, cli: Cli
+    ) -> None:
+        file = policy(f"{READS}tables:\n{OWN}, clients_replace: true}}\n")
+        document = checked(vectors, "--policy", file, code=0)
+        assert [v["version"] for v in document["verdicts"]] == ["476"]
+        (notice,) = (f for f in document["findings"] if f["rule"] == "DP304")
+        assert f"{OLD} not required there" in notice["message"]
+        for format_ in ("text", "markdown", "github", "sarif", "junit"):
+            shown = cli("check", vectors, "--policy", file, "--format", format_).out
+            assert "replaces the clients" in shown, format_
+
+
+class TestDecisions:
+    def test_the_output_names_the_pattern_of_each_setting(
+        self, checked: Checked, make: Make, policy: Policy, cli: Cli
+    ) -> None:
+        table = make("lake/gold/orders", protocol(2, 5))
+        root = table.removesuffix("/gold/orders")
+        file = policy(
+            "tables:\n"
+            f"  '{root}/**': {{max_reader_version: 3, max_writer_version: 7}}\n"
+            "  'gold/orders': {max_reader_version: 1}\n"
+        )
+        document = checked(table, "--policy", file, code=1)
+        names = ("setting", "value", "pattern", "line")
+        assert {tuple(each[name] for name in names) for each in document["settings"]} == {
+            ("max_reader_version", "1", "gold/orders", 4),
+            ("max_writer_version", "7", f"{root}/**", 3),
+        }  # fmt: skip
+        (line,) = documents_lines(cli("check", table, "--policy", file, "--format", "jsonl"), table)
+        assert line["settings"] == document["settings"]
+        for format_ in ("text", "markdown"):
+            shown = cli("check", table, "--policy", file, "--format", format_).out
+            assert "gold/orders" in shown
+            assert "max_reader_version 1" in shown.replace("\\", "")
+
+    def test_a_weaker_value_is_noticed(self, checked: Checked, make: Make, policy: Policy) -> None:
+        table = make("t", protocol(2, 5))
+        file = policy("tables:\n  '*': {max_reader_version: 1}\n  t: {max_reader_version: 3}\n")
+        document = checked(table, "--policy", file, code=0)
+        (notice,) = (f for f in document["findings"] if f["rule"] == "DP304")
+        assert 'sets max_reader_version to 3, overriding 1 for "*"' in notice["message"]
+
+
+def documents_lines(ran: Ran, table: str) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in ran.out.splitlines()]
+    return [each for each in found if each["settings"] and each["settings"][0]["table"] == table]
+
+
+class TestNothing:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "", "clients: []\n", "tables: {}\n", "tables: {'*': {}}\n",
+            "tables: {'*': {clients: [], forbid_features: [], require_properties: {}}}\n",
+            "severities: {DP110: off}\n",
+        ],
+    )  # fmt: skip
+    def test_a_policy_that_requires_nothing_is_a_warning(
+        self, cli: Cli, checked: Checked, make: Make, policy: Policy, text: str
+    ) -> None:
+        table, file = make("t", protocol(1, 2)), policy(text)
+        document = checked(table, "--policy", file, code=0)
+        (found,) = (f for f in document["findings"] if f["rule"] == "DP302")
+        assert (found["severity"], found["table"]) == ("warning", file)
+        assert "requires nothing" in found["message"]
+        assert cli("check", table, "--policy", file, "--fail-on", "warning").code == 1
+
+    @pytest.mark.parametrize("format_", ["text", "markdown", "json", "sarif", "junit", "github"])
+    def test_a_pattern_that_matches_nothing_is_named(
+        self, cli: Cli, make: Make, policy: Policy, format_: str
+    ) -> None:
+        table = make("orders", protocol(1, 2))
+        file = policy(f"clients: [{GOOD}]\ntables: {{'glod/**': {{max_reader_version: 1}}}}\n")
+        ran = cli("check", table, "--policy", file, "--format", format_, "--fail-on", "warning")
+        assert ran.code == 1
+        assert "glod/" in ran.out
+
+    def test_a_slash_at_the_end_is_the_cause(
+        self, checked: Checked, make: Make, policy: Policy
+    ) -> None:
+        table = make("gold/orders", protocol(1, 2))
+        file = policy(f"clients: [{GOOD}]\ntables: {{'gold/': {{max_reader_version: 1}}}}\n")
+        (found,) = (f for f in checked(table, "--policy", file)["findings"] if f["rule"] == "DP301")
+        assert (
+            'the pattern "gold/" matches nothing in 1 table: it ends with a slash'
+            in found["message"]
+        )
+        assert '"gold/**"' in found["hint"]
+
+    def test_a_waiver_that_excuses_nothing_is_named(
+        self, checked: Checked, vectors: str, policy: Policy
+    ) -> None:
+        text = READS + (
+            "waivers:\n"
+            "- {rule: DP202, reason: x, expires: 2999-01-01, client: trino@400}\n"
+            "- {rule: DP202, reason: x, expires: 2999-01-01, client: trino@401}\n"
+            "- {rule: DP202, reason: x, expires: 2999-01-01, table: other}\n"
+        )
+        found = [
+            f["message"]
+            for f in checked(vectors, "--policy", policy(text), code=0)["findings"]
+            if f["rule"] == "DP301"
+        ]
+        assert len(found) == 2
+        assert "trino@401" in found[0]
+        assert '"other"' in found[1]
+
+    def test_what_matches_a_table_that_cannot_be_read_is_not_unmatched(
+        self, checked: Checked, tmp_path: Path, policy: Policy
+    ) -> None:
+        file = policy("tables: {'gone': {max_reader_version: 1}}\n")
+        assert rules(checked(str(tmp_path / "gone"), "--policy", file, code=3)) == []
+
+    def test_a_severity_turns_it_off(self, checked: Checked, make: Make, policy: Policy) -> None:
+        file = policy("severities: {DP302: off}\n")
+        assert rules(checked(make("t", protocol(1, 2)), "--policy", file, code=0)) == []
+
+
+class TestTotals:
+    """Findings that a policy hides are counted in every format."""
+
+    def test_waived_and_off(self, cli: Cli, checked: Checked, vectors: str, policy: Policy) -> None:
+        text = (
+            f"clients: [{{client: {OLD}, access: [read]}}, "
+            "{client: bigquery, access: [append]}]\n"
+            "severities: {DP201: off}\n"
+            "waivers: [{rule: DP202, reason: x, expires: 2999-01-01}]\n"
+        )  # fmt: skip
+        words = ("check", vectors, "--policy", policy(text), "--format")
+        document = checked(vectors, "--policy", policy(text), code=0)
+        assert document["summary"]["tables"] == 1
+        assert (document["summary"]["waived"], document["summary"]["off"]) == (1, 1)
+        (line,) = map(json.loads, cli(*words, "jsonl").out.splitlines())
+        assert line["summary"] == document["summary"]
+        sarif = json.loads(cli(*words, "sarif").out)
+        assert sarif["runs"][0]["properties"]["summary"] == document["summary"]
+        for format_ in ("text", "markdown", "github"):
+            assert "1 waived, 1 turned off by severities" in cli(*words, format_).out, format_
+        assert "1 turned off by severities" in cli(*words, "junit").out
+        root = ElementTree.fromstring(cli(*words, "junit").out)
+        assert len(root) == 2
+
+    def test_the_policy_is_not_a_table(self, checked: Checked, make: Make, policy: Policy) -> None:
+        document = checked(make("t", protocol(1, 2)), "--policy", policy(""), code=0)
+        assert document["summary"]["tables"] == 1
+        assert document["summary"]["findings"] == {"error": 0, "warning": 1, "info": 0}
+
+
+class TestNames:
+    """A table's other names do not lead around a pattern."""
+
+    @pytest.mark.parametrize("pattern", ["orders", "gold/orders", "ord*"])
+    def test_a_dot_is_the_folder(
+        self, cli: Cli, make: Make, policy: Policy, monkeypatch: pytest.MonkeyPatch, pattern: str
+    ) -> None:
+        table = Path(make("gold/orders", protocol(2, 5)))
+        (table / "below").mkdir()
+        file = policy(f"tables: {{'{pattern}': {{max_reader_version: 1}}}}\n")
+        for folder, name in ((table, "."), (table / "below", ".."), (table, "../orders")):
+            monkeypatch.chdir(folder)
+            assert cli("check", name, "--policy", file).code == 1, (folder, name)
+
+    @pytest.mark.parametrize("pattern", ["gold/**", "orders"])
+    def test_a_link_has_the_patterns_of_its_target(
+        self, cli: Cli, make: Make, policy: Policy, tmp_path: Path, pattern: str
+    ) -> None:
+        table = make("gold/orders", protocol(2, 5))
+        (tmp_path / "free").symlink_to(table)
+        file = policy(f"tables: {{'{pattern}': {{max_reader_version: 1}}}}\n")
+        assert cli("check", str(tmp_path / "free"), "--policy", file).code == 1
+
+    def test_unicode_in_either_form(self, cli: Cli, make: Make, policy: Policy) -> None:
+        composed, decomposed = "b\u00fccher", "bu\u0308cher"
+        for name, pattern in ((composed, decomposed), (decomposed, composed)):
+            table = make(f"{len(name)}/{name}", protocol(2, 5))
+            for each in (pattern, f"*/{pattern}"):
+                file = policy(f"tables: {{'{each}': {{max_reader_version: 1}}}}\n")
+                assert cli("check", table, "--policy", file).code == 1, (name, each)
+
+
+class TestMistakes:
+    """What is not understood is an error, never a pattern or a client that does nothing."""
+
+    @pytest.mark.parametrize("pattern", ["{a,t}", "[t]", "~/t", "a//t", "%74", "a\\t", "/x/%74"])
+    def test_syntax_that_is_not_supported(
+        self, cli: Cli, make: Make, policy: Policy, pattern: str
+    ) -> None:
+        file = policy(f"tables: {{'{pattern}': {{max_reader_version: 1}}}}\n")
+        ran = cli("check", make("t", protocol(1, 2)), "--policy", file)
+        assert (ran.code, ran.out) == (2, "")
+        assert f"{file}:2:10:" in ran.err
+
+    @pytest.mark.parametrize(
+        "modes", ["{columnMapping: [nmae]}", "[nmae]", "{columnMaping: [name]}", "false", "[]"]
+    )
+    def test_a_typo_in_a_definition(self, cli: Cli, make: Make, policy: Policy, modes: str) -> None:
+        file = policy(
+            "clients: [mine@1]\ndefine:\n  mine:\n    name: Mine\n    versions: number\n"
+            "    ranges:\n"
+            f"    - read: {{features: [columnMapping], modes: {modes}}}\n"
+        )
+        ran = cli("check", make("t", protocol(1, 2)), "--policy", file)
+        assert (ran.code, ran.out) == (2, "")
+        assert "modes" in ran.err
+
+    def test_a_beta_of_a_runtime_is_unknown(self, checked: Checked, make: Make) -> None:
+        table = make("t", protocol(1, 2))
+        for version in ("18.0-beta", "17.3-beta", "16.4.x-beta-scala2.12"):
+            words = ("--client", f"databricks-runtime@{version}", "--access", "read")
+            (verdict,) = checked(table, *words, code=1)["verdicts"]
+            assert verdict["verdict"] == "unknown", version
+
+    def test_all_mistakes_of_a_file_in_one_run(self, cli: Cli, make: Make, policy: Policy) -> None:
+        file = policy(
+            "clients: [476, {client: trino@476, acces: [read]}]\n"
+            "tabels: {}\n"
+            "tables:\n"
+            "  '{a,b}': {max_reader_version: 9, forbid_features: [deletionVector, xyzzy]}\n"
+            "  b: {isolation: Snapshot}\n"
+            "severities: {DP999: off, DP101: fatal}\n"
+            "waivers: [{rule: DP201}]\n"
+        )
+        ran = cli("check", make("t", protocol(1, 2)), "--policy", file, "--format", "json")
+        assert ran.code == 2
+        message = ran.json["error"]["message"]
+        places = ("2:11", "2:36", "3:1", "5:3", "5:33", "5:54", "5:70", "6:18", "7:14", "7:33")
+        for place in (*places, "8:11"):
+            assert f"{file}:{place}: " in message, place
+        assert message.count(file) == 12
+        assert 'did you mean "deletionVectors"?' in message
+        assert ran.json["error"]["hint"] == "correct all 12 mistakes"
+
+    def test_all_unknown_clients_in_one_run(self, cli: Cli, make: Make, policy: Policy) -> None:
+        file = policy(
+            "clients: [trinoo@476, trino]\n"
+            "tables: {t: {clients: [nobody@1]}}\n"
+            "waivers: [{rule: DP201, client: noone, reason: x, expires: 2999-01-01}]\n"
+        )
+        table = make("t", protocol(1, 2))
+        for words in (("check", table), ("plan-upgrade", table, "--enable", "deletionVectors")):
+            ran = cli(*words, "--policy", file)
+            assert ran.code == 2
+            for place in ("2:11", "2:23", "3:24"):
+                assert f"{file}:{place}: " in ran.err, (words[0], place)
+
+    def test_a_misspelled_property_gets_a_suggestion(
+        self, checked: Checked, make: Make, policy: Policy
+    ) -> None:
+        file = policy(
+            "tables: {t: {require_properties: {delta.appendOny: true, delta.xyzzy: 1, own: x,"
+            " delta.APPENDONLY: true, delta.feature.x: supported, delta.targetFileSize: 1}}}\n"
+        )
+        found = checked(make("t", protocol(1, 2)), "--policy", file)["findings"]
+        hints = [each["hint"] for each in found if each["rule"] == "DP305"]
+        assert hints == ['did you mean "delta.appendOnly"?', "check the spelling"]
+
+
+def test_a_scan_reports_findings_on_the_policy_and_does_not_end_with_them(
+    cli: Cli, make: Make, policy: Policy, tmp_path: Path
+) -> None:
+    make("lake/orders", protocol(1, 2))
+    expired = "{rule: DP202, reason: x, expires: 2026-01-01}"
+    file = policy(f"clients: [{GOOD}]\ntables: {{'glod/**': {{}}}}\nwaivers: [{expired}]\n")
+    words = ("scan", str(tmp_path / "lake"), "--to", str(tmp_path / "inventory"), "--policy", file)
+    ran = cli(*words, "--format", "json")
+    assert ran.code == 0, ran.err
+    told = ran.json["policy"]
+    assert {each["rule"] for each in told["first_errors"]} == {"DP301", "DP303"}
+    assert "glod/**" in str(told["first_errors"])
+    assert ran.json["tables"] == 1
+    assert cli(*words, "--fail-on", "warning").code == 1
