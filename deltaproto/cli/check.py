@@ -17,7 +17,7 @@ from deltaproto.cli.inspect import READER, given_tables
 from deltaproto.cli.inventories import ENGINE, SCAN, EngineChoice, chosen, opened_inventory, told
 from deltaproto.cli.progress import counting, waiting
 from deltaproto.drafting.words import accesses
-from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError
+from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
 from deltaproto.fleet.schemas import is_inventory
 from deltaproto.policy.document import Policy
 from deltaproto.policy.facts import Facts
@@ -48,7 +48,7 @@ def run(values: Mapping[str, Any]) -> int:
         summary=not values["quiet"],
     )
     codes = {ExitCode.OK}
-    names = list(given_tables(values["tables"]))
+    names = list(given_tables(values["tables"], allow_empty=values["allow_empty"]))
     options.spare(
         values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"])
     )
@@ -100,10 +100,13 @@ def _checked(
     with counting("tables checked", show=show) as seen:
         number = 0
         for name in names:
+            before = number
             for found in _one_or_many(name, values, checker, known, show):
                 number += 1
                 seen(number)
                 yield found
+            if number == before and not values["allow_empty"]:
+                yield unreadable(name, no_tables(name))
 
 
 def _one_or_many(
@@ -183,6 +186,7 @@ COMMAND = Command(
         SCAN,
         ENGINE,
         Option(("--show-suppressed",), "Show waived findings too.", bool, False),
+        options.ALLOW_EMPTY,
         options.CATALOGUE,
         READER,
         Option(("--format",), "Output format.", CheckFormat, CheckFormat.TEXT),

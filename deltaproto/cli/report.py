@@ -12,7 +12,7 @@ from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inventories import SCAN, chosen
 from deltaproto.cli.progress import waiting
 from deltaproto.drafting.users import newest
-from deltaproto.errors import ExitCode, UsageError
+from deltaproto.errors import ExitCode, UsageError, no_tables
 from deltaproto.fleet.inventory import inventory_at
 from deltaproto.fleet.overview import overview
 from deltaproto.fleet.past import LocalQuestions
@@ -35,6 +35,8 @@ def run(values: Mapping[str, Any]) -> int:
         questions = LocalQuestions(inventory_at(values["inventory"], storage))
         scan = chosen(questions, values["scan"])
         found = overview(questions, scan, checker)
+        if not (found.tables or found.unread or values["allow_empty"]):
+            raise no_tables(values["inventory"])
         made = rendered(found, policy, values["format"], values["most"])
     with options.opened(values["output"]) as file:
         file.write(made)
@@ -75,6 +77,7 @@ COMMAND = Command(
             _MOST,
             metavar="N",
         ),
+        options.ALLOW_EMPTY,
         options.OUTPUT,
         *options.READING,
     ),
