@@ -14,6 +14,7 @@ from deltaproto.cli import short
 from deltaproto.cli.declare import Command, spread
 from deltaproto.cli.hidden import addresses
 from deltaproto.cli.interrupted import interrupted
+from deltaproto.cli.pipes import outlive_readers
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
 
 # A command's module is imported when the command is called, so that each start pays only for
@@ -52,10 +53,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(words)
         if sys.stdout is not None:
             sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read our output went away; what is still buffered must not raise at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(ExitCode.OK)
     except DeltaprotoError as error:
         return report(error, words)
     except KeyboardInterrupt as error:
@@ -82,6 +79,7 @@ def _accept_any_text() -> None:
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=errors)
+    outlive_readers()
 
 
 def _run(words: list[str]) -> int:
