@@ -1,8 +1,8 @@
 """How a command declares its arguments and options, once for both parsers.
 
 Typer (`app`) makes help, completion and error messages of a declaration; `short` reads plain,
-well-formed command lines with the same declaration and without typer's start-up cost. Every
-option has an environment twin by construction.
+well-formed command lines with the same declaration and without typer's start-up cost. `variables`
+gives options their environment variables.
 """
 
 from __future__ import annotations
@@ -45,11 +45,6 @@ class Option(NamedTuple):
     @property
     def _bare(self) -> str:
         return _bare(self.flags[0])
-
-    @property
-    def environment(self) -> str:
-        """The environment variable that stands in for it."""
-        return twin(self.flags[0])
 
     def convert(self, text: str) -> Any:
         """The value that `text` stands for.

@@ -49,6 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; never raises for an expected failure."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _accept_any_text()
+    if shown := sys.modules.get("deltaproto.report.interface"):
+        # A program that calls this twice.
+        shown.NOTICES.clear()
     try:
         code = _run(words)
         if sys.stdout is not None:
@@ -85,6 +88,8 @@ def _accept_any_text() -> None:
 def _run(words: list[str]) -> int:
     if words and words[0] in COMMANDS:
         command = command_named(words[0])
+        if any(name.startswith("DELTAPROTO_") for name in os.environ):
+            _heed_environment(command, words)
         words = [words[0], *addresses(spread(command, words[1:]))]
         values = short.parse(command, words[1:])
         if values is not None:
@@ -96,6 +101,17 @@ def _run(words: list[str]) -> int:
 
     # Typer turns an application with a single command into that command.
     return app.run(commands, words)
+
+
+def _heed_environment(command: Command, words: Sequence[str]) -> None:
+    from deltaproto.cli.variables import refuse_ambiguous, weakened
+
+    refuse_ambiguous(command)
+    if notices := weakened(command, words):
+        from deltaproto.report import interface
+
+        interface.NOTICES.extend(notices)
+        print(*(f"warning: {notice}" for notice in notices), sep="\n", file=sys.stderr)
 
 
 def _traceback(words: Sequence[str], *raised: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import IO
 
 from deltaproto.policy.finding import Severity
-from deltaproto.report.interface import visible
+from deltaproto.report.interface import NOTICES, visible
 from deltaproto.report.tabled import Report, advice, encodable, problem
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -24,6 +24,9 @@ def write_github(reports: Iterable[Report], file: IO[str]) -> None:
             file.write(_command(_COMMANDS[finding.severity], title, advice(finding)))
         if (found := problem(report)) is not None:
             file.write(_command("error", f"{found.code} {report.table}", advice(found)))
+
+    for notice in NOTICES:
+        file.write(_command("warning", "deltaproto", notice))
 
 
 def _command(name: str, title: str, message: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO, assert_never
 
 from deltaproto.inspection import Inspection, Unreadable
-from deltaproto.report.interface import PageFormat, json_text
+from deltaproto.report.interface import NOTICES, PageFormat, json_text
 
 
 class InspectionReport:
@@ -52,6 +52,12 @@ class InspectionReport:
             tables = [table_fields(result) for result in self._results]
             text = json_text("inspect", {"tables": tables}, line=False, complete=complete)
             self._file.write(text)
+        if self._format is PageFormat.MARKDOWN:
+            from deltaproto.report.document.blocks import Paragraph
+            from deltaproto.report.document.markdown import blocks_markdown
+
+            for notice in NOTICES:
+                self._file.write(blocks_markdown([Paragraph((f"Warning: {notice}",))]))
         if self._format is PageFormat.HTML:
             from deltaproto.report.document.render import document_text
             from deltaproto.report.inspection_page import inspection_document
@@ -62,6 +68,8 @@ class InspectionReport:
             from deltaproto.report.inspection_text import print_summary
 
             print_summary(DataConsole(self._file, color=self._color), self._results)
+        if self._format is PageFormat.TEXT:
+            self._file.writelines(f"warning: {notice}\n" for notice in NOTICES)
 
 
 def _complete(result: Inspection | Unreadable) -> bool:
