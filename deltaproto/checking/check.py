@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from deltaproto.checking.baseline import Baseline
 from deltaproto.clients import scheme
 from deltaproto.clients.candidate import Candidate, Reference, parse_reference
 from deltaproto.clients.capability import Access, Client
@@ -21,13 +22,13 @@ from deltaproto.policy.document import (
     Position,
     Settings,
     matches,
-    place,
     settings_for,
 )
 from deltaproto.policy.document.model import Declared, Waiver
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity, Suppressed, worst_first
 from deltaproto.policy.rules import examine
+from deltaproto.policy.rules.gone_since_baseline import finding as gone_since_baseline
 from deltaproto.policy.rules.not_in_baseline import finding as not_in_baseline
 
 _REMEMBERED = 4096
@@ -59,7 +60,7 @@ class Checker:
     Args:
         asked: clients of the command line; they hold for every table.
         access: replaces the access of every declared client.
-        baseline: the tables as they were saved, by location.
+        baseline: the tables as they were saved.
 
     Raises:
         PolicyError: when the policy declares or waives a client that is not known, with its place.
@@ -73,12 +74,10 @@ class Checker:
         *,
         asked: Iterable[Declared] = (),
         access: tuple[Access, ...] = (),
-        baseline: Mapping[str, Facts] | None = None,
+        baseline: Baseline | None = None,
     ) -> None:
         self._policy, self._asked, self._access = policy, tuple(asked), access
-        self._baseline = (
-            None if baseline is None else {place(key): facts for key, facts in baseline.items()}
-        )
+        self._baseline = baseline
         self._candidates: dict[str, Candidate] = {}
         for declared in self._asked:
             self._candidates[declared.text] = catalogue.resolve(declared.text)
@@ -101,10 +100,33 @@ class Checker:
         """Verdicts on every declared client, and every rule's findings."""
         settings = settings_for(self._policy, facts.table, facts.location)
         verdicts = self._verdicts(facts.needs, (*self._asked, *(settings.clients or ())))
-        before = None if self._baseline is None else self._baseline.get(place(facts.location))
+        baseline = self._baseline
+        before = None if baseline is None else baseline.find(facts.table, facts.location, facts.id)
         found = [*facts.findings, *examine(Case(facts, settings, verdicts, before))]
         if self._baseline is not None and before is None:
             found += not_in_baseline(facts.table)
+        kept, suppressed = self._sorted(found, settings, facts)
+        return Checked(
+            facts.table,
+            facts.location,
+            verdicts,
+            kept,
+            suppressed,
+            None,
+            facts.complete,
+            self._unasked(settings, facts),
+        )
+
+    def gone(self, before: Facts) -> Checked:
+        """The check of a table of the baseline that no longer exists."""
+        settings = settings_for(self._policy, before.table, before.location)
+        kept, suppressed = self._sorted([gone_since_baseline(before)], settings, before)
+        return Checked(before.table, before.location, (), kept, suppressed, None, complete=True)
+
+    def _sorted(
+        self, found: Iterable[Finding], settings: Settings, facts: Facts
+    ) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
+        """The findings with the policy's severities, the worst first, and those it waives."""
         waivers = [
             each for each in self._waived if matches(each.waiver.table, facts.table, facts.location)
         ]
@@ -115,16 +137,7 @@ class Checker:
                 kept.append(finding)
             else:
                 suppressed.append(Suppressed(finding, waiver.reason, waiver.expires.isoformat()))
-        return Checked(
-            facts.table,
-            facts.location,
-            verdicts,
-            tuple(sorted(kept, key=worst_first)),
-            tuple(suppressed),
-            None,
-            facts.complete,
-            self._unasked(settings, facts),
-        )
+        return tuple(sorted(kept, key=worst_first)), tuple(suppressed)
 
     def _unasked(self, settings: Settings, facts: Facts) -> bool:
         if self._asked or self._baseline is not None or not self._policy.tables:

@@ -115,6 +115,7 @@ def read_entry(entry: Any, path: str) -> Facts | SavedError:
             isolation={k: _perhaps(v) for k, v in entry["isolation"]["effective"].items()},
             findings=findings,
             complete=_only(bool, entry["complete"]),
+            id=_perhaps(entry.get("id")),
         )
     except (*MALFORMED, TableError) as error:
         raise malformed(path, error) from None

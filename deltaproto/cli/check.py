@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
+from deltaproto.checking.baseline import Baseline
 from deltaproto.checking.check import Checked, Checker, unreadable
 from deltaproto.checking.live import facts
 from deltaproto.checking.notes import notes, unasked
@@ -23,6 +25,7 @@ from deltaproto.policy.document import Policy
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import FailOn, exit_code
 from deltaproto.report.check import CheckFormat, Style, write_check
+from deltaproto.report.interface import NOTICES
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -33,12 +36,13 @@ def run(values: Mapping[str, Any]) -> int:
         raise UsageError(
             "nothing to check against", "give --policy FILE or --client ID@VERSION, or --baseline"
         )
+    baseline = _baseline(values["baseline"])
     checker = Checker(
         policy,
         site_catalogue(values["catalogue"], policy),
         asked=asked,
         access=accesses(values["access"], "--access"),
-        baseline=_baseline(values["baseline"]),
+        baseline=baseline,
     )
     style = Style(
         values["format"],
@@ -53,7 +57,11 @@ def run(values: Mapping[str, Any]) -> int:
         values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"])
     )
     known = list(notes(checker.clients))
-    tables = _watched(_checked(names, values, checker, known), codes, style.fail_on, known)
+    checks = chain(
+        _checked(names, values, checker, baseline, known),
+        _compared(values["baseline"], checker, baseline),
+    )
+    tables = _watched(checks, codes, style.fail_on, known)
     with options.opened(values["output"]) as file:
         write_check(tables, file, style, known)
     return int(ExitCode.worst(codes))
@@ -76,10 +84,26 @@ def _whole(given: tuple[str, ...]) -> tuple[str, ...]:
     return (around,) if tuple(around.split()) == given else given
 
 
-def _baseline(path: str | None) -> dict[str, Facts] | None:
+def _baseline(path: str | None) -> Baseline | None:
     if path is None:
         return None
-    return {found.location: found for found in read_saved(path) if isinstance(found, Facts)}
+    return Baseline(found for found in read_saved(path) if isinstance(found, Facts))
+
+
+def _compared(path: str | None, checker: Checker, baseline: Baseline | None) -> Iterator[Checked]:
+    """What the baseline holds and no table matched."""
+    if baseline is None:
+        return
+    if (error := baseline.unmatched()) is not None:
+        yield unreadable(str(path), error)
+        return
+    gone, unchecked = baseline.left()
+    yield from map(checker.gone, gone)
+    if unchecked:
+        NOTICES.append(
+            f"the baseline holds {len(unchecked):,} more tables that were not checked, such as "
+            f"{unchecked[0].table}"
+        )
 
 
 def _watched(
@@ -100,7 +124,11 @@ def _watched(
 
 
 def _checked(
-    names: Iterable[str], values: Mapping[str, Any], checker: Checker, known: list[str]
+    names: Iterable[str],
+    values: Mapping[str, Any],
+    checker: Checker,
+    baseline: Baseline | None,
+    known: list[str],
 ) -> Iterator[Checked]:
     show = not (values["no_progress"] or values["quiet"])
     with counting("tables checked", show=show) as seen:
@@ -110,6 +138,9 @@ def _checked(
             for found in _one_or_many(name, values, checker, known, show):
                 number += 1
                 seen(number)
+                if baseline is not None and found.location is not None:
+                    # Executors of Spark have a copy of the baseline.
+                    baseline.find(found.table, found.location, None)
                 yield found
             if number == before and not values["allow_empty"]:
                 yield unreadable(name, no_tables(name))

@@ -84,6 +84,9 @@ _OF_POLICY = (
     "drifted",
     "lost_since_baseline",
     "not_in_baseline",
+    "changed_since_baseline",
+    "enabled_since_baseline",
+    "gone_since_baseline",
 )
 
 
