@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
@@ -11,7 +12,7 @@ from deltaproto.checking.baseline import Baseline
 from deltaproto.checking.check import Checked, Checker, unreadable
 from deltaproto.checking.live import facts
 from deltaproto.checking.notes import notes, unasked
-from deltaproto.checking.saved import SavedError, read_saved
+from deltaproto.checking.saved import SavedError, read_saved, saved_notices
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
@@ -163,8 +164,16 @@ def _read(
     name: str, values: Mapping[str, Any], known: list[str], show: bool
 ) -> Iterator[Facts | Checked]:
     if os.path.isfile(name):
-        for found in read_saved(name):
-            yield unreadable(found.table, found) if isinstance(found, SavedError) else found
+        NOTICES.extend(saved_notices(name, datetime.now(UTC)))
+        older = False
+        try:
+            for found in read_saved(name):
+                older = older or (isinstance(found, Facts) and found.older)
+                yield unreadable(found.table, found) if isinstance(found, SavedError) else found
+        except TableError as error:
+            yield unreadable(name, error)
+        if older:
+            NOTICES.append(f"{name}: it was made with --version, so the newest version is unknown")
         return
     from deltaproto.inspection import Request, Unreadable, inspect_table, uses_spark
 

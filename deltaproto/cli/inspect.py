@@ -37,7 +37,11 @@ def run(values: Mapping[str, Any]) -> int:
     codes = [ExitCode.OK]
     with options.opened(values["output"]) as file:
         report = InspectionReport(
-            values["format"], file, color=not values["no_color"], summary=not values["quiet"]
+            values["format"],
+            file,
+            color=not values["no_color"],
+            summary=not values["quiet"],
+            total=len(names),
         )
         show = not (values["no_progress"] or values["quiet"])
         for name in tracked(names, "inspecting", show=show):

@@ -29,6 +29,8 @@ class Facts(NamedTuple):
     """the commits that stored a protocol, oldest first; None when the log is not at hand"""
     id: str | None = None
     """of the table's metadata; None when the reader cannot see it"""
+    older: bool = False
+    """whether an older version was asked for, so that the newest is not known"""
 
     @property
     def protocol(self) -> Protocol:

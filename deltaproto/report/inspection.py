@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO, assert_never
+from typing import IO, Any, assert_never
 
 from deltaproto.inspection import Inspection, Unreadable
 from deltaproto.report.interface import NOTICES, PageFormat, json_text
@@ -11,7 +11,16 @@ from deltaproto.report.interface import NOTICES, PageFormat, json_text
 class InspectionReport:
     """Takes one result after the other; JSON and HTML have to wait for the last one."""
 
-    def __init__(self, format_: PageFormat, file: IO[str], *, color: bool, summary: bool) -> None:
+    def __init__(
+        self,
+        format_: PageFormat,
+        file: IO[str],
+        *,
+        color: bool,
+        summary: bool,
+        total: int | None = None,
+    ) -> None:
+        self._total = total
         self._format = format_
         self._file = file
         self._color = color
@@ -27,7 +36,10 @@ class InspectionReport:
             case PageFormat.JSONL:
                 from deltaproto.report.inspection_json import table_fields
 
-                fields = {"tables": [table_fields(result)]}
+                fields: dict[str, Any] = {"tables": [table_fields(result)]}
+                if self._total is not None:
+                    # A file that is cut between two lines is still lines of JSON.
+                    fields["part"] = {"number": len(self._results), "of": self._total}
                 line = json_text("inspect", fields, line=True, complete=_complete(result))
                 self._file.write(line)
             case PageFormat.MARKDOWN:
