@@ -17,10 +17,19 @@ from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inspect import READER, given_tables
-from deltaproto.cli.inventories import ENGINE, SCAN, EngineChoice, chosen, opened_inventory, told
+from deltaproto.cli.inventories import (
+    ENGINE,
+    SCAN,
+    EngineChoice,
+    chosen,
+    opened_inventory,
+    scan_notices,
+    told,
+)
 from deltaproto.cli.progress import counting, waiting
 from deltaproto.drafting.words import accesses
 from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
+from deltaproto.fleet.past import lost_rows
 from deltaproto.fleet.schemas import is_inventory
 from deltaproto.policy.document import Policy
 from deltaproto.policy.facts import Facts
@@ -154,7 +163,14 @@ def _one_or_many(
         inventory = opened_inventory(name, values)
         scan = chosen(inventory, values["scan"])
         known.append(f"{name}: {told(scan)}")
-        yield from inventory.checked(scan, checker)
+        NOTICES.extend(scan_notices(inventory, name, scan, datetime.now(UTC)))
+        tables = errors = 0
+        for each in inventory.checked(scan, checker):
+            tables += each.error is None
+            errors += each.error is not None
+            yield each
+        if (tables, errors) != (scan.tables, scan.errors):
+            yield unreadable(name, lost_rows(scan, tables, errors))
         return
     for found in _read(name, values, known, show):
         yield checker.check(found) if isinstance(found, Facts) else found
