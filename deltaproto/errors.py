@@ -50,6 +50,7 @@ class ErrorCode(StrEnum):
     TIMEOUT = "timeout"
     STORAGE = "storage"
     ENGINE = "engine-unavailable"
+    NO_TABLES = "no-tables"
 
 
 class DeltaprotoError(Exception):
@@ -76,6 +77,15 @@ class TableError(DeltaprotoError):
     def __init__(self, code: ErrorCode, message: str, hint: str = "") -> None:
         super().__init__(message, hint)
         self.code = code
+
+
+def no_tables(source: str) -> TableError:
+    """Return the error for a source (folder, file, list, inventory) in which no table was found."""
+    return TableError(
+        ErrorCode.NO_TABLES,
+        f"no tables found in {source}",
+        "check the path and the patterns; pass --allow-empty if an empty answer is expected",
+    )
 
 
 class EngineError(TableError):

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from deltaproto.cli import short
+from deltaproto.cli.variables import OWN, variable
 from deltaproto.errors import ErrorCode, ExitCode
 from deltaproto.policy.rules import all_rules
 from tests.conftest import Ran
@@ -81,10 +82,12 @@ class TestCommandLine:
             assert short.parse(COMMANDS[name], words) is not None, match[0]
 
     def test_every_environment_variable_is_one(self) -> None:
-        real = {option.environment for c in COMMANDS.values() for option in c.options}
+        real = {variable(c.name, o.flags[0]) for c in COMMANDS.values() for o in c.options}
         named = {v for path in DOCUMENTS for v in re.findall(r"DELTAPROTO_\w+", path.read_text())}
         assert named
         assert named <= real
+        own = {name for names in OWN.values() for name in names.values()}
+        assert own <= set(re.findall(r"DELTAPROTO_\w+", README))
 
     @each_row("rule", all_rules(), ids=lambda rule: rule.id)
     def test_explain_has_the_page_that_readme_promises(self, cli: Cli, rule: Any) -> None:

@@ -32,8 +32,8 @@ def _lines() -> Iterator[str]:
     )
     yield from _text(
         "Data goes to standard output, everything else to standard error. Each option has an "
-        "environment variable: DELTAPROTO_ and its name in capitals, as DELTAPROTO_FORMAT, "
-        "except --yes, --allow-irreversible and --outside-window."
+        "environment variable, which --help shows: DELTAPROTO_ and its name in capitals, as "
+        "DELTAPROTO_FORMAT. Options that lower safety have none."
     )
     yield ".SH COMMANDS"
     for name in COMMANDS:

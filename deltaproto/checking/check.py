@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
+from deltaproto.checking.baseline import Baseline
 from deltaproto.checking.policy_use import PolicyUse
 from deltaproto.clients.candidate import Candidate
 from deltaproto.clients.capability import Access
@@ -17,7 +18,7 @@ from deltaproto.clients.verdicts import client_verdicts
 from deltaproto.errors import TableError, UsageError
 from deltaproto.policy.approvals import Approvals, Loss, Ruling
 from deltaproto.policy.case import Case, Judged
-from deltaproto.policy.document import Policy, PolicyError, Position, place
+from deltaproto.policy.document import Policy, PolicyError, Position
 from deltaproto.policy.document.merging import Decision, Merged, matching, merged
 from deltaproto.policy.document.model import Declared, Settings, TableEntry, Waiver
 from deltaproto.policy.document.patterns import Names
@@ -25,6 +26,7 @@ from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity, Suppressed, worst_first
 from deltaproto.policy.named_client import NamedClient, named_client
 from deltaproto.policy.rules import client_refused, client_unknown, client_wrong, examine
+from deltaproto.policy.rules.gone_since_baseline import finding as gone_since_baseline
 from deltaproto.policy.rules.not_in_baseline import finding as not_in_baseline
 
 _REMEMBERED = 4096
@@ -68,7 +70,7 @@ class Checker:
     Args:
         asked: clients of the command line; they hold for every table.
         access: replaces the access of every declared client.
-        baseline: the tables as they were saved, by location.
+        baseline: the tables as they were saved.
         today: the day on which approvals must hold; None: today, in UTC.
 
     Raises:
@@ -83,13 +85,11 @@ class Checker:
         *,
         asked: Iterable[Declared] = (),
         access: tuple[Access, ...] = (),
-        baseline: Mapping[str, Facts] | None = None,
+        baseline: Baseline | None = None,
         today: datetime.date | None = None,
     ) -> None:
         self._policy, self._asked, self._access = policy, tuple(asked), access
-        self._baseline = (
-            None if baseline is None else {place(key): facts for key, facts in baseline.items()}
-        )
+        self._baseline = baseline
         self._candidates: dict[str, Candidate] = {}
         for declared in self._asked:
             self._candidates[declared.text] = catalogue.resolve(declared.text)
@@ -124,10 +124,29 @@ class Checker:
         found_for = self._settings(entries)
         settings = found_for.settings
         verdicts = self._verdicts(facts.needs, (*self._asked, *(settings.clients or ())))
-        before = None if self._baseline is None else self._baseline.get(place(facts.location))
+        baseline = self._baseline
+        before = None if baseline is None else baseline.find(facts.table, facts.location, facts.id)
         found = [*facts.findings, *examine(Case(facts, settings, verdicts, before))]
         if self._baseline is not None and before is None:
             found += not_in_baseline(facts.table)
+        return self._checked(facts, found, found_for, entries, verdicts)
+
+    def gone(self, before: Facts) -> Checked:
+        """The check of a table of the baseline that no longer exists."""
+        entries = matching(self._policy, Names(before.table, before.location))
+        found, settings = [gone_since_baseline(before)], self._settings(entries)
+        return self._checked(before._replace(complete=True), found, settings, entries, ())
+
+    def _checked(
+        self,
+        facts: Facts,
+        found: list[Finding],
+        found_for: Merged,
+        entries: tuple[TableEntry, ...],
+        verdicts: tuple[Judged, ...],
+    ) -> Checked:
+        """The findings with the policy's severities, without those it waives or approves."""
+        settings, names = found_for.settings, Names(facts.table, facts.location)
         graded = tuple(_graded(found, settings.severities))
         waivers = [each for each in self._waived if names.match(each.waiver.table)]
         kept, suppressed = [], []

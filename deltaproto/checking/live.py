@@ -34,4 +34,5 @@ def facts(inspection: Inspection) -> Facts:
         findings=inspection.findings,
         complete=inspection.complete,
         changes=state.changes,
+        id=state.metadata.id,
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import IO, Any, TypeVar
 
 from deltaproto.checking.stream import Document
@@ -17,6 +19,10 @@ from deltaproto.tables.location import Kind, locate
 _KNOWN_SHAPE = "1"
 _SAVE = "save one with `deltaproto inspect … --format json --output FILE`"
 _T = TypeVar("_T")
+OLD_DAYS = 7
+"""from this age on, a saved answer is reported as old"""
+_HEAD = 4096
+_GENERATED = re.compile(r'"generated_at": ?"([^"]{1,40})"')
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
 """what reading an entry raises that is not what `inspect` writes"""
 
@@ -43,6 +49,7 @@ def saved_entries(path: str) -> Iterator[Any]:
     """The entries of a saved inspection as they stand there; else as `read_saved`."""
     with _opened(path) as file:
         document, found = Document(file, path, "tables"), False
+        read = of = 0
         for entries in document.objects():
             for entry in entries:
                 if "schema_version" in document.members:
@@ -50,8 +57,42 @@ def saved_entries(path: str) -> Iterator[Any]:
                 yield entry
             _check(document, path)
             found = True
+            part = document.members.get("part")
+            if isinstance(part, dict):
+                if part.get("number") != (read % of if of else read) + 1:
+                    raise _cut(path, read, of)
+                read, of = part["number"], part.get("of", 0)
         if not found:
             raise UsageError(f"{path} is empty", "it is not a saved inspection")
+        if read != of:
+            raise _cut(path, read, of)
+
+
+def _cut(path: str, read: int, of: int) -> TableError:
+    return TableError(
+        ErrorCode.NOT_FOUND,
+        f"{path} is cut off: it holds table {read} of {of}, and not all others",
+        _SAVE,
+    )
+
+
+def saved_notices(path: str, now: datetime) -> list[str]:
+    """What to know of the age of a saved inspection."""
+    with _opened(path) as file:
+        head = file.read(_HEAD).decode("utf-8", "replace")
+    found = _GENERATED.search(head)
+    try:
+        made = datetime.fromisoformat(found[1]) if found else None
+    except ValueError:
+        made = None
+    if made is None or made.tzinfo is None:
+        return [f"{path}: the age of this saved inspection is not known"]
+    age = now - made
+    if age < -timedelta(hours=1):
+        return [f"{path}: this inspection is dated in the future ({made:%Y-%m-%d %H:%M} UTC)"]
+    if age.days >= OLD_DAYS:
+        return [f"{path}: this inspection is {age.days} days old; inspect the tables again"]
+    return []
 
 
 def _opened(path: str) -> IO[bytes]:
@@ -114,7 +155,10 @@ def read_entry(entry: Any, path: str) -> Facts | SavedError:
             configuration=configuration,
             isolation={k: _perhaps(v) for k, v in entry["isolation"]["effective"].items()},
             findings=findings,
-            complete=_only(bool, entry["complete"]),
+            # An older version says nothing about the newest.
+            complete=_only(bool, entry["complete"]) and entry.get("requested_version") is None,
+            id=_perhaps(entry.get("id")),
+            older=entry.get("requested_version") is not None,
         )
     except (*MALFORMED, TableError) as error:
         raise malformed(path, error) from None

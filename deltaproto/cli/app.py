@@ -10,6 +10,7 @@ import typer
 
 from deltaproto import __version__
 from deltaproto.cli.declare import Command, Option
+from deltaproto.cli.variables import variable
 from deltaproto.errors import ExitCode, UsageError
 
 EPILOG = (
@@ -80,7 +81,7 @@ def _function(command: Command) -> Callable[..., int]:
             values[argument.name] = tuple(values[argument.name] or ())
         return command.run(values)
 
-    parameters = [_option(option) for option in command.options]
+    parameters = [_option(command, option) for option in command.options]
     if command.argument is not None:
         parameters.insert(0, _argument(command))
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -89,14 +90,17 @@ def _function(command: Command) -> Callable[..., int]:
     return function
 
 
-def _option(option: Option) -> inspect.Parameter:
+def _option(command: Command, option: Option) -> inspect.Parameter:
     declared: Any = option.type
     if option.many:
         declared = list[str] | None
     elif option.default is None:
         declared = option.type | None
     info = typer.Option(
-        *option.flags, envvar=option.environment, help=option.help, metavar=option.metavar
+        *option.flags,
+        envvar=variable(command.name, option.flags[0]),
+        help=option.help,
+        metavar=option.metavar,
     )
     return inspect.Parameter(
         option.name,

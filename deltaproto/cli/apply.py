@@ -124,13 +124,12 @@ COMMAND = Command(
     run,
     PLANS,
     (
-        Option(("--yes", "-y"), "Go on without being asked.", bool, False, lowers_safety=True),
+        Option(("--yes", "-y"), "Go on without being asked.", bool, False),
         Option(
             ("--allow-irreversible",),
             "Execute steps beyond the point of no return, too.",
             bool,
             False,
-            lowers_safety=True,
         ),
         Option(
             ("--dry-run",), "Pass every gate, say what would happen, change nothing.", bool, False
@@ -147,7 +146,6 @@ COMMAND = Command(
             "Go on although no maintenance window is open.",
             bool,
             False,
-            lowers_safety=True,
         ),
         Option(
             ("--undo",), "Take back what is done of the plans, where there is a way.", bool, False

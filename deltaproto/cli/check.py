@@ -4,25 +4,38 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
+from deltaproto.checking.baseline import Baseline
 from deltaproto.checking.check import Checked, Checker, unreadable
 from deltaproto.checking.live import facts
 from deltaproto.checking.notes import notes
-from deltaproto.checking.saved import SavedError, read_saved
+from deltaproto.checking.saved import SavedError, read_saved, saved_notices
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inspect import READER, given_tables
-from deltaproto.cli.inventories import ENGINE, SCAN, EngineChoice, chosen, opened_inventory, told
+from deltaproto.cli.inventories import (
+    ENGINE,
+    SCAN,
+    EngineChoice,
+    chosen,
+    opened_inventory,
+    scan_notices,
+    told,
+)
 from deltaproto.cli.progress import counting, waiting
 from deltaproto.drafting.words import accesses
-from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError
+from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
+from deltaproto.fleet.past import lost_rows
 from deltaproto.fleet.schemas import is_inventory
 from deltaproto.policy.document import Policy
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import FailOn, exit_code
 from deltaproto.report.check import CheckFormat, Style, write_check
+from deltaproto.report.interface import NOTICES
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -33,12 +46,13 @@ def run(values: Mapping[str, Any]) -> int:
         raise UsageError(
             "nothing to check against", "give --policy FILE or --client ID@VERSION, or --baseline"
         )
+    baseline = _baseline(values["baseline"])
     checker = Checker(
         policy,
         site_catalogue(values["catalogue"], policy),
         asked=asked,
         access=accesses(values["access"], "--access"),
-        baseline=_baseline(values["baseline"]),
+        baseline=baseline,
     )
     style = Style(
         values["format"],
@@ -48,13 +62,16 @@ def run(values: Mapping[str, Any]) -> int:
         summary=not values["quiet"],
     )
     codes = {ExitCode.OK}
-    names = list(given_tables(values["tables"]))
+    names = list(given_tables(values["tables"], allow_empty=values["allow_empty"]))
     options.spare(
         values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"])
     )
     known = list(notes(checker.clients))
-    checked = checker.with_policy(_checked(names, values, checker, known))
-    tables = _watched(checked, codes, style.fail_on)
+    checks = chain(
+        _checked(names, values, checker, baseline, known),
+        _compared(values["baseline"], checker, baseline),
+    )
+    tables = _watched(checker.with_policy(checks), codes, style.fail_on)
     with options.opened(values["output"]) as file:
         write_check(tables, file, style, known)
     return int(ExitCode.worst(codes))
@@ -63,7 +80,7 @@ def run(values: Mapping[str, Any]) -> int:
 def _policy(values: Mapping[str, Any]) -> Policy:
     if not values["policy"]:
         return Policy(source="")
-    path, *more = values["policy"]
+    path, *more = _whole(values["policy"])
     if more:
         raise UsageError(
             "--policy is given twice", "one policy holds; put everything into one file"
@@ -71,10 +88,32 @@ def _policy(values: Mapping[str, Any]) -> Policy:
     return site_policy(path)
 
 
-def _baseline(path: str | None) -> dict[str, Facts] | None:
+def _whole(given: tuple[str, ...]) -> tuple[str, ...]:
+    """One path where the environment holds one with spaces, as in every other command."""
+    around = os.environ.get("DELTAPROTO_POLICY", "")
+    return (around,) if tuple(around.split()) == given else given
+
+
+def _baseline(path: str | None) -> Baseline | None:
     if path is None:
         return None
-    return {found.location: found for found in read_saved(path) if isinstance(found, Facts)}
+    return Baseline(found for found in read_saved(path) if isinstance(found, Facts))
+
+
+def _compared(path: str | None, checker: Checker, baseline: Baseline | None) -> Iterator[Checked]:
+    """What the baseline holds and no table matched."""
+    if baseline is None:
+        return
+    if (error := baseline.unmatched()) is not None:
+        yield unreadable(str(path), error)
+        return
+    gone, unchecked = baseline.left()
+    yield from map(checker.gone, gone)
+    if unchecked:
+        NOTICES.append(
+            f"the baseline holds {len(unchecked):,} more tables that were not checked, such as "
+            f"{unchecked[0].table}"
+        )
 
 
 def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -> Iterator[Checked]:
@@ -88,16 +127,26 @@ def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -
 
 
 def _checked(
-    names: Iterable[str], values: Mapping[str, Any], checker: Checker, known: list[str]
+    names: Iterable[str],
+    values: Mapping[str, Any],
+    checker: Checker,
+    baseline: Baseline | None,
+    known: list[str],
 ) -> Iterator[Checked]:
     show = not (values["no_progress"] or values["quiet"])
     with counting("tables checked", show=show) as seen:
         number = 0
         for name in names:
+            before = number
             for found in _one_or_many(name, values, checker, known, show):
                 number += 1
                 seen(number)
+                if baseline is not None and found.location is not None:
+                    # Executors of Spark have a copy of the baseline.
+                    baseline.find(found.table, found.location, None)
                 yield found
+            if number == before and not values["allow_empty"]:
+                yield unreadable(name, no_tables(name))
 
 
 def _one_or_many(
@@ -107,7 +156,14 @@ def _one_or_many(
         inventory = opened_inventory(name, values)
         scan = chosen(inventory, values["scan"])
         known.append(f"{name}: {told(scan)}")
-        yield from inventory.checked(scan, checker)
+        NOTICES.extend(scan_notices(inventory, name, scan, datetime.now(UTC)))
+        tables = errors = 0
+        for each in inventory.checked(scan, checker):
+            tables += each.error is None
+            errors += each.error is not None
+            yield each
+        if (tables, errors) != (scan.tables, scan.errors):
+            yield unreadable(name, lost_rows(scan, tables, errors))
         return
     for found in _read(name, values, known, show):
         yield checker.check(found) if isinstance(found, Facts) else found
@@ -117,8 +173,16 @@ def _read(
     name: str, values: Mapping[str, Any], known: list[str], show: bool
 ) -> Iterator[Facts | Checked]:
     if os.path.isfile(name):
-        for found in read_saved(name):
-            yield unreadable(found.table, found) if isinstance(found, SavedError) else found
+        NOTICES.extend(saved_notices(name, datetime.now(UTC)))
+        older = False
+        try:
+            for found in read_saved(name):
+                older = older or (isinstance(found, Facts) and found.older)
+                yield unreadable(found.table, found) if isinstance(found, SavedError) else found
+        except TableError as error:
+            yield unreadable(name, error)
+        if older:
+            NOTICES.append(f"{name}: it was made with --version, so the newest version is unknown")
         return
     from deltaproto.inspection import Request, Unreadable, inspect_table, uses_spark
 
@@ -177,6 +241,7 @@ COMMAND = Command(
         SCAN,
         ENGINE,
         Option(("--show-suppressed",), "Show waived findings too.", bool, False),
+        options.ALLOW_EMPTY,
         options.CATALOGUE,
         READER,
         Option(("--format",), "Output format.", CheckFormat, CheckFormat.TEXT),

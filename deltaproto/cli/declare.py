@@ -1,8 +1,8 @@
 """How a command declares its arguments and options, once for both parsers.
 
 Typer (`app`) makes help, completion and error messages of a declaration; `short` reads plain,
-well-formed command lines with the same declaration and without typer's start-up cost. Every
-option has an environment twin by construction, except those that lower safety.
+well-formed command lines with the same declaration and without typer's start-up cost. `variables`
+gives options their environment variables.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ class Option(NamedTuple):
     metavar: str | None = None
     follows: Callable[[str], bool] | None = None
     """whether a word after the first value is one more value; None: each takes a flag"""
-    lowers_safety: bool = False
-    """it is read from the command line only, never from the environment"""
 
     @property
     def name(self) -> str:
@@ -47,11 +45,6 @@ class Option(NamedTuple):
     @property
     def _bare(self) -> str:
         return _bare(self.flags[0])
-
-    @property
-    def environment(self) -> str | None:
-        """The environment variable that stands in for it; None if it lowers safety."""
-        return None if self.lowers_safety else twin(self.flags[0])
 
     def convert(self, text: str) -> Any:
         """The value that `text` stands for.

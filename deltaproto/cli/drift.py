@@ -9,7 +9,7 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inventories import ENGINE, opened_inventory
 from deltaproto.cli.progress import waiting
-from deltaproto.errors import ExitCode
+from deltaproto.errors import ExitCode, no_tables
 from deltaproto.fleet.drift.culprit import Detective
 from deltaproto.fleet.past import pair
 from deltaproto.policy.finding import exit_code_for
@@ -24,6 +24,9 @@ def run(values: Mapping[str, Any]) -> int:
     with options.opened(values["output"]) as file, waiting("comparing the scans", show=show):
         inventory = opened_inventory(values["inventory"], values)
         scans = pair(inventory.scans(), values["since"], values["until"])
+        for scan in scans:
+            if not (scan.tables or scan.errors or values["allow_empty"]):
+                raise no_tables(f"scan {scan.scan_id}")
         changes = inventory.drift(scans, None if values["no_commits"] else Detective(storage))
         write_drift(scans, changes, counts, values["format"], file, color=not values["no_color"])
     if not whole(scans):
@@ -51,6 +54,7 @@ COMMAND = Command(
             metavar="SCAN|TIME",
         ),
         Option(("--no-commits",), "Do not look in logs for who did it.", bool, False),
+        options.ALLOW_EMPTY,
         ENGINE,
         options.FORMAT,
         options.OUTPUT,

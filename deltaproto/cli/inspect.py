@@ -9,7 +9,7 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.progress import tracked, waiting
-from deltaproto.errors import ExitCode, UsageError
+from deltaproto.errors import ExitCode, UsageError, no_tables
 from deltaproto.inspection import (
     Inspection,
     Request,
@@ -33,11 +33,15 @@ def run(values: Mapping[str, Any]) -> int:
         storage_options=options.pairs(values["storage_option"], "--storage-option"),
         spark=options.spark_settings(values),
     )
-    names = list(given_tables(values["tables"]))
+    names = list(given_tables(values["tables"], allow_empty=values["allow_empty"]))
     codes = [ExitCode.OK]
     with options.opened(values["output"]) as file:
         report = InspectionReport(
-            values["format"], file, color=not values["no_color"], summary=not values["quiet"]
+            values["format"],
+            file,
+            color=not values["no_color"],
+            summary=not values["quiet"],
+            total=len(names),
         )
         show = not (values["no_progress"] or values["quiet"])
         for name in tracked(names, "inspecting", show=show):
@@ -58,8 +62,12 @@ def _exit_code(result: Inspection | Unreadable, fail_on: FailOn) -> ExitCode:
     return exit_code(result.findings, fail_on)
 
 
-def given_tables(given: Iterable[str]) -> Iterator[str]:
-    """The tables of the command line; `-` stands for the lines of standard input."""
+def given_tables(given: Iterable[str], *, allow_empty: bool) -> Iterator[str]:
+    """The tables of the command line; `-` stands for the lines of standard input.
+
+    Raises:
+        TableError: when standard input names no table, unless `allow_empty`.
+    """
     for table in given:
         if table != "-":
             yield table
@@ -68,10 +76,14 @@ def given_tables(given: Iterable[str]) -> Iterator[str]:
             raise UsageError("- reads tables from standard input, which is a terminal")
         from deltaproto.tables.redact import public
 
+        empty = not allow_empty
         for line in sys.stdin:
             name = line.rstrip("\r\n")
             if name.strip():
+                empty = False
                 yield public(name)
+        if empty:
+            raise no_tables("standard input")
 
 
 READER = Option(
@@ -106,6 +118,7 @@ COMMAND = Command(
             bool,
             False,
         ),
+        options.ALLOW_EMPTY,
         options.PAGE_FORMAT,
         options.OUTPUT,
         options.FAIL_ON,

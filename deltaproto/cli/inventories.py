@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 from typing import Protocol as Interface
@@ -158,6 +159,26 @@ def chosen(asked: Lists, wanted: str | None) -> PastScan:
 
     scans = asked.scans()
     return pick(scans, wanted) if wanted else newest(scans)
+
+
+def scan_notices(asked: Lists, name: str, scan: PastScan, now: datetime) -> list[str]:
+    """What to know of a scan: its age, and what newer or other scans saw beside it."""
+    from deltaproto.checking.saved import OLD_DAYS
+
+    found = []
+    age = now - scan.ended_at
+    if age.days >= OLD_DAYS:
+        found.append(f"{name}: scan {scan.scan_id} is {age.days} days old; scan again")
+    elif age.total_seconds() < -3600:
+        found.append(f"{name}: scan {scan.scan_id} is dated in the future")
+    scans = asked.scans()
+    others = {root for each in scans for root in each.roots} - set(scan.roots)
+    if others:
+        found.append(
+            f"{name}: only {', '.join(scan.roots)} is evaluated; other scans of this inventory "
+            f"looked at {', '.join(sorted(others))}: choose one with --scan"
+        )
+    return found
 
 
 def told(scan: PastScan) -> str:

@@ -7,6 +7,8 @@ import os
 import stat
 from typing import Any
 
+from deltaproto.cli.pipes import PipeFile
+
 
 class Late(io.TextIOWrapper):
     """Text for a file that is made at once, and emptied by the first write or a good end.
@@ -33,7 +35,7 @@ class Late(io.TextIOWrapper):
             os.unlink(self._path)
 
 
-class _Emptied(io.FileIO):
+class _Emptied(PipeFile):
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w")
         self.emptied = False

@@ -14,6 +14,7 @@ from deltaproto.cli import short
 from deltaproto.cli.declare import Command, spread
 from deltaproto.cli.hidden import addresses
 from deltaproto.cli.interrupted import interrupted
+from deltaproto.cli.pipes import outlive_readers
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
 
 # A command's module is imported when the command is called, so that each start pays only for
@@ -48,14 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; never raises for an expected failure."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _accept_any_text()
+    if shown := sys.modules.get("deltaproto.report.interface"):
+        # A program that calls this twice.
+        shown.NOTICES.clear()
     try:
         code = _run(words)
         if sys.stdout is not None:
             sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read our output went away; what is still buffered must not raise at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(ExitCode.OK)
     except DeltaprotoError as error:
         return report(error, words)
     except KeyboardInterrupt as error:
@@ -82,11 +82,14 @@ def _accept_any_text() -> None:
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=errors)
+    outlive_readers()
 
 
 def _run(words: list[str]) -> int:
     if words and words[0] in COMMANDS:
         command = command_named(words[0])
+        if any(name.startswith("DELTAPROTO_") for name in os.environ):
+            _heed_environment(command, words)
         words = [words[0], *addresses(spread(command, words[1:]))]
         values = short.parse(command, words[1:])
         if values is not None:
@@ -98,6 +101,17 @@ def _run(words: list[str]) -> int:
 
     # Typer turns an application with a single command into that command.
     return app.run(commands, words)
+
+
+def _heed_environment(command: Command, words: Sequence[str]) -> None:
+    from deltaproto.cli.variables import refuse_ambiguous, weakened
+
+    refuse_ambiguous(command)
+    if notices := weakened(command, words):
+        from deltaproto.report import interface
+
+        interface.NOTICES.extend(notices)
+        print(*(f"warning: {notice}" for notice in notices), sep="\n", file=sys.stderr)
 
 
 def _traceback(words: Sequence[str], *raised: Any) -> None:

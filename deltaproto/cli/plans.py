@@ -20,7 +20,7 @@ from deltaproto.drafting.live import look
 from deltaproto.drafting.saved import given_entry
 from deltaproto.drafting.users import Users
 from deltaproto.drafting.words import accesses, split
-from deltaproto.errors import ExitCode, TableError, UsageError
+from deltaproto.errors import ExitCode, TableError, UsageError, no_tables
 from deltaproto.fleet.schemas import is_inventory
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.given import Given
@@ -89,6 +89,7 @@ ENDING = (
     WHERE,
     SCAN,
     FRESH,
+    options.ALLOW_EMPTY,
     ENGINE,
     options.CATALOGUE,
     DETAILED,
@@ -111,8 +112,11 @@ def plan_tables(
 
     With `alike_saved`, a plan depends on nothing of a saved table but what the planner sees of it.
     """
-    names = [*given_tables(values["tables"]), *values["from_"]]
-    if not names:
+    names = [
+        *given_tables(values["tables"], allow_empty=values["allow_empty"]),
+        *values["from_"],
+    ]
+    if not (values["tables"] or values["from_"]):
         raise UsageError("no table", "give a path, a URI or a catalog name, or --from INVENTORY")
     inventories = {*values["from_"], *filter(is_inventory, names)}
     if not inventories and (values["where"] or values["scan"] or values["fresh"]):
@@ -173,11 +177,13 @@ def _tables(
     with counting("tables planned", show=show) as seen:
         number = 0
         for name in names:
-            kept = name in inventories
+            kept, before = name in inventories, number
             for table, found in (_kept if kept else _read)(name, values, show):
                 number += 1
                 seen(number)
                 yield table, found
+            if number == before and not values["allow_empty"]:
+                yield name, no_tables(name)
 
 
 def _kept(

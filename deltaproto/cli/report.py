@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.checking.check import Checker
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
-from deltaproto.cli.inventories import SCAN, chosen
+from deltaproto.cli.inventories import SCAN, chosen, scan_notices
 from deltaproto.cli.progress import waiting
 from deltaproto.drafting.users import newest
-from deltaproto.errors import ExitCode, UsageError
+from deltaproto.errors import ExitCode, UsageError, no_tables
 from deltaproto.fleet.inventory import inventory_at
 from deltaproto.fleet.overview import overview
-from deltaproto.fleet.past import LocalQuestions
+from deltaproto.fleet.past import LocalQuestions, lost_rows
 from deltaproto.policy.document import Policy
 from deltaproto.report.overview.write import ReportFormat, rendered
 
@@ -35,6 +37,12 @@ def run(values: Mapping[str, Any]) -> int:
         questions = LocalQuestions(inventory_at(values["inventory"], storage))
         scan = chosen(questions, values["scan"])
         found = overview(questions, scan, checker)
+        if not (found.tables or found.unread or values["allow_empty"]):
+            raise no_tables(values["inventory"])
+        if (len(found.tables), len(found.unread)) != (scan.tables, scan.errors):
+            raise lost_rows(scan, len(found.tables), len(found.unread))
+        for notice in scan_notices(questions, values["inventory"], scan, datetime.now(UTC)):
+            print(f"warning: {notice}", file=sys.stderr)
         made = rendered(found, policy, values["format"], values["most"])
     with options.opened(values["output"]) as file:
         file.write(made)
@@ -75,6 +83,7 @@ COMMAND = Command(
             _MOST,
             metavar="N",
         ),
+        options.ALLOW_EMPTY,
         options.OUTPUT,
         *options.READING,
     ),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from deltaproto.errors import ErrorCode, TableError, UsageError
+from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables
 from deltaproto.fleet.found import Found, Unseen
 from deltaproto.tables.engine_text import first_line
 from deltaproto.tables.redact import Redactor
@@ -32,20 +32,27 @@ def tables_of(session: SparkSession, names: tuple[str, ...]) -> Iterator[Found |
         UsageError: for a name that Spark does not know.
     """
     for name in names:
-        match _parts(name):
-            case [only]:
-                if only in _catalogs(session):
-                    yield from _of_catalog(session, only)
-                else:
-                    yield from _of_schema(session, [_current(session), only])
-            case [catalog, schema]:
-                yield from _of_schema(session, [catalog, schema])
-            case [catalog, schema, table]:
-                yield from _described(session, [catalog, schema], table)
-            case _:
-                raise UsageError(
-                    f"--catalog {name} names nothing", "CATALOG, CATALOG.SCHEMA or SCHEMA"
-                )
+        empty = True
+        for each in _named(session, name):
+            empty = False
+            yield each
+        if empty:
+            yield Unseen(name, no_tables(name))
+
+
+def _named(session: SparkSession, name: str) -> Iterator[Found | Unseen]:
+    match _parts(name):
+        case [only]:
+            if only in _catalogs(session):
+                yield from _of_catalog(session, only)
+            else:
+                yield from _of_schema(session, [_current(session), only])
+        case [catalog, schema]:
+            yield from _of_schema(session, [catalog, schema])
+        case [catalog, schema, table]:
+            yield from _described(session, [catalog, schema], table)
+        case _:
+            raise UsageError(f"--catalog {name} names nothing", "CATALOG, CATALOG.SCHEMA or SCHEMA")
 
 
 def _parts(name: str) -> list[str]:

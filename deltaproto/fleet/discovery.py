@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from deltaproto.errors import ErrorCode, TableError, UsageError
+from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables
 from deltaproto.fleet.found import Found, Selection, Unseen
 from deltaproto.fleet.local_disk import tables_under as on_disk_under
 from deltaproto.policy.document import place
@@ -28,6 +28,8 @@ class Source(NamedTuple):
     """catalogs and schemas that a Spark session knows"""
     from_catalogs: Callable[[], Iterable[Found | Unseen]] = tuple
     """asks that session for their tables"""
+    allow_empty: bool = False
+    """whether a root, list or catalog without tables is not an error"""
 
     def named(self) -> list[str]:
         """Its roots and lists, so that they mean the same from every folder."""
@@ -64,14 +66,24 @@ def discover(source: Source, options: Mapping[str, str], parallel: int) -> Split
         from deltaproto.fleet.object_store import tables_under
 
         for uri in {place(root.uri): root.uri for root in roots if root.path is None}.values():
-            yield from tables_under(uri, options, chosen, parallel, apart - {place(uri)})
+            yield from tables_under(uri, options, chosen, parallel, apart - {place(uri)}, own)
 
     def all_of(remote: bool, walked: Iterable[Found | Unseen]) -> Iterator[Found | Unseen]:
         yield from _once((e for e in listed if _remote(e) is remote), seen, own, remember=True)
         # A walk that does not meet a table twice needs no memory of those that it met.
         yield from _once(walked, seen, own, remember=not chosen.flat)
 
-    return Split(all_of(False, on_disk_under(on_disk, chosen)), all_of(True, stored()))
+    def not_empty(found: Iterator[Found | Unseen]) -> Iterator[Found | Unseen]:
+        return (each for each in found if not (source.allow_empty and _empty(each)))
+
+    return Split(
+        not_empty(all_of(False, on_disk_under(on_disk, chosen, own))),
+        not_empty(all_of(True, stored())),
+    )
+
+
+def _empty(each: Found | Unseen) -> bool:
+    return isinstance(each, Unseen) and each.error.code is ErrorCode.NO_TABLES
 
 
 def _root(text: str) -> Location:
@@ -93,9 +105,10 @@ def _listed(path: str) -> Iterator[Found | Unseen]:
             lines = [line.rstrip("\r\n") for line in file]
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
-    for line in lines:
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
+    named = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if not named:
+        yield Unseen(path, no_tables(path))
+    for line in named:
         try:
             location = locate(line)
         except TableError as error:
@@ -133,7 +146,7 @@ def _once(
 ) -> Iterator[Found | Unseen]:
     for each in tables:
         key = place(each.location if isinstance(each, Found) else each.place)
-        if key not in seen and not (own is not None and key.startswith(own)):
+        if key not in seen and not each.inside(own):
             if remember:
                 seen.add(key)
             yield each

@@ -6,7 +6,8 @@ import fnmatch
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from deltaproto.errors import TableError
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.policy.document import place
 from deltaproto.tables.location import locate
 from deltaproto.tables.storage.interface import Entry
 
@@ -26,6 +27,10 @@ class Found(NamedTuple):
         """The location as a URI."""
         return locate(self.location).uri
 
+    def inside(self, own: str | None) -> bool:
+        """Whether it lies below `own`, a place with a slash at its end."""
+        return own is not None and place(self.location).startswith(own)
+
 
 class Unseen(NamedTuple):
     """A place that could not be looked into: tables may be missing below it."""
@@ -40,6 +45,11 @@ class Unseen(NamedTuple):
             return locate(self.place).uri
         except TableError:
             return self.place
+
+    def inside(self, own: str | None) -> bool:
+        """Whether it lies below `own`; a root without tables is reported wherever it lies."""
+        empty = self.error.code is ErrorCode.NO_TABLES
+        return own is not None and not empty and place(self.place).startswith(own)
 
 
 class Selection(NamedTuple):

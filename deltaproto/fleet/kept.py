@@ -161,6 +161,7 @@ def facts_of(row: Mapping[str, Any]) -> Facts:
         },
         findings=findings,
         complete=row["complete"],
+        id=row["id"],
     )
 
 

@@ -6,21 +6,32 @@ import errno
 import os
 from collections.abc import Iterator, Sequence
 
-from deltaproto.errors import ErrorCode, TableError
+from deltaproto.errors import ErrorCode, TableError, no_tables
 from deltaproto.fleet.found import Found, Selection, Unseen
 from deltaproto.tables.storage.local import LOG_FOLDER
 
 
-def tables_under(roots: Sequence[str], selection: Selection) -> Iterator[Found | Unseen]:
+def tables_under(
+    roots: Sequence[str], selection: Selection, own: str | None = None
+) -> Iterator[Found | Unseen]:
     """Every table at or below the absolute paths, none of which leads through a link.
 
     A folder that holds a `_delta_log` is a table; nothing in it is listed, whatever it holds.
     Links to folders are followed, each target once; what lies there goes by its real path. Where
-    the selection is `flat`, no table comes twice; else one may, under one path.
+    the selection is `flat`, no table comes twice; else one may, under one path. A root without
+    tables is an error.
+
+    Args:
+        own: the inventory's place, as `place` makes it with a slash; its tables do not count.
     """
     walk = _Walk(roots, selection)
     for root in dict.fromkeys(roots):
-        yield from walk.under(root)
+        walk.shared, empty = False, True
+        for each in walk.under(root):
+            empty = empty and each.inside(own)
+            yield each
+        if empty and not walk.shared:
+            yield Unseen(root, no_tables(root))
 
 
 class _Walk:
@@ -30,6 +41,8 @@ class _Walk:
         self._selection = selection
         self._starts = dict.fromkeys(roots, "")
         """folders that are walked on their own, with the path below a root that led there"""
+        self.shared = False
+        """whether a folder was left to the walk of another start"""
 
     def under(self, root: str) -> Iterator[Found | Unseen]:
         """The tables at and below one of the roots, without those of the others."""
@@ -74,9 +87,11 @@ class _Walk:
             if link:
                 folder = _target(folder)
                 if folder in self._starts or (self._selection.flat and self._reached(folder)):
+                    self.shared = True
                     continue
                 self._starts[folder] = inside + name
             elif self._selection.flat and folder in self._starts:
+                self.shared = True
                 continue
             yield folder, inside + name
 

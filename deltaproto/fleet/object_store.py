@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from deltaproto.errors import ErrorCode, TableError
+from deltaproto.errors import ErrorCode, TableError, no_tables
 from deltaproto.fleet.found import Found, Selection, Unseen
 from deltaproto.fleet.patience import patiently
 from deltaproto.policy.document import place
@@ -27,12 +27,14 @@ def tables_under(
     selection: Selection,
     parallel: int,
     apart: Collection[str] = (),
+    own: str | None = None,
 ) -> Iterator[Found | Unseen]:
     """Every table at or below the URI `root`, as they are found, `parallel` requests at a time.
 
-    What lies at the places `apart`, as `place` makes them of URIs, is left out.
+    What lies at the places `apart`, as `place` makes them of URIs, is left out. A root without
+    tables is an error; tables below `own`, the inventory's place with a slash, do not count.
     """
-    found_something = False
+    found_something = taken = False
     with ThreadPoolExecutor(parallel) as pool:
         waiting: dict[Future[Found | Unseen | list[str]], str] = {}
         pending = [""]
@@ -47,15 +49,15 @@ def tables_under(
                 if isinstance(seen, list):
                     inside = f"{below}/" if below else ""
                     names = (inside + name for name in sorted(seen, reverse=True))
-                    pending += [
-                        name
-                        for name in names
-                        if selection.enters(name) and place(_uri(root, name)) not in apart
-                    ]
+                    entered = [name for name in names if selection.enters(name)]
+                    own_walk = [name for name in entered if place(_uri(root, name)) in apart]
+                    taken |= bool(own_walk)
+                    pending += [name for name in entered if name not in own_walk]
                     found_something |= bool(seen) or bool(below)
                     continue
                 found_something = True
                 if isinstance(seen, Unseen) or selection.takes(below):
+                    taken = taken or not seen.inside(own)
                     yield seen
     if not found_something:
         yield Unseen(
@@ -66,6 +68,8 @@ def tables_under(
                 "check the bucket and the path; object stores have no empty folders",
             ),
         )
+    elif not taken:
+        yield Unseen(root, no_tables(root))
 
 
 def _uri(root: str, below: str) -> str:

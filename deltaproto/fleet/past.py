@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.errors import UsageError
+from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.tables.redact import Redactor
@@ -161,6 +161,16 @@ def pick(scans: list[PastScan], wanted: str) -> PastScan:
             f"the oldest ended at {scans[0].ended_at:%Y-%m-%dT%H:%M:%SZ}",
         )
     return ended[-1]
+
+
+def lost_rows(scan: PastScan, tables: int, errors: int) -> TableError:
+    """Return the error of a scan whose rows are not as many as it says."""
+    return TableError(
+        ErrorCode.CORRUPT_LOG,
+        f"the inventory holds {tables:,} tables and {errors:,} errors of scan {scan.scan_id}, "
+        f"which saw {scan.tables:,} and {scan.errors:,}: rows are lost or stored twice",
+        "scan again",
+    )
 
 
 class Pair(NamedTuple):

@@ -39,6 +39,8 @@ def inspect_table(table: str, request: Request) -> Inspection | Unreadable:
         from deltaproto.tables.redact import public
 
         return Unreadable(public(table), error)
+    if isinstance(result, Inspection):
+        result = result._replace(requested_version=request.version)
     if request.activity and isinstance(result, Inspection):
         return _with_activity(result, request)
     return result

@@ -53,6 +53,8 @@ class Inspection(NamedTuple):
     """each reader's answer, when all were asked"""
     activity: Activity | TableError | None = None
     """who writes here, when that was asked for, or why it cannot be told"""
+    requested_version: int | None = None
+    """the older version that was asked for; None: the newest was read"""
 
     @property
     def state(self) -> TableState:

@@ -27,6 +27,10 @@ class Facts(NamedTuple):
     complete: bool
     changes: Callable[[], tuple[ProtocolChange, ...]] | None = None
     """the commits that stored a protocol, oldest first; None when the log is not at hand"""
+    id: str | None = None
+    """of the table's metadata; None when the reader cannot see it"""
+    older: bool = False
+    """whether an older version was asked for, so that the newest is not known"""
 
     @property
     def protocol(self) -> Protocol:

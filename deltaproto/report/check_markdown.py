@@ -9,6 +9,7 @@ from deltaproto.checking.check import Checked
 from deltaproto.clients.matching import Verdict
 from deltaproto.policy.finding import Finding
 from deltaproto.report.check_words import Counts, settings_line, suppressed_lines, verdict_rows
+from deltaproto.report.interface import NOTICES
 from deltaproto.report.markdown import escape, table
 
 _MARKS = {
@@ -27,7 +28,9 @@ def write_markdown(
     for checked in tables:
         counts.add(checked)
         file.write(_section(checked, show_suppressed) + "\n")
-    file.write("\n".join([*(f"- {escape(note)}" for note in notes), "", f"**{counts.line()}**\n"]))
+    notices = (f"- **Warning**: {escape(notice)}" for notice in NOTICES)
+    told = (f"- {escape(note)}" for note in notes)
+    file.write("\n".join([*notices, *told, "", f"**{counts.line()}**\n"]))
 
 
 def _section(checked: Checked, show_suppressed: bool) -> str:

@@ -12,6 +12,7 @@ from deltaproto.checking.check import Checked
 from deltaproto.clients.matching import Verdict
 from deltaproto.policy.finding import Finding
 from deltaproto.report.check_words import Counts, settings_line, suppressed_lines, verdict_rows
+from deltaproto.report.interface import NOTICES
 from deltaproto.report.paint import BOLD, DIM, GREEN, LOUD, RED, SEVERITIES, YELLOW, Painter, flat
 
 _VERDICTS = {
@@ -62,6 +63,8 @@ class CheckText:
 
     def close(self, notes: Iterable[str], *, summary: bool) -> None:
         """The summary, and what to know."""
+        for notice in NOTICES:
+            self._file.write(self._paint(f"warning: {notice}", YELLOW) + "\n")
         for note in notes:
             self._file.write(self._paint(f"note: {note}", DIM) + "\n")
         if summary:

@@ -33,7 +33,7 @@ class DataConsole:
 
     def print(self, *parts: RenderableType, indent: int = 0) -> None:
         """Each part as a block of its own; text flows on without wrapping."""
-        for part in parts:
+        for part in map(_one_line, parts):
             block = Padding(part, (0, 0, 0, indent)) if indent else part
             self._console.print(_Inert(block), soft_wrap=isinstance(part, Text | str))
         lines = self._buffer.getvalue().split("\n")
@@ -73,6 +73,21 @@ class _Inert:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for segment in console.render(self._block, options):
             yield Segment(visible(segment.text), segment.style, segment.control)
+
+
+def _one_line(part: RenderableType) -> RenderableType:
+    """A text, or a table's cells, with line feeds as `\\n`: each is one line of its own.
+
+    A line feed in a name or a message could else begin a line, which CI systems interpret.
+    """
+    if isinstance(part, Table):
+        for column in part.columns:
+            column._cells = [_one_line(cell) for cell in column._cells]
+    elif isinstance(part, str):
+        return part.replace("\n", "\\n")
+    elif isinstance(part, Text) and "\n" in part.plain:
+        return Text("\\n").join(part.split("\n", allow_blank=True))
+    return part
 
 
 def _width() -> int:

@@ -11,7 +11,7 @@ from deltaproto.fleet.drift.change import SEVERITY, Change, Kind
 from deltaproto.fleet.past import Pair, PastScan
 from deltaproto.policy.finding import Severity
 from deltaproto.report.history import moment
-from deltaproto.report.interface import Format, dumps, envelope
+from deltaproto.report.interface import NOTICES, Format, dumps, envelope
 from deltaproto.report.markdown import escape, table
 from deltaproto.report.paint import BOLD, DIM, GREEN, SEVERITIES, YELLOW, Painter
 from deltaproto.report.spool import Spool, opened
@@ -89,9 +89,13 @@ def write_drift(
         case Format.MARKDOWN:
             counts.take(changes)
             _markdown(pair, counts, file)
+            file.writelines(f"\n**Warning**: {escape(notice)}\n" for notice in NOTICES)
         case Format.TEXT:
             counts.take(changes)
-            _text(pair, counts, Painter(file, color=color))
+            out = Painter(file, color=color)
+            _text(pair, counts, out)
+            for notice in NOTICES:
+                out.folded(f"warning: {notice}", YELLOW)
         case _:
             assert_never(format_)
 

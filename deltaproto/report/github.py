@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import IO
 
 from deltaproto.policy.finding import Severity
-from deltaproto.report.interface import visible
+from deltaproto.report.interface import NOTICES, visible
 from deltaproto.report.tabled import Report, advice, encodable, problem
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -29,6 +29,9 @@ def write_github(
             file.write(_command("error", f"{found.code} {report.table}", advice(found)))
     if said := hidden():
         file.write(_command("notice", "findings not shown", said))
+
+    for notice in NOTICES:
+        file.write(_command("warning", "deltaproto", notice))
 
 
 def _command(name: str, title: str, message: str) -> str:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import IO, assert_never
+from typing import IO, Any, assert_never
 
 from deltaproto.inspection import Inspection, Unreadable
-from deltaproto.report.interface import PageFormat, json_text
+from deltaproto.report.interface import NOTICES, PageFormat, json_text
 
 
 class InspectionReport:
     """Takes one result after the other; JSON and HTML have to wait for the last one."""
 
-    def __init__(self, format_: PageFormat, file: IO[str], *, color: bool, summary: bool) -> None:
+    def __init__(
+        self,
+        format_: PageFormat,
+        file: IO[str],
+        *,
+        color: bool,
+        summary: bool,
+        total: int | None = None,
+    ) -> None:
+        self._total = total
         self._format = format_
         self._file = file
         self._color = color
@@ -27,7 +36,10 @@ class InspectionReport:
             case PageFormat.JSONL:
                 from deltaproto.report.inspection_json import table_fields
 
-                fields = {"tables": [table_fields(result)]}
+                fields: dict[str, Any] = {"tables": [table_fields(result)]}
+                if self._total is not None:
+                    # A file that is cut between two lines is still lines of JSON.
+                    fields["part"] = {"number": len(self._results), "of": self._total}
                 line = json_text("inspect", fields, line=True, complete=_complete(result))
                 self._file.write(line)
             case PageFormat.MARKDOWN:
@@ -52,6 +64,12 @@ class InspectionReport:
             tables = [table_fields(result) for result in self._results]
             text = json_text("inspect", {"tables": tables}, line=False, complete=complete)
             self._file.write(text)
+        if self._format is PageFormat.MARKDOWN:
+            from deltaproto.report.document.blocks import Paragraph
+            from deltaproto.report.document.markdown import blocks_markdown
+
+            for notice in NOTICES:
+                self._file.write(blocks_markdown([Paragraph((f"Warning: {notice}",))]))
         if self._format is PageFormat.HTML:
             from deltaproto.report.document.render import document_text
             from deltaproto.report.inspection_page import inspection_document
@@ -62,6 +80,8 @@ class InspectionReport:
             from deltaproto.report.inspection_text import print_summary
 
             print_summary(DataConsole(self._file, color=self._color), self._results)
+        if self._format is PageFormat.TEXT:
+            self._file.writelines(f"warning: {notice}\n" for notice in NOTICES)
 
 
 def _complete(result: Inspection | Unreadable) -> bool:

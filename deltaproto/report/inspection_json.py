@@ -49,6 +49,8 @@ def table_fields(result: Inspection | Unreadable) -> dict[str, Any]:
         "complete": result.complete,
         "findings": [finding_fields(finding) for finding in result.findings],
     }
+    if result.requested_version is not None:
+        fields["requested_version"] = result.requested_version
     if result.readers is not None:
         fields["readers"] = _readers(result.readers)
     if result.activity is not None:

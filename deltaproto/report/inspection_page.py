@@ -22,6 +22,7 @@ from deltaproto.report.document import (
     Table,
     Tone,
 )
+from deltaproto.report.interface import NOTICES
 
 SEVERITIES = {
     Severity.ERROR: Tone.DANGER,
@@ -38,7 +39,7 @@ def inspection_document(results: Sequence[Inspection | Unreadable]) -> Document:
     unread = sum(isinstance(result, Unreadable) for result in results)
     told = f"{unread:,} could not be read" if unread else "protocol, features and findings"
     sections = [section(result, f"table-{place}") for place, result in enumerate(results, 1)]
-    return Document(title, (told,), sections)
+    return Document(title, (told, *(f"Warning: {notice}" for notice in NOTICES)), sections)
 
 
 def section(result: Inspection | Unreadable, anchor: str) -> Section:

@@ -12,6 +12,8 @@ from deltaproto import __version__
 from deltaproto.errors import DeltaprotoError
 
 SCHEMA_VERSION = "1.0"
+NOTICES: list[str] = []
+"""what weakens the gate of this run, set at its start; every format shows it"""
 _CONTROL = {
     code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != ord("\n")
 }
@@ -56,6 +58,7 @@ def envelope(command: str, payload: Mapping[str, Any], *, complete: bool = True)
         "command": command,
         "generated_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "complete": complete,
+        **({"notices": list(NOTICES)} if NOTICES else {}),
         **payload,
     }
 

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 from deltaproto.errors import ExitCode
 from deltaproto.policy.finding import FailOn, Finding, exit_code
 from deltaproto.policy.rule import Rule
-from deltaproto.report.interface import visible
+from deltaproto.report.interface import NOTICES, visible
 from deltaproto.report.tabled import Report, advice, encodable, problem
 
 if TYPE_CHECKING:
@@ -45,8 +45,25 @@ def write_junit(
         suite = Element("testsuite", name="findings not shown", tests="1")
         case = SubElement(suite, "testcase", classname="deltaproto", name="findings not shown")
         SubElement(case, "system-out").text = said
+        indent(suite)
+        file.write(tostring(suite, encoding="us-ascii").decode("ascii") + "\n")
+    if NOTICES:
+        suite = _notices()
+        indent(suite)
         file.write(tostring(suite, encoding="us-ascii").decode("ascii") + "\n")
     file.write("</testsuites>\n")
+
+
+def _notices() -> Element:
+    from xml.etree.ElementTree import Element
+
+    count = {"tests": str(len(NOTICES)), "failures": "0", "errors": "0", "skipped": "0"}
+    suite = Element("testsuite", {"name": "deltaproto", **count})
+    for number, notice in enumerate(NOTICES, 1):
+        case = Element("testcase", classname="deltaproto", name=f"notice {number}")
+        _child(case, "system-out", f"warning: {notice}")
+        suite.append(case)
+    return suite
 
 
 class _Suite:

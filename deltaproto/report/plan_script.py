@@ -7,6 +7,7 @@ from typing import IO
 from deltaproto.planning.impact import better, worse
 from deltaproto.planning.outcome import Rewrite
 from deltaproto.planning.plan import Plan
+from deltaproto.report.interface import visible
 from deltaproto.report.paint import flat, runs
 from deltaproto.report.plan_json import moments, plan_id, stamp
 from deltaproto.report.plan_words import cost_text, rewrites_text, wait_text
@@ -56,6 +57,9 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
             comment(f"answers {step.expects}, as it should")
         if step.optional:
             comment("only if the earlier call did not succeed")
+        if visible(step.sql) != step.sql or "\n" in plan.table:
+            comment("left out: the statement holds control characters; use deltaproto apply")
+            continue
         file.write(f"{step.sql};\n")
         if step.undo is not None:
             comment(f"undo: {step.undo}")

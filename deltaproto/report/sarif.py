@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from deltaproto import __version__
 from deltaproto.policy.finding import Finding, Severity, Suppressed
-from deltaproto.report.interface import dumps
+from deltaproto.report.interface import NOTICES, dumps
 from deltaproto.report.tabled import (
     Problem,
     Report,
@@ -64,7 +64,10 @@ def write_sarif(
     invocation = {
         "executionSuccessful": not notifications,
         "startTimeUtc": started_at,
-        "toolExecutionNotifications": notifications,
+        "toolExecutionNotifications": [
+            *notifications,
+            *({"level": "warning", "message": _message(notice)} for notice in NOTICES),
+        ],
     }
     totals = dict(summary())
     properties = f',\n"properties": {_line({"summary": totals})}' if totals else ""

@@ -15,7 +15,7 @@ from deltaproto.fleet.policy_tally import PolicyTally
 from deltaproto.fleet.scan import Scan
 from deltaproto.policy.finding import Severity
 from deltaproto.report.drift import DriftCounts, counts_fields
-from deltaproto.report.interface import dumps, envelope
+from deltaproto.report.interface import NOTICES, dumps, envelope
 from deltaproto.report.paint import BOLD, DIM, GREEN, LOUD, SEVERITIES, YELLOW, Painter
 
 _BAR = 30
@@ -56,7 +56,10 @@ def write_scan(
         document = envelope("scan", scan_fields(scan, after, inventory), complete=complete)
         file.write(dumps(document) + "\n")
         return
-    _text(scan, after, inventory, Painter(file, color=color))
+    out = Painter(file, color=color)
+    _text(scan, after, inventory, out)
+    for notice in NOTICES:
+        out.folded(f"warning: {notice}", YELLOW)
 
 
 def scan_fields(scan: Scan, after: Afterwards, inventory: str | None) -> dict[str, Any]:

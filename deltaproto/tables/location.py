@@ -53,25 +53,31 @@ def locate(table: str) -> Location:
         )
     if table[:7].lower() == "delta.`" and table.endswith("`"):
         return locate(table[7:-1].replace("``", "`"))._replace(text=table)
+    _without_credentials(table)
     scheme, colon, rest = table.partition(":")
     if colon and scheme.lower() == "file":
         from urllib.parse import unquote_to_bytes
 
         return _local(table, os.fsdecode(unquote_to_bytes(_bytes(_without_host(rest)))))
     if rest.startswith("//") and scheme.replace("+", "").isalnum():
-        from deltaproto.tables.redact import confidential
-
-        if confidential(table):
-            raise TableError(
-                ErrorCode.PERMISSION_DENIED,
-                "the address holds credentials, and addresses are shown and stored",
-                "give them by environment, profile or --storage-option, and leave them out here",
-            )
         return Location(table, Kind.URI, None, table.rstrip("/"))
     if "/" not in table and not os.path.lexists(table) and re.fullmatch(_NAME, table):
         return Location(table, Kind.NAME, None, table)
     _bytes(table)
     return _local(table, table)
+
+
+def _without_credentials(table: str) -> None:
+    if "://" not in table:
+        return
+    from deltaproto.tables.redact import confidential
+
+    if confidential(table):
+        raise TableError(
+            ErrorCode.PERMISSION_DENIED,
+            "the address holds credentials, and addresses are shown and stored",
+            "give them by environment, profile or --storage-option, and leave them out here",
+        )
 
 
 def _bytes(path: str) -> bytes:

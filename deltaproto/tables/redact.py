@@ -13,16 +13,25 @@ _CLOUDS = ("AWS_", "AZURE_", "GOOGLE_", "DATABRICKS_")
 # Whose values are names of files and addresses, which errors should show.
 _PLACES = re.compile(r"(?i)(?:_(?:file|path|uri|url)|application_credentials|^aws_profile)$")
 _USERINFO = re.compile(r"(?i)(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/@\s:]*:[^/@\s]+|\*\*\*)@")
-_ADDRESS = re.compile(r"(?:delta\.`)?([A-Za-z][\w+.-]{0,30})://([^/@\s:]*:[^/@\s]+@)?")
+# A token alone, where a user's name has no other meaning; abfss: has a container there.
+_TOKEN = re.compile(r"(?i)(\b(?:https?|wss?|ftps?|jdbc:[a-z0-9:+.-]{1,60})://)[^/@\s:?#]+@")
+# A secret key may hold slashes.
+_KEYS = re.compile(r"(?i)(\b(?:s3[an]?|gs|r2|oss|cosn?)://)[^/@\s:]+:[^@\s?#]+@")
+_ADDRESS = re.compile(r"(?:delta\.`)?(?:jdbc:)?(?:[A-Za-z][\w+.-]{0,30}:){1,4}//")
 _SIGNED = re.compile(
-    r"(?i)([?&;](?:sig|signature|token|x-amz-[a-z-]+|x-goog-[a-z-]+|se|sp|skoid|"
-    r"access_token)=)[^&\s'\"`;]+"
+    r"(?i)((?:[?&;#]|%3F|%26|%3B)(?:sig|signature|sas|token|auth|"
+    r"[a-z]{0,20}[_-]?(?:token|passw(?:or)?d|pwd|passphrase|secret|credential|"
+    r"access[_-]?key(?:[_-]?id)?|account[_-]?key|secret[_-]?key|private[_-]?key|api[_-]?key)|"
+    r"x-amz-[a-z-]+|x-goog-[a-z-]+|awsaccesskeyid|googleaccessid|se|sp|skoid)(?:=|%3D))"
+    r"[^&\s'\"`;]+"
 )
 # What comes before a mark is bounded, as texts of engines may be long: else each letter of a word
 # would be tried as its beginning.
 _PATTERNS = (
     # user:password@ in a URI
     (_USERINFO, rf"\1{HIDDEN}@"),
+    (_KEYS, rf"\1{HIDDEN}@"),
+    (_TOKEN, rf"\1{HIDDEN}@"),
     # query parameters of signed URLs
     (_SIGNED, rf"\1{HIDDEN}"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}"), rf"\1 {HIDDEN}"),
@@ -62,20 +71,26 @@ class Redactor:
 
 
 def public(address: str) -> str:
-    """A table's address as it may be shown: without a password, and without a web signature.
+    """A table's address as it may be shown: without a password, a token or a signature.
 
-    Paths and keys are what they are, whatever they look like.
+    Local paths are what they are, whatever they look like.
     """
     if "://" not in address or not (found := _ADDRESS.match(address)):
         return address
-    shown = _USERINFO.sub(rf"\1{HIDDEN}@", address, count=1) if found[2] else address
-    return _SIGNED.sub(rf"\1{HIDDEN}", shown) if found[1].lower() in ("http", "https") else shown
+    if found[0].lower() in ("file://", "delta.`file://"):
+        return address
+    host = address[found.end() :].partition("/")[0]
+    shown = address
+    if "@" in host or (":" in host and _KEYS.match(address.removeprefix("delta.`"))):
+        for pattern in (_KEYS, _USERINFO, _TOKEN):
+            shown = pattern.sub(rf"\1{HIDDEN}@", shown, count=1)
+    return _SIGNED.sub(rf"\1{HIDDEN}", shown)
 
 
 def confidential(address: str) -> bool:
     """True where `public` hides something, or has done so."""
     return public(address) != address or any(
-        mark in address for mark in (f"://{HIDDEN}@", f"sig={HIDDEN}")
+        mark in address for mark in (f"://{HIDDEN}@", f"={HIDDEN}", f"%3D{HIDDEN}")
     )
 
 

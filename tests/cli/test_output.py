@@ -60,7 +60,7 @@ def test_no_answer_is_an_empty_file(cli: Cli, tmp_path: Path) -> None:
     out.write_text(OLD)
     names.write_text("# none\n")
     ran = cli("scan", "--list", str(names), "--format", "json", "--output", str(out))
-    assert ran.code == 0
+    assert ran.code == 3
     assert out.read_text() != OLD
 
 

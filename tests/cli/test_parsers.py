@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaproto.cli import app, short
-from deltaproto.cli.declare import Command, Option, choices, twin
+from deltaproto.cli.declare import Command, Option, choices
+from deltaproto.cli.variables import COMMAND_LINE_ONLY, variable
 from tests.conftest import Ran
 from tests.support.failures import collect_failures
 
 Cli = Callable[..., Ran]
 entry = importlib.import_module("deltaproto.cli.main")
-LOWERS_SAFETY = {"--yes", "--allow-irreversible", "--outside-window"}
 COMMANDS = [entry.command_named(name) for name in entry.COMMANDS]
 Values = Callable[[Command, list[str]], dict[str, Any]]
 each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -192,23 +192,27 @@ class TestEnvironment:
                     by_flag = values(command, written(option))
                     assert by_flag != without
                     value = "1" if option.type is bool else sample(option)
-                    patch.setenv(option.environment or twin(option.flags[0]), value)
-                    safe = option.environment is not None
-                    assert values(command, []) == (by_flag if safe else without)
+                    name = variable(command.name, option.flags[0])
+                    if name is None:
+                        assert option.flags[0] in COMMAND_LINE_ONLY
+                        continue
+                    patch.setenv(name, value)
+                    assert values(command, []) == by_flag
 
     @each_command
-    def test_the_name_of_the_twin_is_that_of_the_flag(self, command: Command, cli: Cli) -> None:
+    def test_help_names_the_variable(self, command: Command, cli: Cli) -> None:
         text = " ".join(cli(command.name, "--help").out.split())
         with collect_failures() as failures:
             for option in command.options:
                 with failures.of(option.flags[0]):
-                    name = option.flags[0].removeprefix("--").replace("-", "_").upper()
-                    if option.flags[0] in LOWERS_SAFETY:
-                        assert option.environment is None
-                        assert f"DELTAPROTO_{name}]" not in text
-                        continue
-                    assert option.environment == f"DELTAPROTO_{name}"
-                    assert f"env var: {option.environment}" in text
+                    name = variable(command.name, option.flags[0])
+                    bare = option.flags[0].removeprefix("--").replace("-", "_").upper()
+                    if name is None:
+                        assert f"DELTAPROTO_{bare}" not in text
+                    else:
+                        assert name.startswith("DELTAPROTO_")
+                        assert name.endswith(bare)
+                        assert f"env var: {name}" in text
 
     @each_command
     def test_the_command_line_wins(
@@ -222,8 +226,10 @@ class TestEnvironment:
                 with failures.of(option.flags[0]), monkeypatch.context() as patch:
                     by_flag = values(command, written(option))
                     other = {int: "4", str: "other=1"}.get(option.type) or choices(option)[-1]
-                    assert option.environment is not None
-                    patch.setenv(option.environment, other)
+                    name = variable(command.name, option.flags[0])
+                    if name is None:
+                        continue
+                    patch.setenv(name, other)
                     assert values(command, written(option)) == by_flag
 
     def test_a_repeatable_option_takes_several_words(

@@ -123,8 +123,11 @@ def test_some_of_the_tables(cli: Cli, fleet: Fleet) -> None:
     ]
     assert [plan["table"] for plan in some["plans"]] == wanted
     assert len(wanted) > 5
-    nothing = cli(*words, "--where", "version < 0")
+    nothing = cli(*words, "--where", "version < 0", "--allow-empty")
     assert (nothing.code, nothing.json["plans"]) == (0, [])
+    nothing = cli(*words, "--where", "version < 0")
+    assert [each["error"]["code"] for each in nothing.json["plans"]] == ["no-tables"]
+    assert nothing.code == 3
     for where in ("no_such_column = 1", "select", "version < 0) or (true"):
         refused = cli(*words, "--where", where)
         assert refused.code == 2, where

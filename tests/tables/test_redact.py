@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.errors import TableError
+from deltaproto.tables.location import locate
 from deltaproto.tables.redact import HIDDEN, Redactor, confidential, public
 from deltaproto.tables.storage.objects import failures
 
@@ -107,10 +108,33 @@ def test_forms_and_parts_of_a_secret_are_known() -> None:
         (f"s3://me:{CANARY}@lake/t", f"s3://{HIDDEN}@lake/t"),
         (f"delta.`s3a://me:{CANARY}@lake/t`", f"delta.`s3a://{HIDDEN}@lake/t`"),
         (f"https://x/t?sv=1&sig={CANARY}", f"https://x/t?sv=1&sig={HIDDEN}"),
+        (f"abfss://c@a.dfs.core.windows.net/t?sig={CANARY}", None),
+        (f"abfs://c@a.dfs.core.windows.net/t?sv=1&SIG={CANARY}&st=1", None),
+        (f"az://c/t?sv=1&sig={CANARY}", None),
+        (f"azure://c/t#token={CANARY}", None),
+        (f"wasbs://c@a.blob.core.windows.net/t?sig={CANARY}", None),
+        (f"abfss://user:{CANARY}@a.dfs.core.windows.net/t", None),
+        (f"gs://lake/t?X-Goog-Signature={CANARY}", None),
+        (f"gs://lake/t?access_token={CANARY}", None),
+        (f"s3://lake/t?X-Amz-Security-Token={CANARY}", None),
+        (f"s3a://AKIA0:{CANARY}/with/slash@lake/t", None),
+        (f"s3://lake/t%3Fsig%3D{CANARY}", None),
+        (f"https://{CANARY}@host/t", None),
+        (f"jdbc:postgresql://user:{CANARY}@host/db", None),
+        (f"jdbc:postgresql://host/db?user=a&password={CANARY}", None),
+        (f"jdbc:sqlserver://host:1433;user=a;password={CANARY}", None),
+        (f"jdbc:databricks://host:443/default;AuthMech=3;UID=token;PWD={CANARY}", None),
+        (f"hdfs://user:{CANARY}@host/t", None),
     ],
 )
-def test_addresses_are_shown_without_credentials(address: str, shown: str) -> None:
-    assert public(address) == shown
+def test_addresses_are_shown_without_credentials(address: str, shown: str | None) -> None:
+    assert shown is None or public(address) == shown
+    shown = public(address)
+    assert CANARY not in shown
+    assert CANARY not in Redactor()(f"cannot read {address}: it says {address!r}")
+    with pytest.raises(TableError) as refused:
+        locate(address)
+    assert CANARY not in f"{refused.value.message} {refused.value.hint}"
     assert confidential(address)
     assert confidential(shown)
 
@@ -119,7 +143,11 @@ def test_addresses_are_shown_without_credentials(address: str, shown: str) -> No
     "address",
     [
         "abfss://lake@account.dfs.core.windows.net/t",
-        "s3://lake/me:secret@x/t?sig=1",
+        "s3://lake/me:secret@x/t",
+        "s3://lake/part=a/se=1/token=2",
+        "https://host:8443/container/a@b",
+        "file:///data/t?sig=1",
+        "gs://lake/a;b/c&d",
         "./password=1/t",
         "a.b.c",
     ],

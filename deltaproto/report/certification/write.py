@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO, assert_never
 
 from deltaproto.report.certification.words import Certified
-from deltaproto.report.interface import PageFormat, json_text
+from deltaproto.report.interface import NOTICES, PageFormat, json_text
 
 
 def write_certified(
@@ -29,5 +29,6 @@ def write_certified(
             from deltaproto.report.console import DataConsole
 
             print_certified(DataConsole(file, color=color), certified)
+            file.writelines(f"warning: {notice}\n" for notice in NOTICES)
         case _:
             assert_never(format_)

@@ -1,0 +1,70 @@
+"""The tables of a saved inspection, found again wherever they lie now."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.policy.document import place
+from deltaproto.policy.facts import Facts
+
+
+class Baseline:
+    """Tables as they were saved.
+
+    A table is found by its location, else by its id, else by the relative path or catalog name it
+    was given by: another checkout or mount has other locations.
+    """
+
+    def __init__(self, tables: Iterable[Facts]) -> None:
+        saved = list(tables)
+        self._by_place = {place(each.location): each for each in saved}
+        self._by_id = _unique((each.id, each) for each in saved if each.id)
+        self._by_name = _unique((_name(each.table), each) for each in saved if _name(each.table))
+        self._met: set[str] = set()
+
+    def find(self, table: str, location: str, id: str | None) -> Facts | None:
+        """The saved state of a table, or None; it then counts as checked."""
+        found = (
+            self._by_place.get(place(location))
+            or self._by_id.get(id or "")
+            or self._by_name.get(_name(table))
+        )
+        if found is not None:
+            self._met.add(place(found.location))
+        return found
+
+    def left(self) -> tuple[list[Facts], list[Facts]]:
+        """The saved tables that were not found: those that are gone, and those not checked."""
+        gone: list[Facts] = []
+        unchecked: list[Facts] = []
+        for where, each in self._by_place.items():
+            if where not in self._met:
+                exists = not where.startswith("/") or os.path.lexists(f"{where}/_delta_log")
+                (unchecked if exists else gone).append(each)
+        return gone, unchecked
+
+    def unmatched(self) -> TableError | None:
+        """The error of a baseline that holds none of the checked tables."""
+        if self._met:
+            return None
+        return TableError(
+            ErrorCode.NO_TABLES,
+            "the baseline holds none of the checked tables, so nothing was compared",
+            "save it from the same tables; they match by location, table id or relative path",
+        )
+
+
+def _name(table: str) -> str:
+    """A relative path or catalog name; empty for an absolute path or a URI."""
+    if "://" in table or table.startswith(("/", "file:")):
+        return ""
+    return os.path.normpath(table)
+
+
+def _unique(named: Iterable[tuple[str, Facts]]) -> dict[str, Facts]:
+    given = list(named)
+    counts = Counter(name for name, _ in given)
+    return {name: facts for name, facts in given if counts[name] == 1}

@@ -1,0 +1,103 @@
+"""Environment variables: each means the same in every command that reads it.
+
+An option's variable is `DELTAPROTO_` and its flag in capitals. A flag that means different things
+in different commands has a variable for each meaning. An option that lowers safety has none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from deltaproto.cli.declare import Command, twin
+from deltaproto.errors import UsageError
+
+COMMAND_LINE_ONLY = frozenset(
+    {"--yes", "--allow-irreversible", "--outside-window", "--allow-empty"}
+)
+"""options that lower safety: somebody has to write them for each run"""
+
+_FAIL_ON = "--fail-on"
+_INVENTORY_ENGINE = "DELTAPROTO_INVENTORY_ENGINE"
+_PLAN_ENGINE = "DELTAPROTO_PLAN_ENGINE"
+OWN: Mapping[str, Mapping[str, str]] = {
+    "--to": {
+        "scan": "DELTAPROTO_SCAN_TO",
+        "plan-upgrade": "DELTAPROTO_UPGRADE_TO",
+        "plan-downgrade": "DELTAPROTO_DOWNGRADE_TO",
+    },
+    "--engine": {
+        "scan": _INVENTORY_ENGINE,
+        "drift": _INVENTORY_ENGINE,
+        "check": _INVENTORY_ENGINE,
+        "plan-upgrade": _PLAN_ENGINE,
+        "plan-downgrade": _PLAN_ENGINE,
+        "conflicts": "DELTAPROTO_CONFLICTS_ENGINE",
+    },
+    "--for-client": {
+        "plan-upgrade": "DELTAPROTO_UPGRADE_FOR_CLIENT",
+        "plan-downgrade": "DELTAPROTO_DOWNGRADE_FOR_CLIENT",
+    },
+    "--isolation": {
+        "plan-upgrade": "DELTAPROTO_UPGRADE_ISOLATION",
+        "conflicts": "DELTAPROTO_CONFLICTS_ISOLATION",
+    },
+    "--operation": {
+        "conflicts": "DELTAPROTO_CONFLICTS_OPERATION",
+        "certify": "DELTAPROTO_CERTIFY_OPERATION",
+    },
+    "--parallel": {"scan": "DELTAPROTO_SCAN_PARALLEL", "apply": "DELTAPROTO_APPLY_PARALLEL"},
+    "--since": {"drift": "DELTAPROTO_DRIFT_SINCE", "history": "DELTAPROTO_HISTORY_SINCE"},
+    "--sql": {"plan-upgrade": "DELTAPROTO_UPGRADE_SQL", "conflicts": "DELTAPROTO_CONFLICTS_SQL"},
+    "--timeout": {"scan": "DELTAPROTO_SCAN_TIMEOUT", "certify": "DELTAPROTO_CERTIFY_TIMEOUT"},
+}
+"""the variable of a flag that has several meanings, by command"""
+
+SHARED: Mapping[str, str] = {
+    "--access": "what clients do with a table",
+    "--client": "clients whose access is evaluated",
+    "--detailed-exitcode": "exit with 10 while changes are pending",
+    "--format": "output format",
+    "--policy": "the policy file",
+}
+"""flags whose help differs between commands while their meaning is the same"""
+
+
+def variable(command: str, flag: str) -> str | None:
+    """Return the environment variable of a command's long flag, or None if it has none."""
+    if flag in COMMAND_LINE_ONLY:
+        return None
+    return OWN.get(flag, {}).get(command) or twin(flag)
+
+
+def weakened(command: Command, words: Sequence[str]) -> list[str]:
+    """Describe what the environment switches off of the command's gate."""
+    given = any(word == _FAIL_ON or word.startswith(f"{_FAIL_ON}=") for word in words)
+    name = twin(_FAIL_ON)
+    if given or os.environ.get(name) != "never":
+        return []
+    if all(_FAIL_ON not in option.flags for option in command.options):
+        return []
+    return [f"{name}=never is set in the environment: findings do not change the exit code"]
+
+
+def refuse_ambiguous(command: Command) -> None:
+    """Refuse variables that are named like an option of the command but are not read for it.
+
+    Raises:
+        UsageError: naming the variable, and what to write instead.
+    """
+    for option in command.options:
+        flag = option.flags[0]
+        read, name = variable(command.name, flag), twin(flag)
+        if read == name or not os.environ.get(name):
+            continue
+        if read is None:
+            raise UsageError(
+                f"{name} is set, but {flag} has no environment variable because it lowers safety",
+                f"unset it, and pass {flag} on the command line",
+            )
+        raise UsageError(
+            f"{name} is set, but it would mean different things in different commands",
+            f"set {read} for {command.name}",
+        )

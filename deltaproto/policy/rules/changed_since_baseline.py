@@ -1,0 +1,57 @@
+"""The table is another one, or has another isolation level, than in the baseline.
+
+## What it does
+Compares the table's id and its isolation levels with those in the baseline.
+
+## Why it breaks
+A table with another id was replaced: streams, shares and caches that know the old one fail. Another
+isolation level changes which concurrent writes conflict.
+
+## Who breaks
+Streams that read the table, and jobs that write at the same time.
+
+## How to fix
+If it was meant, save a new baseline. If not, `deltaproto history` names the commit.
+
+## How safe
+Looking changes nothing.
+
+## References
+`deltaproto history TABLE`, `deltaproto conflicts TABLE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.case import Case
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.rules.drifted import span
+
+RULE = Rule("DP223", "changed-since-baseline", Severity.WARNING, since="0.1.0")
+
+
+def examine(case: Case) -> Iterator[Finding]:
+    before, now = case.baseline, case.facts
+    if before is None:
+        return
+    if before.id and now.id and before.id != now.id:
+        yield RULE.finding(
+            case.table,
+            "the table was replaced: its id differs from the baseline",
+            "if it was meant, save a new baseline, and restart the streams that read it",
+            evidence=f"{before.id} then, {now.id} now",
+        )
+    levels = [
+        f"{before.isolation[engine]} to {level} on {engine}"
+        for engine, level in now.isolation.items()
+        if engine in before.isolation and before.isolation[engine] != level
+    ]
+    if levels:
+        yield RULE.finding(
+            case.table,
+            f"the isolation level changed since version {before.version}",
+            f"if it was meant, save a new baseline; else see deltaproto history {case.word}",
+            evidence=f"{', '.join(levels)}, {span(before, now)}",
+        )

@@ -1,0 +1,38 @@
+"""A table of the baseline no longer exists.
+
+## What it does
+Looks for every local table of the baseline that was not checked.
+
+## Why it breaks
+A table that was dropped or moved is no longer watched, and its readers fail.
+
+## Who breaks
+Everybody who reads or writes the table.
+
+## How to fix
+If it was meant, save a new baseline. If it was moved, check it at its new place.
+
+## How safe
+Looking changes nothing.
+
+## References
+`deltaproto inspect … --format json --output FILE` writes a baseline.
+"""
+
+from __future__ import annotations
+
+from deltaproto.policy.facts import Facts
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+
+RULE = Rule("DP225", "gone-since-baseline", Severity.WARNING, since="0.1.0")
+
+
+def finding(before: Facts) -> Finding:
+    """The finding on a table that is gone."""
+    return RULE.finding(
+        before.table,
+        f"the table no longer exists; the baseline holds its version {before.version}",
+        "if it was dropped, save a new baseline; if it was moved, check it at its new place",
+        evidence=before.location,
+    )

@@ -1,0 +1,107 @@
+"""A baseline that compares nothing is an error, and nothing that drifted passes unseen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ran
+from tests.support.logs import Log, add, commit_info, metadata, protocol
+
+Cli = Callable[..., Ran]
+P12 = protocol(1, 2)
+
+
+def table(path: Path, id: str, **properties: str) -> str:
+    described = metadata({f"delta.{key}": value for key, value in properties.items()}, id=id)
+    return Log(path).commit(0, commit_info("CREATE TABLE"), P12, described, add()).table
+
+
+def change(path: Path, *actions: dict[str, object]) -> None:
+    """Add version 1 to a table."""
+    text = "".join(json.dumps(action) + "\n" for action in actions)
+    (path / "_delta_log" / f"{1:020}.json").write_text(text)
+
+
+def rules(ran: Ran) -> set[tuple[str, str, str]]:
+    return {(f["rule"], f["severity"], f["table"]) for f in ran.json["findings"]}
+
+
+@pytest.mark.parametrize(
+    "format_", ["text", "json", "jsonl", "markdown", "sarif", "junit", "github"]
+)
+def test_none_of_the_tables(
+    cli: Cli, save: Callable[..., str], tmp_path: Path, format_: str
+) -> None:
+    before = save(table(tmp_path / "a", "id-a"))
+    other = table(tmp_path / "b", "id-b")
+    words = ("check", other, "--baseline", before, "--format", format_)
+    for fail_on in ("error", "warning", "never"):
+        ran = cli(*words, "--fail-on", fail_on)
+        assert ran.code == 3
+        assert "the baseline holds none of the checked tables" in ran.out
+
+
+def test_another_mount_matches_by_id(cli: Cli, save: Callable[..., str], tmp_path: Path) -> None:
+    before = save(table(tmp_path / "one" / "t", "same"))
+    moved = table(tmp_path / "two" / "t", "same", appendOnly="true")
+    (tmp_path / "one").rename(tmp_path / "gone")
+    ran = cli("check", moved, "--baseline", before, "--format", "json")
+    assert (ran.code, rules(ran)) == (1, {("DP224", "error", moved)})
+
+
+def test_another_checkout_matches_by_relative_path(
+    cli: Cli, save: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in "12":
+        table(tmp_path / f"checkout{number}" / "lake" / "t", f"id-{number}")
+    monkeypatch.chdir(tmp_path / "checkout1")
+    before = save("lake/t")
+    monkeypatch.chdir(tmp_path / "checkout2")
+    ran = cli("check", "./lake/t", "--baseline", before, "--format", "json")
+    # The other checkout is still there, and its table is not gone.
+    assert (ran.code, rules(ran)) == (0, {("DP223", "warning", "./lake/t")})
+
+
+def test_what_changed(cli: Cli, save: Callable[..., str], tmp_path: Path) -> None:
+    there = tmp_path / "t"
+    name = table(there, "id-1")
+    before = save(name)
+    assert rules(cli("check", name, "--baseline", before, "--format", "json")) == set()
+    changed = metadata({"delta.isolationLevel": "WriteSerializable"}, id="id-2")
+    change(there, commit_info("REPLACE TABLE"), changed)
+    ran = cli("check", name, "--baseline", before, "--format", "json", "--fail-on", "warning")
+    assert ran.code == 1
+    messages = [f["message"] for f in ran.json["findings"] if f["rule"] == "DP223"]
+    assert "the table was replaced: its id differs from the baseline" in messages
+    assert "the isolation level changed since version 0" in messages
+
+
+def test_gone_and_not_checked(cli: Cli, save: Callable[..., str], tmp_path: Path) -> None:
+    kept, gone, other = (table(tmp_path / name, name) for name in ("kept", "gone", "other"))
+    before = save(kept, gone, other)
+    Path(gone).rename(tmp_path / "elsewhere")
+    words = ("check", kept, "--baseline", before)
+    ran = cli(*words, "--format", "json", "--fail-on", "warning")
+    assert (ran.code, rules(ran)) == (1, {("DP225", "warning", gone)})
+    (notice,) = ran.json["notices"]
+    assert notice.endswith(f"not checked, such as {other}")
+    assert notice in cli(*words).out
+    # Moved, it is itself.
+    moved = str(tmp_path / "elsewhere")
+    ran = cli("check", kept, moved, other, "--baseline", before, "--format", "json")
+    assert (ran.code, rules(ran), "notices" in ran.json) == (0, set(), False)
+
+
+def test_from_an_inventory(cli: Cli, save: Callable[..., str], tmp_path: Path) -> None:
+    name = table(tmp_path / "lake" / "t", "id-1")
+    before = save(name)
+    changed = metadata({"delta.appendOnly": "true"}, id="id-1")
+    change(Path(name), commit_info("SET TBLPROPERTIES"), changed)
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(tmp_path / "lake"), "--to", where).code == 0
+    ran = cli("check", where, "--baseline", before, "--format", "json")
+    assert (ran.code, {each[0] for each in rules(ran)}) == (1, {"DP224"})

@@ -1,0 +1,170 @@
+"""A source in which no table is found is never a pass, in every command that takes several."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ran
+from tests.support.contract import documents
+from tests.support.logs import Log, commit_info, metadata, protocol
+
+Cli = Callable[..., Ran]
+CLIENT = ("--client", "trino@476")
+PLAN = ("plan-downgrade", "--lowest")
+
+
+@pytest.fixture
+def table(log: Log) -> str:
+    return log.commit(0, commit_info(), protocol(1, 2), metadata()).table
+
+
+@pytest.fixture
+def saved(tmp_path: Path, cli: Cli, table: str) -> str:
+    """A saved inspection that holds no table."""
+    file = tmp_path / "saved.json"
+    assert cli("inspect", table, "--format", "json", "-o", str(file)).code == 0
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps({**document, "tables": []}))
+    return str(file)
+
+
+@pytest.fixture
+def barren(tmp_path: Path) -> Path:
+    """A folder without tables."""
+    (tmp_path / "barren" / "below").mkdir(parents=True)
+    return tmp_path / "barren"
+
+
+@pytest.fixture
+def inventory(tmp_path: Path, cli: Cli, barren: Path) -> str:
+    """An inventory whose scan found no table."""
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(barren), "--to", where, "--allow-empty").code == 0
+    return where
+
+
+@pytest.mark.parametrize("words", [("inspect", "-"), ("check", "-", *CLIENT), (*PLAN, "-")])
+def test_empty_standard_input(
+    words: tuple[str, ...], cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for text, code in (("", 3), ("\n \r\n", 3)):
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        ran = cli(*words)
+        assert ran.code == code
+        assert ran.err.startswith("error: no tables found in standard input\nhint: ")
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert cli(*words, "--format", "json").json["error"]["code"] == "no-tables"
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert cli(*words, "--allow-empty").code == 0
+
+
+FORMATS = ("text", "json", "jsonl", "markdown", "sarif", "junit", "github")
+
+
+class TestSavedInspection:
+    @pytest.mark.parametrize("format_", FORMATS)
+    def test_check_fails_in_every_format(self, cli: Cli, saved: str, format_: str) -> None:
+        ran = cli("check", saved, *CLIENT, "--format", format_)
+        assert ran.code == 3
+        assert "no tables found" in ran.out
+
+    def test_one_of_two_is_enough(self, cli: Cli, saved: str, table: str) -> None:
+        ran = cli("check", table, saved, *CLIENT, "--format", "json")
+        assert ran.code == 3
+        (document,) = documents(ran, "check")
+        assert [e["error"]["code"] for e in document["errors"]] == ["no-tables"]
+        assert {verdict["table"] for verdict in document["verdicts"]} == {table}
+
+    def test_a_plan_fails_too(self, cli: Cli, saved: str) -> None:
+        ran = cli(*PLAN, saved, "--format", "json")
+        assert ran.code == 3
+        assert documents(ran, "plan")[0]["plans"][0]["error"]["code"] == "no-tables"
+
+    def test_unless_that_is_allowed(self, cli: Cli, saved: str) -> None:
+        assert cli("check", saved, *CLIENT, "--allow-empty").code == 0
+        assert cli(*PLAN, saved, "--allow-empty").code == 0
+
+
+class TestScan:
+    @pytest.mark.parametrize("more", [(), ("--format", "json"), ("--fail-on", "never")])
+    def test_an_empty_root(self, cli: Cli, barren: Path, more: tuple[str, ...]) -> None:
+        ran = cli("scan", str(barren), *more)
+        assert ran.code == 3
+        assert cli("scan", str(barren), *more, "--allow-empty").code == 0
+
+    def test_an_empty_root_beside_another(self, cli: Cli, barren: Path, table: str) -> None:
+        ran = cli("scan", str(Path(table)), str(barren))
+        assert ran.code == 3
+        assert f"no tables found in {barren}" in " ".join(ran.out.split())
+
+    @pytest.mark.parametrize("pattern", [("--include", "tabel"), ("--exclude", "table")])
+    def test_a_pattern_that_leaves_nothing(
+        self, cli: Cli, tmp_path: Path, table: str, pattern: tuple[str, str]
+    ) -> None:
+        assert cli("scan", str(tmp_path)).code == 0
+        assert cli("scan", str(tmp_path), *pattern).code == 3
+
+    def test_an_empty_list(self, cli: Cli, tmp_path: Path, table: str) -> None:
+        names = tmp_path / "names"
+        names.write_text("# all of them\n\n")
+        assert cli("scan", "--list", str(names)).code == 3
+        assert cli("scan", "--list", str(names), "--allow-empty").code == 0
+        names.write_text(f"{table}\n")
+        assert cli("scan", "--list", str(names)).code == 0
+
+    def test_a_root_that_holds_the_inventory_alone(self, cli: Cli, tmp_path: Path) -> None:
+        where = tmp_path / "own" / "inventory"
+        where.parent.mkdir()
+        for _ in range(2):
+            assert cli("scan", str(where.parent), "--to", str(where)).code == 3
+        assert cli("scan", str(where / "tables"), "--to", str(where)).code == 3
+
+    def test_a_root_whose_tables_are_all_below_another_root_or_a_link(
+        self, cli: Cli, tmp_path: Path, table: str
+    ) -> None:
+        (tmp_path / "links").mkdir()
+        (tmp_path / "links" / "there").symlink_to(table)
+        (tmp_path / "outer" / "inner").mkdir(parents=True)
+        (tmp_path / "outer" / "inner" / "there").symlink_to(table)
+        assert cli("scan", str(tmp_path / "links")).code == 0
+        assert cli("scan", str(tmp_path / "outer"), str(tmp_path / "outer" / "inner")).code == 0
+        assert cli("scan", str(tmp_path / "links"), table).code == 0
+
+    def test_an_unmounted_root_is_not_a_fleet_without_tables(
+        self, cli: Cli, tmp_path: Path, table: str
+    ) -> None:
+        where, root = str(tmp_path / "inventory"), tmp_path / "root"
+        root.mkdir()
+        Path(table).rename(root / "t")
+        assert cli("scan", str(root), "--to", where).code == 0
+        (root / "t").rename(tmp_path / "elsewhere")
+        assert cli("scan", str(root), "--to", where).code == 3
+        changes = cli("drift", where, "--format", "json").json["changes"]
+        assert {change["change"] for change in changes} == {"unreadable"}
+
+
+class TestInventory:
+    @pytest.mark.parametrize(
+        "words", [("check", *CLIENT), PLAN, ("report",), ("report", "--format", "json")]
+    )
+    def test_without_tables(self, cli: Cli, inventory: str, words: tuple[str, ...]) -> None:
+        assert cli(*words, inventory).code == 3
+        assert cli(*words, inventory, "--allow-empty").code == 0
+
+    def test_compared_with_another(self, cli: Cli, inventory: str, barren: Path) -> None:
+        assert cli("scan", str(barren), "--to", inventory, "--allow-empty").code == 0
+        assert cli("drift", inventory).code == 3
+        assert cli("drift", inventory, "--allow-empty").code == 0
+
+    def test_a_condition_that_no_table_meets(self, cli: Cli, tmp_path: Path, table: str) -> None:
+        where = str(tmp_path / "inventory")
+        assert cli("scan", table, "--to", where).code == 0
+        words = (*PLAN, "--from", where, "--where")
+        assert cli(*words, "min_reader_version = 1").code == 0
+        assert cli(*words, "min_reader_version = 9").code == 3
+        assert cli(*words, "min_reader_version = 9", "--allow-empty").code == 0
