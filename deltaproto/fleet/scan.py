@@ -41,7 +41,7 @@ class Request(NamedTuple):
     """None: count, and keep nothing"""
     parallel: int | None = None
     seconds: float = 60.0
-    """for one table on an object store"""
+    """for one table"""
     resume: bool = False
     policy: str | None = None
     """path of the policy that it is checked against afterwards"""
