@@ -118,6 +118,12 @@ class LocalLogStore:
                 f"{self._root} is a file, not a table folder",
                 f"give the folder that holds {LOG_FOLDER}",
             )
+        if os.path.islink(self._folder) and not os.path.exists(self._folder):
+            return TableError(
+                ErrorCode.CORRUPT_LOG,
+                f"{LOG_FOLDER} in {self._root} is a link to a folder that does not exist",
+                "restore the folder, or correct the link",
+            )
         if os.path.lexists(self._folder):
             return TableError(
                 ErrorCode.NOT_A_DELTA_TABLE,
