@@ -50,6 +50,7 @@ class ErrorCode(StrEnum):
     TIMEOUT = "timeout"
     STORAGE = "storage"
     ENGINE = "engine-unavailable"
+    INTERNAL = "internal"
 
 
 class DeltaprotoError(Exception):

@@ -23,6 +23,7 @@ from deltaproto.policy.document import Policy
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import FailOn, exit_code
 from deltaproto.report.check import CheckFormat, Style, write_check
+from deltaproto.tables.defect import one_table
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -116,7 +117,15 @@ def _one_or_many(
         yield from inventory.checked(scan, checker)
         return
     for found in _read(name, values, known, show):
-        yield checker.check(found) if isinstance(found, Facts) else found
+        if not isinstance(found, Facts):
+            yield found
+            continue
+        try:
+            with one_table():
+                result = checker.check(found)
+        except TableError as error:
+            result = unreadable(found.table, error)
+        yield result
 
 
 def _read(

@@ -264,6 +264,8 @@ def _names(action: Mapping[str, Any], key: str) -> frozenset[str] | None:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise ValueError(f"{key} is {shown(value)}, not a list of names")
     names = frozenset(value)
+    if "" in names:
+        raise ValueError(f"{key} has an empty name")
     longest = max(map(len, names), default=0)
     if longest > _LONGEST_NAME:
         raise ValueError(
