@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,15 @@ from typing import Any
 import pytest
 
 from deltaproto.drafting.users import Users
+from deltaproto.errors import TableError
+from deltaproto.fleet.kept import facts_of
 from deltaproto.inspection import inspect as inspecting
 from deltaproto.planning.given import Given
 from tests.conftest import Ran
 from tests.support.contract import validate
 from tests.support.failures import collect_failures
 from tests.support.hostile import KINDS, make_hostile
-from tests.support.logs import Log, metadata, protocol
+from tests.support.logs import Log, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
 # Damage that takes nothing from the answer: what is damaged is not needed, or says nothing of it.
@@ -183,3 +186,35 @@ def test_a_planner_that_fails_on_one_table_plans_the_others(
     assert ran.out.count('"internal"') == 1
     assert ran.out.count('"plan_id"') == 2
     assert ran.code == 3
+
+
+@pytest.mark.parametrize(("hours", "warned"), [(72, True), (1e9, True), (0.01, False), (-1, False)])
+def test_a_commit_from_the_future_is_planned_with_a_warning(
+    cli: Cli, log: Log, hours: float, warned: bool
+) -> None:
+    stamp = int((time.time() + hours * 3600) * 1000)
+    log.commit(
+        0, commit_info(inCommitTimestamp=stamp), protocol(1, 7, None, ["appendOnly"]), metadata()
+    )
+    plan = cli("plan-downgrade", log.table, "--lowest", "--format", "json").json
+    about = [each for each in plan["warnings"] if "in-commit timestamp of version 0" in each]
+    assert bool(about) is warned
+    if hours == 72:
+        assert "72.0 hours ahead of this machine's clock" in about[0]
+
+
+def test_a_saved_version_below_zero_is_refused(cli: Cli, log: Log, tmp_path: Path) -> None:
+    log.commit(0, protocol(1, 2), metadata())
+    saved = cli("inspect", log.table, "--format", "json").out
+    file = tmp_path / "saved.json"
+    file.write_text(saved.replace('"version": 0,', '"version": -5,'))
+    for words in (("check", "--client", "trino@476"), ("plan-downgrade", "--lowest")):
+        ran = cli(words[0], str(file), *words[1:])
+        assert ran.code in (2, 3)
+        assert "-5 is not a table version" in ran.out + ran.err
+
+
+def test_an_inventory_row_with_a_version_below_zero_is_an_error(cli: Cli, log: Log) -> None:
+    row = {"table": "t", "location": "file:///t", "version": -5, "features": (), "findings": ()}
+    with pytest.raises(TableError, match="the inventory holds -5 as the table's version"):
+        facts_of({**dict.fromkeys(("min_reader_version", "reader_features")), **row})
