@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 from deltaproto.tables.log.actions import corrupt
 from deltaproto.tables.log.parquet.errors import NotSimple
 from deltaproto.tables.log.parquet.limits import most_bytes, most_rows
-from deltaproto.tables.log.parquet.thrift import I32, Compact, Wanted
+from deltaproto.tables.log.parquet.thrift import I32, I64, LIST, STRUCT, Compact, Wanted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,6 +18,10 @@ _BATCH_ROWS = 64 * 1024
 _HEADER_BYTES = 64 * 1024
 _PAGE: Wanted = {1: I32, 2: I32, 3: I32, 5: {1: I32}, 8: {1: I32}}
 _DICTIONARY_PAGE = 2
+_COMPRESSED, _DATA, _DICTIONARY = 7, 9, 11
+_CHUNK: Wanted = {3: {_COMPRESSED: I64, _DATA: I64, _DICTIONARY: I64}}
+_TAIL_BYTES = 8
+"""the footer's length and the magic number, behind the footer"""
 
 
 class TooLarge(ValueError):
@@ -61,30 +65,63 @@ def _rows_at_once(file: IO[bytes], metadata: Any, leaves: dict[int, str], limit:
     stand in every row and in every element of a list.
     """
     left, largest = limit, 1
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
+    for rows, chunks in _groups(file, len(metadata.schema)):
         for index in leaves:
             repeats = metadata.schema.column(index).max_repetition_level > 0
             elements = dictionary = 0
-            for kind, expanded, values in _pages(file, group.column(index)):
+            for kind, expanded, values in _pages(file, chunks[index]):
                 left -= expanded
                 elements += values
                 if kind == _DICTIONARY_PAGE:
                     dictionary = expanded
             if left < 0:
                 raise TooLarge(f"it decompresses to more than {limit} bytes")
-            if repeats and (elements - group.num_rows) * max(8, dictionary) > limit:
+            if repeats and (elements - rows) * max(8, dictionary) > limit:
                 raise TooLarge(f"its lists decompress to more than {limit} bytes")
             largest = max(largest, dictionary)
     return max(16, min(_BATCH_ROWS, _BATCH_BYTES // largest))
 
 
-def _pages(file: IO[bytes], chunk: Any) -> Iterator[tuple[int, int, int]]:
+def _groups(file: IO[bytes], columns: int) -> Iterator[tuple[int, list[dict[int, int]]]]:
+    """Of each row group the number of rows, and where the chunk of each column is.
+
+    pyarrow parses statistics with the chunks, and damaged ones end the whole process.
+    """
+    end = file.seek(-_TAIL_BYTES, 2)
+    size = int.from_bytes(file.read(4), "little")
+    file.seek(end - size)
+    thrift = Compact(file.read(size))
+    try:
+        for field, kind in thrift.fields():
+            if (field, kind) == (4, LIST):
+                for _ in range(thrift.elements(STRUCT)):
+                    yield _group(thrift, columns)
+            else:
+                thrift.skip(kind)
+    except (LookupError, NotSimple):
+        raise TooLarge("its footer cannot be read") from None
+
+
+def _group(thrift: Compact, columns: int) -> tuple[int, list[dict[int, int]]]:
+    rows, chunks = 0, []
+    for field, kind in thrift.fields():
+        if (field, kind) == (1, LIST):
+            chunks = [thrift.struct(_CHUNK)[3] for _ in range(thrift.elements(STRUCT))]
+        elif (field, kind) == (3, I64):
+            rows = thrift.integer()
+        else:
+            thrift.skip(kind)
+    if len(chunks) != columns or any({_DATA, _COMPRESSED} - chunk.keys() for chunk in chunks):
+        raise NotSimple("a row group without some of the columns, or a column without a place")
+    return rows, chunks
+
+
+def _pages(file: IO[bytes], chunk: dict[int, int]) -> Iterator[tuple[int, int, int]]:
     """Type, decompressed size and number of values of each page; a dictionary has 0 values."""
-    pos = chunk.data_page_offset
-    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < pos:
-        pos = chunk.dictionary_page_offset
-    end = pos + chunk.total_compressed_size
+    pos = chunk[_DATA]
+    if 0 < chunk.get(_DICTIONARY, 0) < pos:
+        pos = chunk[_DICTIONARY]
+    end = pos + chunk[_COMPRESSED]
     while pos < end:
         file.seek(pos)
         thrift = Compact(file.read(min(_HEADER_BYTES, end - pos)))
