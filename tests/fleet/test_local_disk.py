@@ -231,7 +231,9 @@ def test_a_folder_named_like_a_partition_is_searched_outside_of_tables(tmp_path:
 
 
 @pytest.mark.parametrize("kind", ["link to nothing", "file", "link to itself"])
-def test_a_log_that_is_no_folder_is_a_table_that_cannot_be_read(tmp_path: Path, kind: str) -> None:
+def test_a_log_that_is_not_a_folder_is_a_table_that_cannot_be_read(
+    tmp_path: Path, kind: str
+) -> None:
     log = tmp_path / "t" / "_delta_log"
     log.parent.mkdir()
     if kind == "file":

@@ -1,4 +1,4 @@
-"""Checkpoints that expand to gigabytes, and files that are no files."""
+"""Checkpoints that expand to gigabytes, and files that are not regular files."""
 
 from __future__ import annotations
 
