@@ -51,6 +51,7 @@ class ErrorCode(StrEnum):
     STORAGE = "storage"
     ENGINE = "engine-unavailable"
     NO_TABLES = "no-tables"
+    INTERNAL = "internal"
 
 
 class DeltaprotoError(Exception):

@@ -87,6 +87,7 @@ def check(
     from deltaproto.checking.site import declared, site_catalogue, site_policy
     from deltaproto.drafting.words import accesses
     from deltaproto.policy.document import Policy
+    from deltaproto.tables.defect import one_table
 
     if policy is None and not clients:
         raise UsageError("nothing to check against", "give a policy, or clients as ID@VERSION")
@@ -106,8 +107,9 @@ def check(
                 spark_remote=spark_remote,
                 spark_conf=spark_conf,
             )
+            with one_table():
+                return checker.check(facts(inspection))
         except TableError as error:
             return unreadable(table, error)
-        return checker.check(facts(inspection))
 
     return [checked(table) for table in ([tables] if isinstance(tables, str) else tables)]

@@ -142,7 +142,7 @@ def read_entry(entry: Any, path: str) -> Facts | SavedError:
         return Facts(
             table=table,
             location=location,
-            version=_only(int, entry["version"]),
+            version=_version(entry["version"]),
             needs=needs(
                 protocol,
                 usage,
@@ -189,6 +189,13 @@ def _only(wanted: type[_T], value: Any) -> _T:
     if type(value) is not wanted:
         raise TypeError(f"{value!r:.40}, which is no {wanted.__name__}")
     return value
+
+
+def _version(value: Any) -> int:
+    version = _only(int, value)
+    if version < 0:
+        raise ValueError(f"{version} is not a table version")
+    return version
 
 
 def _text(value: Any) -> str:

@@ -36,6 +36,7 @@ from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import FailOn, exit_code
 from deltaproto.report.check import CheckFormat, Style, write_check
 from deltaproto.report.interface import NOTICES
+from deltaproto.tables.defect import one_table
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -166,7 +167,15 @@ def _one_or_many(
             yield unreadable(name, lost_rows(scan, tables, errors))
         return
     for found in _read(name, values, known, show):
-        yield checker.check(found) if isinstance(found, Facts) else found
+        if not isinstance(found, Facts):
+            yield found
+            continue
+        try:
+            with one_table():
+                result = checker.check(found)
+        except TableError as error:
+            result = unreadable(found.table, error)
+        yield result
 
 
 def _read(

@@ -26,6 +26,7 @@ from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
 from deltaproto.report.plan import PlanReport, Script
+from deltaproto.tables.defect import one_table
 from deltaproto.tables.location import Kind, locate
 
 TABLES = Argument(
@@ -144,10 +145,11 @@ def plan_tables(
             try:
                 if isinstance(found, TableError):
                     raise found
-                ready = users.on(found)._replace(engine=engine, session=session)
-                # Saved tables are many and of few kinds.
-                saved = alike_saved and found.fingerprint.metadata is None
-                plan, losses = users.ruled(alike(ready) if saved else planner(ready), ready)
+                with one_table():
+                    ready = users.on(found)._replace(engine=engine, session=session)
+                    # Saved tables are many and of few kinds.
+                    saved = alike_saved and found.fingerprint.metadata is None
+                    plan, losses = users.ruled(alike(ready) if saved else planner(ready), ready)
             except TableError as error:
                 if not report.many:
                     raise
@@ -218,10 +220,11 @@ def _read(
     spark = options.spark_settings(values)
     try:
         by_name = locate(name).kind is Kind.NAME
-        with waiting(f"asking Spark about {name}", show=show and by_name):
-            yield name, look(name, storage, spark, time.time())
+        with waiting(f"asking Spark about {name}", show=show and by_name), one_table():
+            found = look(name, storage, spark, time.time())
     except TableError as error:
-        yield name, error
+        found = error
+    yield name, found
 
 
 def for_clients(values: Mapping[str, Any]) -> list[str]:

@@ -23,6 +23,7 @@ from deltaproto.policy.document import Policy
 from deltaproto.report.runbook.book import Book, Entry
 from deltaproto.report.runbook.phrases import phrases
 from deltaproto.report.runbook.write import RunbookFormat, rendered
+from deltaproto.tables.defect import one_table
 
 _AT_ONCE = 8
 
@@ -81,7 +82,8 @@ def _entries(
         if values["no_activity"] or not planned.plan.changes:
             return None
         try:
-            return read_activity(named(planned.plan), storage, spark)
+            with one_table():
+                return read_activity(named(planned.plan), storage, spark)
         except DeltaprotoError as error:
             return error
 

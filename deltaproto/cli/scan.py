@@ -226,7 +226,7 @@ COMMAND = Command(
         ),
         Option(
             ("--timeout",),
-            f"Seconds for one table on an object store; {_SECONDS} unless given.",
+            f"Give up on a table after this many seconds (default: {_SECONDS}).",
             int,
             metavar="SECONDS",
         ),

@@ -25,6 +25,7 @@ from deltaproto.tables.reach import reach
 from deltaproto.tables.sql import table_name
 
 _HOUR_MS = 3_600_000
+_CLOCK_SKEW_MS = 5 * 60_000
 
 
 def look(table: str, storage_options: Mapping[str, str], spark: SparkSettings, now: float) -> Given:
@@ -48,6 +49,7 @@ def look(table: str, storage_options: Mapping[str, str], spark: SparkSettings, n
         for name, trace in traces.seen.items()
     }
     return made._replace(
+        warnings=(*made.warnings, *_clock(inspection, now)),
         table=with_history(
             made.table,
             seen,
@@ -94,6 +96,20 @@ def given(inspection: Inspection) -> Given:
 def _warnings(inspection: Inspection) -> Iterator[str]:
     for finding in inspection.findings if not inspection.complete else ():
         yield f"{finding.rule}: {finding.message}"
+
+
+def _clock(inspection: Inspection, now: float) -> Iterator[str]:
+    """A warning about a newest commit from the future: waits are computed from this clock."""
+    stamp = inspection.state.last_commit.get("inCommitTimestamp")
+    if not isinstance(stamp, int) or stamp <= now * 1000 + _CLOCK_SKEW_MS:
+        return
+    hours = (stamp - now * 1000) / _HOUR_MS
+    yield (
+        f"The in-commit timestamp of version {inspection.state.version} is "
+        f"{min(hours, 1e6):,.1f} hours ahead of this machine's clock: check the clocks. New "
+        "commits continue from that timestamp, and this plan computes waiting times from the "
+        "clock."
+    )
 
 
 def digest(metadata: Metadata) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.checking.check import Checked, Checker, unreadable
+from deltaproto.errors import TableError
 from deltaproto.fleet.kept import error_of, errors, facts_of, tables
 from deltaproto.fleet.past import LocalQuestions, PastScan
+from deltaproto.tables.defect import one_table
 
 
 def checked(questions: LocalQuestions, scan: PastScan, checker: Checker) -> Iterator[Checked]:
@@ -16,6 +18,11 @@ def checked(questions: LocalQuestions, scan: PastScan, checker: Checker) -> Iter
         UsageError: when the inventory cannot be read.
     """
     for row in tables(questions, scan):
-        yield checker.check(facts_of(row))
+        try:
+            with one_table():
+                found = checker.check(facts_of(row))
+        except TableError as error:
+            found = unreadable(row["table"], error)
+        yield found
     for row in errors(questions, scan):
         yield unreadable(row["table"], error_of(row))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables
-from deltaproto.fleet.found import Found, Selection, Unseen
+from deltaproto.fleet.found import Found, Passed, Selection, Unseen
 from deltaproto.fleet.local_disk import tables_under as on_disk_under
 from deltaproto.policy.document import place
 from deltaproto.tables.location import Kind, Location, locate
@@ -45,8 +45,12 @@ class Split(NamedTuple):
     remote: Iterator[Found | Unseen]
 
 
-def discover(source: Source, options: Mapping[str, str], parallel: int) -> Split:
+def discover(
+    source: Source, options: Mapping[str, str], parallel: int, passed: Passed | None = None
+) -> Split:
     """The tables, found while they are taken; each location once.
+
+    `passed` counts what is not searched, and links out of the roots.
 
     Raises:
         UsageError: when a root is no folder and no URI, or a list cannot be read.
@@ -58,7 +62,8 @@ def discover(source: Source, options: Mapping[str, str], parallel: int) -> Split
     seen: set[str] = set()
     own = None if source.inventory is None else place(_real(locate(source.inventory))) + "/"
 
-    chosen = source.selection
+    chosen, passed = source.selection, Passed() if passed is None else passed
+    passed.leave_out(own)
     on_disk = [_real(root) for root in roots if root.path is not None]
     apart = {place(root.uri) for root in roots if root.path is None} if chosen.flat else set()
 
@@ -66,7 +71,8 @@ def discover(source: Source, options: Mapping[str, str], parallel: int) -> Split
         from deltaproto.fleet.object_store import tables_under
 
         for uri in {place(root.uri): root.uri for root in roots if root.path is None}.values():
-            yield from tables_under(uri, options, chosen, parallel, apart - {place(uri)}, own)
+            others = apart - {place(uri)}
+            yield from tables_under(uri, options, chosen, parallel, others, own, passed)
 
     def all_of(remote: bool, walked: Iterable[Found | Unseen]) -> Iterator[Found | Unseen]:
         yield from _once((e for e in listed if _remote(e) is remote), seen, own, remember=True)
@@ -77,7 +83,7 @@ def discover(source: Source, options: Mapping[str, str], parallel: int) -> Split
         return (each for each in found if not (source.allow_empty and _empty(each)))
 
     return Split(
-        not_empty(all_of(False, on_disk_under(on_disk, chosen, own))),
+        not_empty(all_of(False, on_disk_under(on_disk, chosen, own, passed))),
         not_empty(all_of(True, stored())),
     )
 

@@ -130,8 +130,18 @@ def errors(questions: LocalQuestions, scan: PastScan) -> Iterator[Mapping[str, A
 
 
 def facts_of(row: Mapping[str, Any]) -> Facts:
-    """What a check needs to know of one row of the query."""
+    """What a check needs to know of one row of the query.
+
+    Raises:
+        TableError: corrupt-log, for a version that no table can have.
+    """
     table, location = row["table"], row["location"]
+    if not isinstance(row["version"], int) or row["version"] < 0:
+        raise TableError(
+            ErrorCode.CORRUPT_LOG,
+            f"the inventory holds {row['version']} as the table's version",
+            "the inventory is damaged; scan again",
+        )
     stored = {
         "minReaderVersion": row["min_reader_version"],
         "minWriterVersion": row["min_writer_version"],

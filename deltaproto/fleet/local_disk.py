@@ -7,24 +7,28 @@ import os
 from collections.abc import Iterator, Sequence
 
 from deltaproto.errors import ErrorCode, TableError, no_tables
-from deltaproto.fleet.found import Found, Selection, Unseen
+from deltaproto.fleet.found import Found, Passed, Place, Selection, Unseen
 from deltaproto.tables.storage.local import LOG_FOLDER
 
 
 def tables_under(
-    roots: Sequence[str], selection: Selection, own: str | None = None
+    roots: Sequence[str],
+    selection: Selection,
+    own: str | None = None,
+    passed: Passed | None = None,
 ) -> Iterator[Found | Unseen]:
     """Every table at or below the absolute paths, none of which leads through a link.
 
-    A folder that holds a `_delta_log` is a table; nothing in it is listed, whatever it holds.
-    Links to folders are followed, each target once; what lies there goes by its real path. Where
-    the selection is `flat`, no table comes twice; else one may, under one path. A root without
-    tables is an error.
+    A folder that holds a `_delta_log` is a table, also when that is a link to nothing; what else it
+    holds is searched only if the table is a root itself, without its partitions. `passed` counts
+    what was not searched. Links to folders are followed, each target once; what lies there goes by
+    its real path. Where the selection is `flat`, no table comes twice; else one may, by one path.
+    A root without tables is an error.
 
     Args:
         own: the inventory's place, as `place` makes it with a slash; its tables do not count.
     """
-    walk = _Walk(roots, selection)
+    walk = _Walk(roots, selection, Passed() if passed is None else passed)
     for root in dict.fromkeys(roots):
         walk.shared, empty = False, True
         for each in walk.under(root):
@@ -37,8 +41,11 @@ def tables_under(
 class _Walk:
     """Walks trees, which may hold each other and lead into each other by links."""
 
-    def __init__(self, roots: Sequence[str], selection: Selection) -> None:
+    def __init__(self, roots: Sequence[str], selection: Selection, passed: Passed) -> None:
         self._selection = selection
+        self._passed = passed
+        self._roots = [f"{root.rstrip('/')}/" for root in roots]
+        self._tables = [root for root in self._roots if os.path.isdir(f"{root}{LOG_FOLDER}")]
         self._starts = dict.fromkeys(roots, "")
         """folders that are walked on their own, with the path below a root that led there"""
         self.shared = False
@@ -60,32 +67,42 @@ class _Walk:
         pending = [(root, "")]
         while pending:
             path, below = pending.pop()
-            if os.path.isdir(f"{path}/{LOG_FOLDER}"):
+            table = os.path.isdir(f"{path}/{LOG_FOLDER}")
+            if table:
                 if self._selection.takes(below):
                     yield Found(path, path)
-                continue
+                if below:
+                    continue
             try:
-                folders = sorted(_folders(path), reverse=True)
+                folders = sorted(self._folders(path), reverse=True)
             except OSError as error:
                 yield Unseen(path, _unreadable(path, error))
                 continue
-            if any(name == LOG_FOLDER for name, _ in folders):
-                # It may be listed and not entered; reading will tell.
+            if not table and any(name == LOG_FOLDER for name, _ in folders):
+                # It may be listed and not entered, or be a link to nothing; reading will tell.
                 if self._selection.takes(below):
                     yield Found(path, path)
-                continue
+                if below:
+                    continue
             pending += self._entered(path, below, folders)
 
     def _entered(
         self, path: str, below: str, folders: list[tuple[str, bool]]
     ) -> Iterator[tuple[str, str]]:
         inside = f"{below}/" if below else ""
+        in_table = _below(path, self._tables)
         for name, link in folders:
-            if not self._selection.enters(inside + name):
+            if name == LOG_FOLDER:
                 continue
             folder = f"{path.rstrip('/')}/{name}"
+            if not self._selection.enters(inside + name, in_table=in_table):
+                if not in_table and self._selection.hides(inside + name):
+                    self._passed.add(Place.HIDDEN, folder)
+                continue
             if link:
-                folder = _target(folder)
+                link_path, folder = folder, _target(folder)
+                if not _below(folder, self._roots):
+                    self._passed.add(Place.OUTSIDE, link_path, f"{link_path} -> {folder}")
                 if folder in self._starts or (self._selection.flat and self._reached(folder)):
                     self.shared = True
                     continue
@@ -103,17 +120,30 @@ class _Walk:
         if not folder.startswith(start.rstrip("/") + "/"):
             return False
         path = start
+        in_table = _below(start, self._tables)
         for name in folder[len(start) :].strip("/").split("/"):
-            if os.path.isdir(f"{path}/{LOG_FOLDER}"):
+            if os.path.isdir(f"{path}/{LOG_FOLDER}") and f"{path.rstrip('/')}/" not in self._roots:
                 return False
             below = f"{below}/{name}" if below else name
             path = f"{path.rstrip('/')}/{name}"
             if path in self._starts:
                 # From there on it is that start's walk.
                 return False
-            if not self._selection.enters(below):
+            if not self._selection.enters(below, in_table=in_table):
                 return False
         return True
+
+    def _folders(self, path: str) -> list[tuple[str, bool]]:
+        """Names of a folder's folders, and of its log whatever it is; whether each is a link."""
+        found = []
+        with os.scandir(path) as entries:
+            for entry in entries:
+                link = entry.is_symlink()
+                if _is_folder(entry) or entry.name == LOG_FOLDER:
+                    found.append((entry.name, link))
+                elif link and not os.path.exists(entry.path):
+                    self._passed.add(Place.NOWHERE, entry.path)
+        return found
 
 
 def _target(link: str) -> str:
@@ -124,10 +154,9 @@ def _target(link: str) -> str:
         return link
 
 
-def _folders(path: str) -> list[tuple[str, bool]]:
-    """The names of a folder's folders, and whether each is a link."""
-    with os.scandir(path) as entries:
-        return [(entry.name, entry.is_symlink()) for entry in entries if _is_folder(entry)]
+def _below(path: str, folders: Sequence[str]) -> bool:
+    """Whether the path is one of the folders, which end in a slash, or lies in one."""
+    return f"{path.rstrip('/')}/".startswith(tuple(folders))
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

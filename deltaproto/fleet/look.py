@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
+from deltaproto.fleet.alarm import Alarm
 from deltaproto.fleet.found import Found
 from deltaproto.fleet.gather import Gathered
-from deltaproto.fleet.judge import Judge
+from deltaproto.fleet.judge import Judge, Judgement
 from deltaproto.fleet.patience import patiently
 from deltaproto.tables.interface import TableState
 from deltaproto.tables.location import Location, at
@@ -55,13 +57,14 @@ class Looker:
     def look(self, tables: Sequence[Found]) -> pa.RecordBatch:
         """A staged row for each of the tables."""
         gathered = Gathered(self._settings.scan_id)
-        for found in tables:
-            try:
-                self._one(found, gathered)
-            except TableError as error:
-                gathered.add_error(found.table, found.uri, error)
-            except Exception as error:
-                gathered.add_error(found.table, found.uri, self._defect(error))
+        with Alarm(self._settings.seconds) as alarm:
+            for found in tables:
+                try:
+                    self._one(found, gathered, alarm)
+                except TableError as error:
+                    gathered.add_error(found.table, found.uri, error)
+                except Exception as error:
+                    gathered.add_error(found.table, found.uri, self._defect(error))
         try:
             return gathered.batch()
         except Exception as error:
@@ -78,13 +81,20 @@ class Looker:
             "report it; `deltaproto inspect --debug` on this table shows where",
         )
 
-    def _one(self, found: Found, gathered: Gathered) -> None:
-        location = at(found.location, found.table)
-        state = self._local(location) if location.path else self._remote(location, found)
-        gathered.add(state, self._judge.judge(state))
+    def _one(self, found: Found, gathered: Gathered, alarm: Alarm) -> None:
+        # What is interrupted must leave `gathered` as it was.
+        gathered.add(*alarm.within(partial(self._judged, found, alarm.works)))
 
-    def _local(self, location: Location) -> TableState:
-        return self._reader.read_from(location, open_log(location, {}))
+    def _judged(self, found: Found, limited: bool) -> tuple[TableState, Judgement]:
+        location = at(found.location, found.table)
+        if location.path is None:
+            state = self._remote(location, found)
+        else:
+            store = open_log(location, {})
+            if not limited:
+                store = within(store, Deadline(self._settings.seconds))
+            state = self._reader.read_from(location, store)
+        return state, self._judge.judge(state)
 
     def _remote(self, location: Location, found: Found) -> TableState:
         deadline = Deadline(self._settings.seconds)

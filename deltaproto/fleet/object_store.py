@@ -6,11 +6,11 @@ listing is all that the reader needs, and the table's data files are never liste
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from deltaproto.errors import ErrorCode, TableError, no_tables
-from deltaproto.fleet.found import Found, Selection, Unseen
+from deltaproto.fleet.found import Found, Passed, Place, Selection, Unseen
 from deltaproto.fleet.patience import patiently
 from deltaproto.policy.document import place
 from deltaproto.tables.storage.deadline import Deadline
@@ -28,34 +28,44 @@ def tables_under(
     parallel: int,
     apart: Collection[str] = (),
     own: str | None = None,
+    passed: Passed | None = None,
 ) -> Iterator[Found | Unseen]:
     """Every table at or below the URI `root`, as they are found, `parallel` requests at a time.
 
-    What lies at the places `apart`, as `place` makes them of URIs, is left out. A root without
-    tables is an error; tables below `own`, the inventory's place with a slash, do not count.
+    What lies at the places `apart`, as `place` makes them of URIs, is left out. Inside a table
+    nothing is searched; inside a root that is a table, all but its partitions. `passed` counts
+    hidden folders outside of tables. A root without tables is an error; tables below `own`, the
+    inventory's place with a slash, do not count.
     """
-    found_something = taken = False
+    found_something = in_table = taken = False
+    passed = Passed() if passed is None else passed
     with ThreadPoolExecutor(parallel) as pool:
-        waiting: dict[Future[Found | Unseen | list[str]], str] = {}
+        waiting: dict[Future[_Answer], str] = {}
         pending = [""]
         while pending or waiting:
             while pending and len(waiting) < parallel * _AHEAD:
                 below = pending.pop()
-                waiting[pool.submit(_look_into, root, below, options)] = below
+                waiting[pool.submit(_attempt, root, below, options, _look_into)] = below
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in done:
                 below = waiting.pop(future)
                 seen = future.result()
                 if isinstance(seen, list):
                     inside = f"{below}/" if below else ""
-                    names = (inside + name for name in sorted(seen, reverse=True))
-                    entered = [name for name in names if selection.enters(name)]
-                    own_walk = [name for name in entered if place(_uri(root, name)) in apart]
-                    taken |= bool(own_walk)
-                    pending += [name for name in entered if name not in own_walk]
+                    for name in (inside + name for name in sorted(seen, reverse=True)):
+                        if not selection.enters(name, in_table=in_table):
+                            if not in_table and selection.hides(name):
+                                passed.add(Place.HIDDEN, _uri(root, name))
+                        elif place(_uri(root, name)) in apart:
+                            taken = True
+                        else:
+                            pending.append(name)
                     found_something |= bool(seen) or bool(below)
                     continue
                 found_something = True
+                if isinstance(seen, Found) and not below:
+                    in_table = True
+                    waiting[pool.submit(_attempt, root, below, options, _folders)] = below
                 if isinstance(seen, Unseen) or selection.takes(below):
                     taken = taken or not seen.inside(own)
                     yield seen
@@ -76,24 +86,38 @@ def _uri(root: str, below: str) -> str:
     return f"{root.rstrip('/')}/{below}" if below else root.rstrip("/")
 
 
-def _look_into(root: str, below: str, options: Mapping[str, str]) -> Found | Unseen | list[str]:
-    """The table that a folder is, or the names of its folders."""
-    import obstore
+_Answer = Found | Unseen | list[str]
 
+
+def _attempt(
+    root: str,
+    below: str,
+    options: Mapping[str, str],
+    look: Callable[[str, Mapping[str, str]], Found | list[str]],
+) -> _Answer:
+    """What `look` finds at the folder, with retries."""
     uri = _uri(root, below)
-
-    def look(_: int) -> Found | list[str]:
-        try:
-            return Found(uri, uri, tuple(ObjectLogStore(uri, options).list()))
-        except TableError as error:
-            if error.code is not ErrorCode.NOT_A_DELTA_TABLE:
-                raise
-        with failures(uri, options):
-            store, key = opened(uri, options)
-            listed = obstore.list_with_delimiter(store, f"{key}/" if key else None)
-        return [path.rstrip("/").rsplit("/", 1)[-1] for path in listed["common_prefixes"]]
-
     try:
-        return patiently(look, Deadline(_SECONDS))
+        return patiently(lambda _: look(uri, options), Deadline(_SECONDS))
     except TableError as error:
         return Unseen(uri, error)
+
+
+def _look_into(uri: str, options: Mapping[str, str]) -> Found | list[str]:
+    """The table that a folder is, or the names of its folders."""
+    try:
+        return Found(uri, uri, tuple(ObjectLogStore(uri, options).list()))
+    except TableError as error:
+        if error.code is not ErrorCode.NOT_A_DELTA_TABLE:
+            raise
+    return _folders(uri, options)
+
+
+def _folders(uri: str, options: Mapping[str, str]) -> list[str]:
+    """The names of a folder's folders."""
+    import obstore
+
+    with failures(uri, options):
+        store, key = opened(uri, options)
+        listed = obstore.list_with_delimiter(store, f"{key}/" if key else None)
+    return [path.rstrip("/").rsplit("/", 1)[-1] for path in listed["common_prefixes"]]

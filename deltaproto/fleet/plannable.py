@@ -9,6 +9,7 @@ from deltaproto.errors import TableError
 from deltaproto.fleet.kept import error_of, errors, facts_of, tables
 from deltaproto.fleet.past import LocalQuestions, PastScan
 from deltaproto.planning.given import Given
+from deltaproto.tables.defect import one_table
 
 
 def kept_tables(
@@ -21,7 +22,8 @@ def kept_tables(
     """
     for row in tables(questions, scan, where):
         try:
-            found: Given | TableError = given_row(row, facts_of(row))
+            with one_table():
+                found: Given | TableError = given_row(row, facts_of(row))
         except TableError as error:
             found = error
         yield row["table"], row["location"], found

@@ -14,7 +14,7 @@ from deltaproto import __version__
 from deltaproto.errors import UsageError
 from deltaproto.fleet import local_engine
 from deltaproto.fleet.discovery import Source, discover
-from deltaproto.fleet.found import Found, Unseen
+from deltaproto.fleet.found import Found, Passed, Unseen
 from deltaproto.fleet.gather import unseen_rows
 from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.look import Settings
@@ -41,7 +41,7 @@ class Request(NamedTuple):
     """None: count, and keep nothing"""
     parallel: int | None = None
     seconds: float = 60.0
-    """for one table on an object store"""
+    """for one table"""
     resume: bool = False
     policy: str | None = None
     """path of the policy that it is checked against afterwards"""
@@ -55,6 +55,8 @@ class Scan(NamedTuple):
     tally: Tally
     resumed: int
     """tables that an earlier, unfinished run had looked at already"""
+    notes: tuple[str, ...] = ()
+    """what was not searched, and links out of the roots; a line each"""
 
 
 def scan(request: Request, progress: Progress) -> Scan:
@@ -71,7 +73,8 @@ def scan(request: Request, progress: Progress) -> Scan:
             done.update(map(place, batch.column("location").to_pylist()))
         resumed = len(done)
         progress(resumed)
-        for batch in _looked(request, staging.scan_id, done):
+        passed = Passed()
+        for batch in _looked(request, staging.scan_id, done, passed):
             staging.add(batch)
             tally.add(batch)
             progress(tally.tables + tally.errors.total())
@@ -80,14 +83,16 @@ def scan(request: Request, progress: Progress) -> Scan:
             told = row(request, staging.scan_id, tally, began, seconds, engine="local")
             request.inventory.add(told, lambda name: _rows(staging, name))
         staging.remove()
-        return Scan(staging.scan_id, seconds, tally, resumed)
+        return Scan(staging.scan_id, seconds, tally, resumed, passed.notes())
 
 
-def _looked(request: Request, scan_id: str, done: set[str]) -> Iterator[pa.RecordBatch]:
+def _looked(
+    request: Request, scan_id: str, done: set[str], passed: Passed
+) -> Iterator[pa.RecordBatch]:
     settings = Settings(scan_id, request.storage_options, request.seconds)
     unseen: list[Unseen] = []
     threads = request.parallel or local_engine.THREADS
-    local, remote = discover(request.source, request.storage_options, threads)
+    local, remote = discover(request.source, request.storage_options, threads, passed)
     yield from local_engine.on_disk(tables(local, unseen, done), settings, request.parallel)
     yield from local_engine.on_objects(tables(remote, unseen, done), settings, request.parallel)
     if unseen:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from deltaproto.errors import UsageError
 from deltaproto.fleet.discovery import discover
-from deltaproto.fleet.found import Unseen
+from deltaproto.fleet.found import Passed, Unseen
 from deltaproto.fleet.gather import unseen_rows
 from deltaproto.fleet.look import Settings
 from deltaproto.fleet.scan import Progress, Request, Scan, new_id, none_to_resume, row, tables
@@ -41,7 +41,8 @@ def scan_with_spark(request: Request, spark: SparkSettings, progress: Progress) 
         resumed = before.tables + before.errors.total()
     unseen: list[Unseen] = []
     looked = 0
-    for found in discover(request.source, request.storage_options, _THREADS):
+    passed = Passed()
+    for found in discover(request.source, request.storage_options, _THREADS, passed):
         for count in engine.look(tables(found, unseen, set()), request.parallel):
             looked += count
             progress(looked)
@@ -51,4 +52,4 @@ def scan_with_spark(request: Request, spark: SparkSettings, progress: Progress) 
     seconds = time.monotonic() - clock
     engine.publish(row(request, scan_id, tally, began, seconds, engine="spark"))
     engine.clear()
-    return Scan(scan_id, seconds, tally, resumed)
+    return Scan(scan_id, seconds, tally, resumed, passed.notes())

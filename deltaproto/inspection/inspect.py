@@ -10,6 +10,7 @@ from deltaproto.policy.rules.catalog_managed import incomplete
 from deltaproto.policy.subject import Subject
 from deltaproto.protocol.concurrency import row_level_concurrency
 from deltaproto.protocol.isolation import PROPERTY, isolation
+from deltaproto.tables.defect import one_table
 from deltaproto.tables.interface import Reader, ReaderName, TableState
 from deltaproto.tables.location import Kind, locate
 
@@ -30,11 +31,12 @@ def inspect_table(table: str, request: Request) -> Inspection | Unreadable:
             "use --reader log for an older version",
         )
     try:
-        if request.reader is ReaderChoice.ALL:
-            result = _with_all(table, request)
-        else:
-            reader = _reader(_chosen(table, request.reader), request)
-            result = judged(reader.read(table, request.version))
+        with one_table():
+            if request.reader is ReaderChoice.ALL:
+                result = _with_all(table, request)
+            else:
+                reader = _reader(_chosen(table, request.reader), request)
+                result = judged(reader.read(table, request.version))
     except TableError as error:
         from deltaproto.tables.redact import public
 
@@ -51,7 +53,8 @@ def _with_activity(inspection: Inspection, request: Request) -> Inspection:
 
     try:
         table, options = inspection.state.table, request.storage_options
-        return inspection._replace(activity=read_activity(table, options, request.spark))
+        with one_table():
+            return inspection._replace(activity=read_activity(table, options, request.spark))
     except TableError as error:
         return inspection._replace(activity=error, complete=False)
 
@@ -110,7 +113,8 @@ def judged(state: TableState, more: tuple[Finding, ...] = ()) -> Inspection:
 
 def _answer(name: ReaderName, table: str, request: Request) -> TableState | TableError:
     try:
-        return _reader(name, request).read(table, request.version)
+        with one_table():
+            return _reader(name, request).read(table, request.version)
     except TableError as error:
         return error
 

@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from deltaproto.policy.finding import Finding, Severity
 
+_MOST_TEXT = 10_000
+"""characters of a message"""
+
 
 class Rule(NamedTuple):
     """One rule. Its page, shown by `explain`, is the docstring of the module it lives in."""
@@ -30,14 +33,19 @@ class Rule(NamedTuple):
         return Finding(
             rule=self.id,
             severity=severity or self.severity,
-            message=message,
-            hint=hint,
+            message=_brief(message),
+            hint=_brief(hint),
             table=table,
             client=client,
             feature=feature,
-            evidence=evidence or None,
+            evidence=_brief(evidence or "") or None,
             detail=detail,
         )
+
+
+def _brief(text: str) -> str:
+    # A property of a table may have a value of any length.
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
 
 
 def page_text(docstring: str | None) -> str:

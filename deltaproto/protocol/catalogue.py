@@ -6,7 +6,8 @@ them with case too. `search` is the forgiving look-up for what people type.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import cache
 
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
@@ -19,6 +20,8 @@ from deltaproto.protocol.feature import (
 from deltaproto.protocol.records import RECORDS
 
 _BY_NAME: dict[str, Feature] = {record.name: record for record in RECORDS}
+_LONGEST_GUESSED = 100
+"""characters; nothing in the catalog is similar to a longer name"""
 LEGACY: tuple[Feature, ...] = tuple(record for record in RECORDS if record.legacy)
 CHECKPOINT_PROTECTION = "checkpointProtection"
 CATALOG_MANAGED = frozenset({"catalogManaged", "catalogOwned", "catalogOwned-preview"})
@@ -72,6 +75,8 @@ def search(text: str) -> tuple[Feature | None, tuple[str, ...]]:
         names = (candidate.name, *candidate.aliases)
         if any(name.casefold() == wanted for name in names):
             return candidate, ()
+    if len(wanted) > _LONGEST_GUESSED:
+        return None, ()
     import difflib
 
     folded = {name.casefold(): name for name in _BY_NAME}
@@ -93,9 +98,22 @@ def implied_by(min_reader_version: int, min_writer_version: int) -> frozenset[st
     )
 
 
-def dependents(name: str, supported: Iterable[str]) -> tuple[str, ...]:
-    """Those of the `supported` features that require `name` themselves, sorted."""
-    return tuple(sorted(o for o in supported if name in record(o).required_features))
+def dependents(name: str, supported: Collection[str]) -> tuple[str, ...]:
+    """Those of the `supported` features that require `name` themselves, sorted.
+
+    The cost does not grow with the number of supported features, if `supported` is a set: logs may
+    list thousands of features.
+    """
+    return tuple(other for other in _required_by().get(name, ()) if other in supported)
+
+
+@cache
+def _required_by() -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for each in sorted(_BY_NAME):
+        for required in _BY_NAME[each].required_features:
+            found.setdefault(required, []).append(each)
+    return {name: tuple(others) for name, others in found.items()}
 
 
 def closure(names: Iterable[str]) -> frozenset[str]:

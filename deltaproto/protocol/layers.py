@@ -64,8 +64,10 @@ def feature_states(
     traces: Mapping[Trace, bool],
 ) -> tuple[FeatureState, ...]:
     """Every supported feature, sorted by name."""
+    listed, implied = protocol.listed, protocol.implied
     return tuple(
-        _state(name, protocol, metadata, domains, traces) for name in sorted(protocol.supported)
+        _state(name, protocol, metadata, domains, traces, name in listed, name in implied)
+        for name in sorted(protocol.supported)
     )
 
 
@@ -96,6 +98,8 @@ def _state(
     metadata: Metadata,
     domains: Mapping[str, str] | None,
     traces: Mapping[Trace, bool],
+    listed: bool,
+    implied: bool,
 ) -> FeatureState:
     in_reader_list = name in (protocol.reader_features or ())
     feature = catalogue.record(name, in_reader_list=in_reader_list)
@@ -106,8 +110,8 @@ def _state(
     return FeatureState(
         feature=feature,
         kind=feature.kind,
-        listed=name in protocol.listed,
-        implied=name in protocol.implied,
+        listed=listed,
+        implied=implied,
         enabled=on,
         present=present,
         required_by=catalogue.dependents(name, protocol.supported),

@@ -22,6 +22,9 @@ from deltaproto.protocol.violations import (
 )
 
 _REMEMBERED = 4096
+_LONGEST_NAME = 255
+"""characters of a feature name; Delta's longest has fewer than 40"""
+_SHOWN = 100
 
 
 class _Fields(NamedTuple):
@@ -250,7 +253,7 @@ def _with_lists(features: frozenset[str], by_list: frozenset[str]) -> Protocol:
 def _version(action: Mapping[str, Any], key: str) -> int:
     value = action.get(key)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{key} is {value!r}, not an integer")
+        raise ValueError(f"{key} is {shown(value)}, not an integer")
     return value
 
 
@@ -259,5 +262,25 @@ def _names(action: Mapping[str, Any], key: str) -> frozenset[str] | None:
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise ValueError(f"{key} is {value!r}, not a list of names")
-    return frozenset(value)
+        raise ValueError(f"{key} is {shown(value)}, not a list of names")
+    names = frozenset(value)
+    if "" in names:
+        raise ValueError(f"{key} has an empty name")
+    longest = max(map(len, names), default=0)
+    if longest > _LONGEST_NAME:
+        raise ValueError(
+            f"{key} has a name of {longest} characters; the longest accepted is {_LONGEST_NAME}"
+        )
+    return names
+
+
+def shown(value: object) -> str:
+    """A stored value for an error message: its start, if it is long."""
+    if isinstance(value, str | bytes):
+        text = repr(value[: _SHOWN + 1])
+    elif isinstance(value, list | dict):
+        # A damaged log may hold a million members here.
+        text = f"a {type(value).__name__} of {len(value)}" if len(value) > 20 else repr(value)
+    else:
+        text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

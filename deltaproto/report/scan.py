@@ -96,6 +96,7 @@ def scan_fields(scan: Scan, after: Afterwards, inventory: str | None) -> dict[st
             {"declared": level, "tables": count} for level, count in _most(tally.isolation)
         ],
         "forgotten": list(after.forgotten),
+        "notes": list(scan.notes),
         "policy": after.policy and _policy_fields(after.policy),
         "drift": after.drift
         and after.pair
@@ -186,6 +187,8 @@ def _errors(scan: Scan, out: Painter) -> None:
     if tally.incomplete:
         said = f"{tally.incomplete:,} may have newer commits that only their catalog knows"
         out.folded(said, YELLOW, first="  ")
+    for note in scan.notes:
+        out.folded(note, YELLOW, first="  ")
 
 
 def _bars(

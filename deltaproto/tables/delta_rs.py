@@ -13,6 +13,7 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import ReaderName, TableState
 from deltaproto.tables.location import Kind, locate
 from deltaproto.tables.redact import Redactor
+from deltaproto.tables.storage.local import LocalLogStore
 from deltaproto.tables.storage.refusals import Refusal, refusal
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -52,6 +53,8 @@ class DeltaRsReader:
                 "deltalake decodes the % in this path and may read another table",
                 "the log reader takes the path literally",
             )
+        if location.path is not None:
+            LocalLogStore(location.path).check_files()
         opened = self._open(location.path or location.uri, version)
         metadata = opened.metadata()
         return TableState(
@@ -97,14 +100,16 @@ class DeltaRsReader:
 def _protocol(versions: Any) -> Protocol:
     # deltalake shows an empty list as None; at versions 3 and 7 the list has to be there.
     reader, writer = versions.min_reader_version, versions.min_writer_version
-    return Protocol.stored(
-        {
-            "minReaderVersion": reader,
-            "minWriterVersion": writer,
-            "readerFeatures": versions.reader_features or ([] if reader == 3 else None),
-            "writerFeatures": versions.writer_features or ([] if writer == 7 else None),
-        }
-    )
+    action = {
+        "minReaderVersion": reader,
+        "minWriterVersion": writer,
+        "readerFeatures": versions.reader_features or ([] if reader == 3 else None),
+        "writerFeatures": versions.writer_features or ([] if writer == 7 else None),
+    }
+    try:
+        return Protocol.stored(action)
+    except ValueError as error:
+        raise TableError(ErrorCode.CORRUPT_LOG, f"deltalake: malformed protocol: {error}") from None
 
 
 def _refusal(uri: str, error: BaseException, redact: Redactor) -> TableError:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deltaproto.errors import ErrorCode
 from deltaproto.fleet.discovery import Source, discover
-from deltaproto.fleet.found import Found, Selection, Unseen
+from deltaproto.fleet.found import Found, Passed, Selection, Unseen
 from deltaproto.fleet.local_disk import tables_under
 
 NAMES = st.sampled_from(["a", "b", "c d", "_x", ".h", "k=v", "äé", "%20"])
@@ -46,7 +46,7 @@ def expected(path: Path, tree: object) -> list[str]:
     return [
         found
         for name, inner in tree.items()
-        if not name.startswith((".", "_")) and "=" not in name
+        if not name.startswith((".", "_"))
         for found in expected(path / name, inner)
     ]
 
@@ -90,9 +90,9 @@ def test_folders_are_let_in_and_left_out(tmp_path: Path) -> None:
         paths = found(tmp_path, Selection(include, exclude))
         return {str(Path(path).relative_to(tmp_path)) for path in paths}
 
-    assert below() == {"gold/t", "gold/old/t", "raw/t"}
-    assert below(exclude=("old",)) == {"gold/t", "raw/t"}
-    assert below(exclude=("gold/*",)) == {"raw/t"}
+    assert below() == {"gold/t", "gold/old/t", "raw/t", "tenant=1/t"}
+    assert below(exclude=("old",)) == {"gold/t", "raw/t", "tenant=1/t"}
+    assert below(exclude=("gold/*", "tenant=1")) == {"raw/t"}
     assert below("gold") == {"gold/t", "gold/old/t"}
     assert below("gold/old") == {"gold/old/t"}
     assert below("_archive") == {"_archive/t"}
@@ -201,3 +201,85 @@ def test_a_location_that_means_nothing_is_one_error(tmp_path: Path) -> None:
     assert isinstance(far, Unseen)
     assert (far.place, far.error.code) == ("shop.far", ErrorCode.NOT_FOUND)
     assert near == told[1]
+
+
+def test_a_root_that_is_a_table_hides_no_table_below_it(tmp_path: Path) -> None:
+    grow(
+        tmp_path,
+        {
+            "_delta_log": "empty",
+            "region=eu": {"t": "table"},
+            "_change_data": {"t": "table"},
+            "below": {"t": "table", "deeper": {"k=v": {"t": "table"}}},
+            "plain": "file",
+        },
+    )
+    passed = Passed()
+    seen = list(tables_under([str(tmp_path)], NOTHING, passed))
+    names = [str(Path(each.location).relative_to(tmp_path)) for each in seen]  # type: ignore[union-attr]
+    assert names == [".", "below/t"]
+    assert passed.notes() == ()
+    assert found(tmp_path, Selection(("region=*",))) == [
+        str(tmp_path),
+        str(tmp_path / "region=eu" / "t"),
+    ]
+
+
+def test_a_folder_named_like_a_partition_is_searched_outside_of_tables(tmp_path: Path) -> None:
+    grow(tmp_path, {"region=eu": {"orders": "table", "day=1": {"t": "table"}}})
+    assert sorted(found(tmp_path)) == [
+        str(tmp_path / "region=eu" / "day=1" / "t"),
+        str(tmp_path / "region=eu" / "orders"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["link to nothing", "file", "link to itself"])
+def test_a_log_that_is_not_a_folder_is_a_table_that_cannot_be_read(
+    tmp_path: Path, kind: str
+) -> None:
+    log = tmp_path / "t" / "_delta_log"
+    log.parent.mkdir()
+    if kind == "file":
+        log.touch()
+    else:
+        log.symlink_to("nowhere" if kind == "link to nothing" else "_delta_log")
+    grow(tmp_path, {"t": {"below": {"x": "table"}}})
+    assert found(tmp_path) == [str(tmp_path / "t")]
+    # As a root it hides nothing either.
+    assert found(tmp_path / "t") == [str(tmp_path / "t"), str(tmp_path / "t" / "below" / "x")]
+
+
+def test_what_is_not_searched_is_counted(tmp_path: Path) -> None:
+    grow(
+        tmp_path,
+        {
+            "lake": {"_archive": {"t": "table"}, ".old": "empty", ".file": "file", "t": "table"},
+            "elsewhere": {"t": "table"},
+        },
+    )
+    lake = tmp_path / "lake"
+    (lake / "out").symlink_to(tmp_path / "elsewhere")
+    (lake / "gone").symlink_to(tmp_path / "missing")
+    (lake / "text").symlink_to(lake / ".file")
+    passed = Passed()
+    assert len(list(tables_under([str(lake)], NOTHING, passed))) == 2
+    hidden, outside, nowhere = passed.notes()
+    assert hidden.startswith("2 folders whose names start with . or _ were not searched")
+    assert hidden.endswith((f"first {lake}/_archive", f"first {lake}/.old"))
+    assert outside == (
+        "1 link leads out of the roots, and its target was searched: "
+        f"{lake}/out -> {tmp_path}/elsewhere"
+    )
+    assert nowhere == f"1 link leads to nothing; a table may be missing there: {lake}/gone"
+    passed = Passed()
+    list(tables_under([str(lake)], Selection((), ("_archive", ".old", "out")), passed))
+    assert passed.notes() == (nowhere,)
+
+
+def test_the_inventory_of_the_scan_is_not_counted(tmp_path: Path) -> None:
+    grow(tmp_path, {"_inventory": {"tables": "table"}, "t": "table"})
+    for inventory, count in ((str(tmp_path / "_inventory"), 0), (None, 1)):
+        passed = Passed()
+        source = Source((str(tmp_path),), inventory=inventory)
+        assert len(list(discover(source, {}, 1, passed).local)) == 1
+        assert len(passed.notes()) == count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from hypothesis import given
@@ -191,3 +192,33 @@ def test_item_8_identity_columns_rule_out_concurrent_transactions() -> None:
     found = row_level_concurrency(states, (), ())
     assert found.databricks is Answer.NO
     assert "identity" in found.reason
+
+
+def test_the_cost_grows_with_the_number_of_features_and_no_faster() -> None:
+    def calls(count: int) -> int:
+        names = frozenset(f"feature{number}" for number in range(count))
+        protocol = Protocol(3, 7, names, names | {"rowTracking", "domainMetadata"})
+        seen = 0
+
+        def count_call(frame: object, event: str, argument: object) -> None:
+            nonlocal seen
+            seen += event in ("call", "c_call")
+
+        sys.setprofile(count_call)
+        try:
+            states = feature_states(protocol, Metadata(None), {}, {})
+        finally:
+            sys.setprofile(None)
+        assert len(states) == count + 2
+        return seen
+
+    calls(100)
+    assert calls(800) < 5 * calls(200)
+
+
+def test_every_required_feature_names_its_dependents() -> None:
+    every = frozenset(feature.name for feature in catalogue.all_features())
+    for name in every:
+        expected = sorted(o for o in every if name in catalogue.record(o).required_features)
+        assert catalogue.dependents(name, every) == tuple(expected)
+        assert catalogue.dependents(name, frozenset()) == ()

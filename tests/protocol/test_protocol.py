@@ -210,3 +210,28 @@ def test_items_13_and_14_forbidden_combinations_are_refused_with_the_reason(
 def test_an_action_of_the_wrong_shape_is_no_protocol(action: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"minReaderVersion|minWriterVersion|writerFeatures"):
         Protocol.stored(action)
+
+
+@pytest.mark.parametrize("key", ["readerFeatures", "writerFeatures"])
+def test_a_feature_name_of_no_sensible_length_is_malformed(key: str) -> None:
+    action = {"minReaderVersion": 3, "minWriterVersion": 7, key: ["x" * 255]}
+    assert Protocol.stored(action).listed == {"x" * 255}
+    with pytest.raises(ValueError, match=f"{key} has a name of 10000000 characters"):
+        Protocol.stored({**action, key: ["x" * 10_000_000]})
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"minReaderVersion": "x" * 10_000_000},
+        {"readerFeatures": "x" * 10_000_000},
+        {"writerFeatures": [1] * 1_000_000},
+        {"writerFeatures": {str(number): number for number in range(100_000)}},
+        {"readerFeatures": [["x" * 10_000_000]]},
+    ],
+    ids=["version", "text", "list", "object", "nested"],
+)
+def test_a_malformed_action_is_described_briefly(damage: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="is") as raised:
+        Protocol.stored({"minReaderVersion": 3, "minWriterVersion": 7, **damage})
+    assert len(str(raised.value)) < 200

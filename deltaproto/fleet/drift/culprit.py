@@ -9,6 +9,7 @@ from deltaproto.errors import TableError
 from deltaproto.fleet.drift.change import Change, Culprit, Kind, Seen, differences
 from deltaproto.fleet.patience import patiently
 from deltaproto.protocol.isolation import PROPERTY
+from deltaproto.tables.defect import one_table
 from deltaproto.tables.location import locate
 from deltaproto.tables.log.commits import Commit, commits
 from deltaproto.tables.log.names import sort_names
@@ -38,8 +39,9 @@ class Detective:
         if not any(change.kind in _IN_COMMITS for change in changes):
             return list(changes)
         try:
-            read = self._commits(changes[0], before)
-        except (TableError, OSError):
+            with one_table():
+                read = self._commits(changes[0], before)
+        except TableError:
             return list(changes)
         return _named(changes, read, before)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import IO, Any
 
 from deltaproto.errors import ErrorCode, TableError
@@ -12,6 +13,8 @@ from deltaproto.protocol.decoding import decoded, members
 # A commit can hold an action for each of a million files. Their lines are only checked for
 # being whole when there are this many bytes of them: the protocol never depends on them.
 _PARSE_ALL_BYTES = 16 * 1024 * 1024
+_LONGEST_LINE = 64 * 1024 * 1024
+"""bytes; the longest that Delta writes is a metaData action, with the schema"""
 _FILE_ACTIONS = (b'{"add":{', b'{"remove":{', b'{"cdc":{')
 
 
@@ -37,7 +40,7 @@ def read_actions(
         TableError: corrupt-log, naming file and line.
     """
     seen = 0
-    for number, raw in enumerate(file, 1):
+    for number, raw in enumerate(lines(name, file), 1):
         line = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
         line = line.strip()
         seen += len(line)
@@ -52,6 +55,18 @@ def read_actions(
         action = parse_object(name, number, line)
         if files or not on_file:
             yield action
+
+
+def lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a log file, none of them longer than fits into memory.
+
+    Raises:
+        TableError: corrupt-log.
+    """
+    for number, line in enumerate(iter(partial(file.readline, _LONGEST_LINE + 1), b""), 1):
+        if len(line) > _LONGEST_LINE:
+            raise corrupt(name, number, f"a line of more than {_LONGEST_LINE} bytes")
+        yield line
 
 
 def commit_info(actions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

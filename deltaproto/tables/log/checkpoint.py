@@ -14,10 +14,11 @@ from typing import IO, Any
 from deltaproto.tables.log.actions import corrupt, read_actions
 from deltaproto.tables.log.names import Checkpoint
 from deltaproto.tables.log.parquet import NotSimple, rows
+from deltaproto.tables.log.parquet.batches import batches
+from deltaproto.tables.log.parquet.limits import LARGEST_STATE, MOST_ACTIONS
 from deltaproto.tables.storage.interface import LogStore
 
 _ACTIONS = ("protocol", "metaData", "domainMetadata")
-_BATCH_ROWS = 64 * 1024
 
 
 def checkpoint_actions(store: LogStore, checkpoint: Checkpoint) -> Iterator[dict[str, Any]]:
@@ -47,26 +48,34 @@ def _parquet_actions(name: str, file: IO[bytes]) -> Iterator[dict[str, Any]]:
 
 def _with_pyarrow(name: str, file: IO[bytes]) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
+    size = count = 0
+    for batch in batches(name, file, lambda path: path.partition(".")[0] in _ACTIONS):
+        for column, values in zip(batch.schema.names, batch.columns, strict=True):
+            if values.null_count == len(values):
+                continue
+            if not pa.types.is_struct(values.type):
+                raise corrupt(name, None, f"its column {column} is not a struct")
+            found = values.drop_null()
+            size, count = size + found.nbytes, count + len(found)
+            if size > LARGEST_STATE or count > MOST_ACTIONS:
+                why = f"it decompresses to {count} actions of {size} bytes and more"
+                raise corrupt(name, None, f"not a readable checkpoint: {why}")
+            yield from ({column: _plain(value)} for value in _values(name, found))
+
+
+def _values(name: str, found: Any) -> list[dict[str, Any]]:
     try:
-        parquet = pq.ParquetFile(file)
-        wanted = [column for column in _ACTIONS if column in parquet.schema_arrow.names]
-        # Statistics are not asked for here: of a damaged file they end the whole process.
-        for batch in parquet.iter_batches(_BATCH_ROWS, columns=wanted):
-            for column, values in zip(batch.schema.names, batch.columns, strict=True):
-                if values.null_count < len(values):
-                    yield from ({column: _plain(v)} for v in values.drop_null().to_pylist())
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise corrupt(name, None, f"not a readable checkpoint: {_first_line(error)}") from None
+        values: list[dict[str, Any]] = found.to_pylist()
+    except ValueError as error:
+        raise corrupt(name, None, f"not a readable checkpoint: {error}") from None
+    return values
 
 
 def _plain(action: Mapping[str, Any]) -> dict[str, Any]:
     plain = {key: value for key, value in action.items() if value is not None}
-    if "configuration" in plain and isinstance(plain["configuration"], list):
-        plain["configuration"] = dict(plain["configuration"])
+    pairs = plain.get("configuration")
+    # pyarrow shows a map as a list of pairs; a list of anything else is damage.
+    if isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs):
+        plain["configuration"] = dict(pairs)
     return plain
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

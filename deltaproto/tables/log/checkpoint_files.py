@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.tables.log.actions import corrupt, parse_object
+from deltaproto.tables.log.actions import lines, parse_object
 from deltaproto.tables.log.names import Checkpoint
+from deltaproto.tables.log.parquet.batches import batches
 from deltaproto.tables.storage.interface import LogStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _SIDECARS = "_sidecars/"
-_BATCH_ROWS = 64 * 1024
 _VECTOR = ("storageType", "pathOrInlineDv", "offset")
 
 
@@ -61,7 +61,7 @@ class CheckpointFiles:
             )
 
     def _json(self, name: str, file: IO[bytes]) -> Iterator[StoredFile]:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(lines(name, file), 1):
             if not line.strip():
                 continue
             action = parse_object(name, number, line)
@@ -72,20 +72,11 @@ class CheckpointFiles:
                 yield stored_file(add)
 
     def _parquet(self, name: str, file: IO[bytes]) -> Iterator[StoredFile]:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            parquet = pq.ParquetFile(file)
-            leaves = [parquet.schema.column(i).path for i in range(len(parquet.schema))]
-            wanted = [leaf for leaf in leaves if _wanted(leaf)]
-            for batch in parquet.iter_batches(_BATCH_ROWS, columns=wanted):
-                self.v2 |= _holds(batch, "checkpointMetadata")
-                self._sidecars += [p for p in _values(batch, "sidecar", "path") if p is not None]
-                if _holds(batch, "add"):
-                    yield from _adds(batch)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise corrupt(name, None, f"not a readable checkpoint: {error}") from None
+        for batch in batches(name, file, _wanted):
+            self.v2 |= _holds(batch, "checkpointMetadata")
+            self._sidecars += [str(p) for p in _values(batch, "sidecar", "path") if p is not None]
+            if _holds(batch, "add"):
+                yield from _adds(batch)
 
 
 def stored_file(add: Mapping[str, Any]) -> StoredFile:
@@ -108,9 +99,9 @@ def file_key(action: Mapping[str, Any]) -> str:
     return _key(path, *(vector.get(part) for part in _VECTOR))
 
 
-def _key(path: str, storage: Any, vector: Any, offset: Any) -> str:
+def _key(path: Any, storage: Any, vector: Any, offset: Any) -> str:
     if storage is None and vector is None:
-        return path
+        return str(path)
     return f"{path}\n{storage}|{vector}|{offset}"
 
 
@@ -126,7 +117,8 @@ def _adds(batch: pa.RecordBatch) -> Iterator[StoredFile]:
     for path, size, row_id, storage, vector, offset in zip(*columns, strict=True):
         if path is not None:
             key = _key(path, storage, vector, offset)
-            yield StoredFile(key, path, size or 0, key != path, row_id is not None)
+            size = size if isinstance(size, int) else 0
+            yield StoredFile(key, str(path), size, key != path, row_id is not None)
 
 
 def _holds(batch: pa.RecordBatch, column: str) -> bool:

@@ -79,7 +79,8 @@ def sort_names(entries: Iterable[Entry]) -> Listing:
             else:
                 _sort_checkpoint(listing, parts, int(digits), rest.split(".")[2:], name)
     for (version, total), found in parts.items():
-        if sorted(found) == list(range(1, total + 1)):
+        # The name of one file may announce ten thousand million parts.
+        if len(found) == total and min(found) == 1 and max(found) == total:
             _add(listing, Checkpoint(version, tuple(found[n] for n in sorted(found))))
     for same_version in listing.checkpoints.values():
         same_version.sort(key=lambda checkpoint: checkpoint.files)

@@ -7,7 +7,7 @@ from typing import Any
 
 from deltaproto.protocol.catalogue import CATALOG_MANAGED
 from deltaproto.protocol.metadata import Metadata
-from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.protocol import Protocol, shown
 from deltaproto.tables.interface import Note, NoteKind
 from deltaproto.tables.log.actions import corrupt
 
@@ -108,7 +108,7 @@ def stored_domain(name: str, action: Any) -> tuple[str, str | None]:
 
 def _mapping(action: Any) -> Mapping[str, Any]:
     if not isinstance(action, Mapping):
-        raise ValueError(f"{action!r} is not an object")
+        raise ValueError(f"{shown(action)} is not an object")
     return action
 
 

@@ -26,11 +26,16 @@ class Deadline:
         TableError: timeout, when it has passed.
         """
         if self.left < 0:
-            raise TableError(
-                ErrorCode.TIMEOUT,
-                f"its log was not read within {self._seconds:g} s",
-                "try again when the store is quieter, or give it more time",
-            )
+            raise timed_out(self._seconds)
+
+
+def timed_out(seconds: float) -> TableError:
+    """The error of a table that took longer than `seconds`."""
+    return TableError(
+        ErrorCode.TIMEOUT,
+        f"its log was not read within {seconds:g} s",
+        "try again when the store is quieter, or give it more time",
+    )
 
 
 class _Within:

@@ -7,6 +7,11 @@ from typing import Protocol as Interface
 
 from deltaproto.errors import ErrorCode, TableError
 
+_MOST_BYTES = {".crc": 128 << 20, ".parquet": 16 << 30}
+_MOST_BYTES_ELSE = 2 << 30
+"""the most bytes of a log file, by how its name ends: commits are read line by line, checksums as a
+whole, and of Parquet the parts that are needed"""
+
 
 class Entry(NamedTuple):
     """One name in the folder; sub-folders end in a slash."""
@@ -48,4 +53,37 @@ def gone(name: str) -> TableError:
         ErrorCode.CORRUPT_LOG,
         f"{name} was listed in _delta_log but is gone",
         "the log was cleaned up while it was read; run the command again",
+    )
+
+
+def most_bytes(name: str) -> int:
+    """The most bytes that a log file of this name may have."""
+    return _MOST_BYTES.get(name[name.rfind(".") :], _MOST_BYTES_ELSE)
+
+
+def check_size(name: str, size: int | None) -> None:
+    """Refuse a log file that is too large to be one.
+
+    Raises:
+        TableError: corrupt-log.
+    """
+    if size is not None and size > most_bytes(name):
+        raise too_large(name, size)
+
+
+def too_large(name: str, size: int) -> TableError:
+    """The error of a log file with too many bytes."""
+    return TableError(
+        ErrorCode.CORRUPT_LOG,
+        f"{name} has {size} bytes; deltaproto reads at most {most_bytes(name)}",
+        "no engine writes log files of that size; restore the file from a backup",
+    )
+
+
+def not_regular(name: str) -> TableError:
+    """The error of a log file that is a pipe, a device or a socket."""
+    return TableError(
+        ErrorCode.CORRUPT_LOG,
+        f"{name} is not a regular file",
+        "the log is damaged there; restore the file from a backup or another replica",
     )

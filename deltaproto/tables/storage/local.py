@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
-from io import BytesIO
+import stat
 from typing import IO
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.tables.storage.interface import Entry, gone
+from deltaproto.tables.storage.interface import (
+    Entry,
+    check_size,
+    gone,
+    most_bytes,
+    not_regular,
+    too_large,
+)
+from deltaproto.tables.storage.regular import NotRegular, TooLarge, open_regular
 
 LOG_FOLDER = "_delta_log"
 _FILES = (".json", ".crc")
-_SMALL_BYTES = 64 * 1024
 _UNASKED = tuple.__new__
 """makes an entry in half the time, where there are many"""
-_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
-_AT_ONCE = getattr(os, "O_NONBLOCK", 0)
-"""a pipe that nobody writes to is empty, and not waited for"""
 
 
 class LocalLogStore:
@@ -66,13 +70,35 @@ class LocalLogStore:
     def open(self, name: str) -> IO[bytes]:
         path = f"{self._folder}/{name}"
         try:
-            return _opened(path)
+            return open_regular(path, most_bytes(name))
         except FileNotFoundError:
             raise gone(name) from None
         except IsADirectoryError:
             raise TableError(ErrorCode.CORRUPT_LOG, f"{name} is a folder, not a file") from None
+        except NotRegular:
+            raise not_regular(name) from None
+        except TooLarge as error:
+            raise too_large(name, error.size) from None
         except (OSError, ValueError) as error:
             raise _unreadable(path, error) from None
+
+    def check_files(self) -> None:
+        """Refuse a log with a file that an engine must not open: it may hang or fill the memory.
+
+        Asks for every file's kind and size. A folder that is missing is accepted.
+
+        Raises:
+            TableError: corrupt-log, permission-denied or storage.
+        """
+        for folder in (self._folder, f"{self._folder}/_sidecars"):
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        _check_file(entry)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except (OSError, ValueError) as error:
+                raise _unreadable(folder, error) from None
 
     def _unlisted(self, error: Exception) -> TableError:
         if isinstance(error, FileNotFoundError | NotADirectoryError):
@@ -91,6 +117,12 @@ class LocalLogStore:
                 ErrorCode.NOT_A_DELTA_TABLE,
                 f"{self._root} is a file, not a table folder",
                 f"give the folder that holds {LOG_FOLDER}",
+            )
+        if os.path.islink(self._folder) and not os.path.exists(self._folder):
+            return TableError(
+                ErrorCode.CORRUPT_LOG,
+                f"{LOG_FOLDER} in {self._root} is a link to a folder that does not exist",
+                "restore the folder, or correct the link",
             )
         if os.path.lexists(self._folder):
             return TableError(
@@ -121,23 +153,16 @@ class LocalLogStore:
         return f"give the folder that holds {LOG_FOLDER}"
 
 
-def _opened(path: str) -> IO[bytes]:
-    """A small file is read at once, which costs less than opening it as a stream."""
+def _check_file(entry: os.DirEntry[str]) -> None:
     try:
-        descriptor = os.open(path, _FLAGS | _AT_ONCE)
-    except BlockingIOError:
-        # Somebody holds a lease on the file, which ends soon.
-        descriptor = os.open(path, _FLAGS)
-    try:
-        data = os.read(descriptor, _SMALL_BYTES)
-        if len(data) < _SMALL_BYTES and not os.read(descriptor, 1):
-            os.close(descriptor)
-            return BytesIO(data)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return os.fdopen(descriptor, "rb")
+        found = entry.stat()
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(found.st_mode):
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise not_regular(entry.name)
+    check_size(entry.name, found.st_size)
 
 
 def _dated(entry: os.DirEntry[str]) -> Entry | None:

@@ -15,7 +15,7 @@ from typing import IO, cast
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.redact import Redactor
-from deltaproto.tables.storage.interface import Entry, gone
+from deltaproto.tables.storage.interface import Entry, check_size, gone
 from deltaproto.tables.storage.opening import opened
 from deltaproto.tables.storage.ranges import RangeFile
 from deltaproto.tables.storage.refusals import DENIED, refusal
@@ -75,6 +75,7 @@ class ObjectLogStore:
         import obstore
 
         key, size = self._folder + name, self._sizes.get(name)
+        check_size(name, size)
         with self._reading(name):
             if name.endswith(".parquet"):
                 length = obstore.head(self._store, key)["size"] if size is None else size

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.errors import EngineError, ErrorCode, TableError
 from deltaproto.tables.redact import Redactor
-from deltaproto.tables.storage.interface import Entry, gone
+from deltaproto.tables.storage.interface import Entry, check_size, gone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,6 +47,7 @@ class SparkLogStore:
         return BytesIO(self._fetched.pop(name))
 
     def _fetch(self, name: str) -> None:
+        check_size(name, self._paths.get(name, ("", 0))[1])
         run = self._run(name)
         wanted = [
             self._paths[each][0] if each in self._paths else f"{self._folder}/{each}"

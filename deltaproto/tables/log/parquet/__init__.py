@@ -12,7 +12,8 @@ from typing import IO, Any
 from deltaproto.tables.log.parquet.assemble import column_values
 from deltaproto.tables.log.parquet.errors import NotSimple
 from deltaproto.tables.log.parquet.footer import Chunk, File, Footer, RowGroup
-from deltaproto.tables.log.parquet.pages import Cells
+from deltaproto.tables.log.parquet.limits import LARGEST_STATE, most_rows
+from deltaproto.tables.log.parquet.pages import Budget, Cells
 from deltaproto.tables.log.parquet.schema import Leaf, Struct, leaves_of
 
 __all__ = ["NotSimple", "rows"]
@@ -45,6 +46,9 @@ def rows(file: IO[bytes], columns: tuple[str, ...]) -> list[tuple[str, dict[str,
         parsed = Footer(footer, columns, source.end)
     except (LookupError, ValueError) as error:
         raise NotSimple(f"a corrupt footer: {error}") from None
+    if sum(group.rows for group in parsed.groups) > most_rows(source.size):
+        raise NotSimple("more rows than a checkpoint of its size can have")
+    budget = Budget(LARGEST_STATE)
     for group in parsed.groups:
         wanted = {
             name: column
@@ -55,7 +59,7 @@ def rows(file: IO[bytes], columns: tuple[str, ...]) -> list[tuple[str, dict[str,
         data = _read(source, [chunk for chunk in group.chunks if chunk.leaf.index in numbers])
         for name, column in wanted.items():
             try:
-                values = _decode(column, group, data)
+                values = _decode(column, group, data, budget)
             except (LookupError, ValueError, struct.error) as error:
                 raise NotSimple(f"a corrupt column: {error}") from None
             found += [(name, value) for value in values]
@@ -95,10 +99,12 @@ def _read(source: File, chunks: list[Chunk]) -> dict[int, bytes]:
     return data
 
 
-def _decode(column: Struct, group: RowGroup, data: dict[int, bytes]) -> list[dict[str, Any]]:
+def _decode(
+    column: Struct, group: RowGroup, data: dict[int, bytes], budget: Budget
+) -> list[dict[str, Any]]:
     numbers = {leaf.index for leaf in leaves_of(column)}
     cells = {
-        chunk.leaf.index: Cells(data[chunk.leaf.index], chunk, column.definition)
+        chunk.leaf.index: Cells(data[chunk.leaf.index], chunk, column.definition, budget)
         for chunk in group.chunks
         if chunk.leaf.index in numbers
     }

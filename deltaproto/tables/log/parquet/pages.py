@@ -32,13 +32,28 @@ Entry = tuple[int, Any]
 """Definition level and value; None where the level says that there is no value."""
 
 
+class Budget:
+    """Bytes that the pages of one file may still expand to."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+
+    def take(self, size: int) -> None:
+        """Raises:
+        NotSimple: it is used up.
+        """
+        self._left -= size
+        if self._left < 0:
+            raise NotSimple("pages that expand to too much")
+
+
 class Cells:
     """What one leaf says about the rows of a row group whose top-level struct is not null.
 
     `rows` are their numbers, `entries` have the repetitions of each, always at least one.
     """
 
-    def __init__(self, data: bytes, chunk: Chunk, struct: int) -> None:
+    def __init__(self, data: bytes, chunk: Chunk, struct: int, budget: Budget) -> None:
         """Decodes `data`, the bytes of `chunk`; `struct` is the definition level of the struct.
 
         Raises:
@@ -53,6 +68,7 @@ class Cells:
         self._leaf = chunk.leaf
         self._codec = chunk.codec
         self._struct = struct
+        self._budget = budget
         self._dictionary_page: tuple[bytes, int, int] | None = None
         self._dictionary: list[Any] | None = None
         self._entries = 0
@@ -98,6 +114,7 @@ class Cells:
     def _data_page(self, header: dict[int, Any], page: bytes) -> int:
         """Takes one data page and returns its number of values, nulls included."""
         leaf, size = self._leaf, header[2]
+        self._budget.take(size)
         if header[1] == _V1:
             found = header[5]
             count, encoding = found[1], found[2]
@@ -189,6 +206,7 @@ class Cells:
         if self._dictionary_page is None or self._leaf.type == BOOLEAN:
             raise NotSimple("indices without a dictionary")
         page, size, count = self._dictionary_page
+        self._budget.take(size)
         return plain(decompress(self._codec, page, size), 0, self._leaf, count)
 
 

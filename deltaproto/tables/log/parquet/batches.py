@@ -1,0 +1,136 @@
+"""Columns of a checkpoint read with pyarrow, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+from deltaproto.tables.log.actions import corrupt
+from deltaproto.tables.log.parquet.errors import NotSimple
+from deltaproto.tables.log.parquet.limits import most_bytes, most_rows
+from deltaproto.tables.log.parquet.thrift import I32, I64, LIST, STRUCT, Compact, Wanted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BATCH_BYTES = 64 << 20
+_BATCH_ROWS = 64 * 1024
+_HEADER_BYTES = 64 * 1024
+_PAGE: Wanted = {1: I32, 2: I32, 3: I32, 5: {1: I32}, 8: {1: I32}}
+_DICTIONARY_PAGE = 2
+_COMPRESSED, _DATA, _DICTIONARY = 7, 9, 11
+_CHUNK: Wanted = {3: {_COMPRESSED: I64, _DATA: I64, _DICTIONARY: I64}}
+_TAIL_BYTES = 8
+"""the footer's length and the magic number, behind the footer"""
+
+
+class TooLarge(ValueError):
+    """The file expands to more than the limits allow, or hides how much it expands to."""
+
+
+def batches(name: str, file: IO[bytes], wanted: Callable[[str], bool]) -> Iterator[pa.RecordBatch]:
+    """The leaves whose dotted path is `wanted`, some rows at a time.
+
+    Raises:
+        TableError: corrupt-log, when the file is damaged or expands beyond the limits.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        parquet = pq.ParquetFile(file)
+        size = file.seek(0, 2)
+        schema, rows = parquet.metadata.schema, parquet.metadata.num_rows
+        if rows > most_rows(size):
+            raise TooLarge(f"it holds {rows} rows in {size} bytes")
+        leaves = {i: schema.column(i).path for i in range(len(schema))}
+        chosen = {i: path for i, path in leaves.items() if wanted(path)}
+        left = most_bytes(size)
+        # Statistics are not requested: on a damaged file they end the whole process.
+        at_once = _rows_at_once(file, parquet.metadata, chosen, left)
+        for batch in parquet.iter_batches(at_once, columns=list(chosen.values())):
+            left -= batch.nbytes
+            if left < 0:
+                raise TooLarge(f"it decompresses to more than {most_bytes(size)} bytes")
+            yield batch
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise corrupt(name, None, f"not a readable checkpoint: {why}") from None
+
+
+def _rows_at_once(file: IO[bytes], metadata: Any, leaves: dict[int, str], limit: int) -> int:
+    """How many rows of the leaves may be decoded together.
+
+    The page headers decide: what the footer says of sizes binds nobody. A value of a dictionary may
+    stand in every row and in every element of a list.
+    """
+    left, largest = limit, 1
+    for rows, chunks in _groups(file, len(metadata.schema)):
+        for index in leaves:
+            repeats = metadata.schema.column(index).max_repetition_level > 0
+            elements = dictionary = 0
+            for kind, expanded, values in _pages(file, chunks[index]):
+                left -= expanded
+                elements += values
+                if kind == _DICTIONARY_PAGE:
+                    dictionary = expanded
+            if left < 0:
+                raise TooLarge(f"it decompresses to more than {limit} bytes")
+            if repeats and (elements - rows) * max(8, dictionary) > limit:
+                raise TooLarge(f"its lists decompress to more than {limit} bytes")
+            largest = max(largest, dictionary)
+    return max(16, min(_BATCH_ROWS, _BATCH_BYTES // largest))
+
+
+def _groups(file: IO[bytes], columns: int) -> Iterator[tuple[int, list[dict[int, int]]]]:
+    """Of each row group the number of rows, and where the chunk of each column is.
+
+    pyarrow parses statistics with the chunks, and damaged ones end the whole process.
+    """
+    end = file.seek(-_TAIL_BYTES, 2)
+    size = int.from_bytes(file.read(4), "little")
+    file.seek(end - size)
+    thrift = Compact(file.read(size))
+    try:
+        for field, kind in thrift.fields():
+            if (field, kind) == (4, LIST):
+                for _ in range(thrift.elements(STRUCT)):
+                    yield _group(thrift, columns)
+            else:
+                thrift.skip(kind)
+    except (LookupError, NotSimple):
+        raise TooLarge("its footer cannot be read") from None
+
+
+def _group(thrift: Compact, columns: int) -> tuple[int, list[dict[int, int]]]:
+    rows, chunks = 0, []
+    for field, kind in thrift.fields():
+        if (field, kind) == (1, LIST):
+            chunks = [thrift.struct(_CHUNK)[3] for _ in range(thrift.elements(STRUCT))]
+        elif (field, kind) == (3, I64):
+            rows = thrift.integer()
+        else:
+            thrift.skip(kind)
+    if len(chunks) != columns or any({_DATA, _COMPRESSED} - chunk.keys() for chunk in chunks):
+        raise NotSimple("a row group without some of the columns, or a column without a place")
+    return rows, chunks
+
+
+def _pages(file: IO[bytes], chunk: dict[int, int]) -> Iterator[tuple[int, int, int]]:
+    """Type, decompressed size and number of values of each page; a dictionary has 0 values."""
+    pos = chunk[_DATA]
+    if 0 < chunk.get(_DICTIONARY, 0) < pos:
+        pos = chunk[_DICTIONARY]
+    end = pos + chunk[_COMPRESSED]
+    while pos < end:
+        file.seek(pos)
+        thrift = Compact(file.read(min(_HEADER_BYTES, end - pos)))
+        try:
+            header = thrift.struct(_PAGE)
+            kind, expanded, stored = header[1], header[2], header[3]
+        except (LookupError, ValueError, NotSimple):
+            raise TooLarge("a page header cannot be read") from None
+        if stored < 0 or expanded < 0:
+            raise TooLarge("a page header cannot be read")
+        yield kind, expanded, (header.get(5) or header.get(8) or {}).get(1, 0)
+        pos += thrift.pos + stored

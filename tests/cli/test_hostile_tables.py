@@ -1,0 +1,220 @@
+"""Tables with every kind of damage in one batch: each has its own result, and nothing hangs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaproto.drafting.users import Users
+from deltaproto.errors import TableError
+from deltaproto.fleet.kept import facts_of
+from deltaproto.inspection import inspect as inspecting
+from deltaproto.planning.given import Given
+from tests.conftest import Ran
+from tests.support.contract import validate
+from tests.support.failures import collect_failures
+from tests.support.hostile import KINDS, make_hostile
+from tests.support.logs import Log, commit_info, metadata, protocol
+
+Cli = Callable[..., Ran]
+# Damage that takes nothing from the answer: what is damaged is not needed, or says nothing of it.
+ANSWERED = {
+    "healthy",
+    "commit-empty",
+    "commit-blank",
+    "commit-nan",
+    "commit-surrogate",
+    "commit-info-odd",
+    "commit-info-late",
+    "commit-txn-odd",
+    "commit-controls",
+    "features-many",
+    "features-controls",
+    "version-negative",
+    "version-zero",
+    "schema-text",
+    "schema-deep",
+    "schema-deep-whole",
+    "schema-fields-odd",
+    "configuration-nested",
+    "configuration-large",
+    "domain-deep",
+    "domain-odd",
+    "domain-number",
+    "parts-announced",
+    "checksum-cut",
+    "checksum-list",
+    "checksum-odd-domains",
+    "checksum-odd-files",
+    "checksum-odd-protocol",
+    "checksum-odd-transaction",
+    "checkpoint-random",
+    "checkpoint-magic",
+    "checkpoint-json-sidecar",
+    "folder-as-checksum",
+    "folder-as-checkpoint",
+    "zero-as-checksum",
+    "zero-as-checkpoint",
+    "pipe-as-checksum",
+    "pipe-as-checkpoint",
+    "sparse-checksum",
+    "sparse-checkpoint",
+    "sparse-json-checkpoint",
+}
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The path of each kind of damage."""
+    made = make_hostile(tmp_path_factory.mktemp("hostile"))
+    return dict(zip(KINDS, made, strict=True))
+
+
+def by_kind(entries: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {Path(entry["table"]).name: entry for entry in entries}
+
+
+def no_defects(entries: Mapping[str, Mapping[str, Any]]) -> None:
+    with_error = {kind: entry["error"] for kind, entry in entries.items() if entry.get("error")}
+    assert {k: e for k, e in with_error.items() if e["code"] == "internal"} == {}
+    assert all(len(error["message"]) < 1000 for error in with_error.values())
+
+
+def test_inspect_has_a_result_for_each(cli: Cli, hostile: dict[str, str]) -> None:
+    ran = cli("inspect", *hostile.values(), "--format", "json")
+    validate("inspect", ran.json)
+    found = by_kind(ran.json["tables"])
+    assert list(found) == list(hostile)
+    no_defects(found)
+    answered = {kind for kind, entry in found.items() if "error" not in entry}
+    assert answered == ANSWERED & hostile.keys()
+    assert ran.code == 3
+    short = {kind: entry for kind, entry in found.items() if kind not in LARGE}
+    assert {k: len(json.dumps(e)) for k, e in short.items() if len(json.dumps(e)) > 20_000} == {}
+
+
+LARGE = {"features-many", "configuration-large", "schema-deep"}
+
+
+def test_check_has_a_result_for_each(cli: Cli, hostile: dict[str, str]) -> None:
+    ran = cli("check", *hostile.values(), "--client", "trino@476", "--format", "json")
+    validate("check", ran.json)
+    assert ran.code == 3
+    unreadable = by_kind(ran.json["errors"] if "errors" in ran.json else ran.json["unreadable"])
+    no_defects(unreadable)
+    assert unreadable.keys() == hostile.keys() - ANSWERED
+
+
+@pytest.mark.parametrize("parallel", ["1", "2"])
+def test_a_scan_has_a_row_for_each(cli: Cli, hostile: dict[str, str], parallel: str) -> None:
+    root = str(Path(hostile["healthy"]).parent)
+    ran = cli("scan", root, "--format", "json", "--parallel", parallel, "--timeout", "60")
+    assert ran.code == 3
+    assert ran.json["tables"] + ran.json["errors"] == len(hostile)
+
+
+def test_history_ends_for_each(cli: Cli, hostile: dict[str, str]) -> None:
+    with collect_failures() as failures:
+        for kind, table in hostile.items():
+            with failures.of(kind):
+                ran = cli("history", table, "--format", "json")
+                assert ran.code in (0, 3)
+                assert "internal error" not in ran.out + ran.err
+                assert len(ran.out) < 3_000_000
+
+
+def test_a_plan_or_an_error_for_each(cli: Cli, hostile: dict[str, str]) -> None:
+    ran = cli("plan-downgrade", *hostile.values(), "--lowest", "--format", "jsonl")
+    plans = [json.loads(line) for line in ran.out.splitlines()]
+    found = by_kind([plan.get("plan", plan) for plan in plans])
+    assert found.keys() == hostile.keys()
+    no_defects(found)
+    assert ran.code == 3
+
+
+@pytest.mark.parametrize(
+    "raised", [MemoryError(), RecursionError("too deep"), KeyError("x" * 9999)]
+)
+def test_a_defect_on_one_table_is_the_error_of_that_table(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: Exception
+) -> None:
+    names = [str(tmp_path / name) for name in ("before", "odd", "after")]
+    for name in names:
+        Log(Path(name)).commit(0, protocol(1, 2), metadata())
+    judged = inspecting.judged
+
+    def fails(state: Any, *more: Any) -> Any:
+        if state.table.endswith("odd"):
+            raise raised
+        return judged(state, *more)
+
+    monkeypatch.setattr(inspecting, "judged", fails)
+    for command, more in (("inspect", ()), ("check", ("--client", "trino@476"))):
+        ran = cli(command, *names, *more, "--format", "json")
+        assert ran.code == 3
+        assert f"internal error, {type(raised).__name__}" in ran.out
+        assert ran.out.count('"internal"') == 1
+        assert len(ran.out) < 100_000
+        validate(command, ran.json)
+    monkeypatch.setattr("deltaproto.drafting.live.judged", fails)
+    ran = cli("plan-downgrade", *names, "--lowest", "--format", "jsonl")
+    assert [name in ran.out for name in names] == [True] * 3
+    assert ran.code == 3
+    assert ran.out.count('"internal"') == 1
+
+
+def test_a_planner_that_fails_on_one_table_plans_the_others(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [str(tmp_path / name) for name in ("before", "odd", "after")]
+    for name in names:
+        Log(Path(name)).commit(0, protocol(1, 2), metadata())
+    on = Users.on
+
+    def fails(users: Users, given: Given) -> Given:
+        if given.name.endswith("odd"):
+            raise RecursionError
+        return on(users, given)
+
+    monkeypatch.setattr(Users, "on", fails)
+    ran = cli("plan-downgrade", *names, "--lowest", "--format", "jsonl")
+    assert ran.out.count('"internal"') == 1
+    assert ran.out.count('"plan_id"') == 2
+    assert ran.code == 3
+
+
+@pytest.mark.parametrize(("hours", "warned"), [(72, True), (1e9, True), (0.01, False), (-1, False)])
+def test_a_commit_from_the_future_is_planned_with_a_warning(
+    cli: Cli, log: Log, hours: float, warned: bool
+) -> None:
+    stamp = int((time.time() + hours * 3600) * 1000)
+    log.commit(
+        0, commit_info(inCommitTimestamp=stamp), protocol(1, 7, None, ["appendOnly"]), metadata()
+    )
+    plan = cli("plan-downgrade", log.table, "--lowest", "--format", "json").json
+    about = [each for each in plan["warnings"] if "in-commit timestamp of version 0" in each]
+    assert bool(about) is warned
+    if hours == 72:
+        assert "72.0 hours ahead of this machine's clock" in about[0]
+
+
+def test_a_saved_version_below_zero_is_refused(cli: Cli, log: Log, tmp_path: Path) -> None:
+    log.commit(0, protocol(1, 2), metadata())
+    saved = cli("inspect", log.table, "--format", "json").out
+    file = tmp_path / "saved.json"
+    file.write_text(saved.replace('"version": 0,', '"version": -5,'))
+    for words in (("check", "--client", "trino@476"), ("plan-downgrade", "--lowest")):
+        ran = cli(words[0], str(file), *words[1:])
+        assert ran.code in (2, 3)
+        assert "-5 is not a table version" in ran.out + ran.err
+
+
+def test_an_inventory_row_with_a_version_below_zero_is_an_error(cli: Cli, log: Log) -> None:
+    row = {"table": "t", "location": "file:///t", "version": -5, "features": (), "findings": ()}
+    with pytest.raises(TableError, match="the inventory holds -5 as the table's version"):
+        facts_of({**dict.fromkeys(("min_reader_version", "reader_features")), **row})
