@@ -49,9 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; never raises for an expected failure."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _accept_any_text()
-    if shown := sys.modules.get("deltaproto.report.interface"):
-        # A program that calls this twice.
-        shown.NOTICES.clear()
     try:
         code = _run(words)
         if sys.stdout is not None:
@@ -67,6 +64,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.excepthook = partial(_traceback, words)
             raise
         return report(_unexpected(error), words)
+    finally:
+        if shown := sys.modules.get("deltaproto.report.interface"):
+            # They belong to this run; a program may call this twice.
+            shown.NOTICES.clear()
     return code
 
 

@@ -26,6 +26,7 @@ from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
 from deltaproto.report.plan import PlanReport, Script
+from deltaproto.report.plan_script import is_complete
 from deltaproto.tables.defect import one_table
 from deltaproto.tables.location import Kind, locate
 
@@ -158,6 +159,8 @@ def plan_tables(
                 continue
             codes.add(ExitCode.FINDINGS if losses else ExitCode.OK)
             codes.add(_code(plan, values["detailed_exitcode"]))
+            if values["script"] and not is_complete(plan):
+                codes.add(ExitCode.FINDINGS)
             report.add(plan)
         report.close()
     return int(ExitCode.worst(codes))

@@ -6,7 +6,7 @@ from typing import IO
 
 from deltaproto.planning.impact import better, worse
 from deltaproto.planning.outcome import Rewrite
-from deltaproto.planning.plan import Plan
+from deltaproto.planning.plan import Plan, Step
 from deltaproto.report.interface import visible
 from deltaproto.report.paint import flat, runs
 from deltaproto.report.plan_json import moments, plan_id, stamp
@@ -57,10 +57,20 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
             comment(f"answers {step.expects}, as it should")
         if step.optional:
             comment("only if the earlier call did not succeed")
-        if visible(step.sql) != step.sql or "\n" in plan.table:
+        if _has_control_characters(plan, step):
             comment("left out: the statement holds control characters; use deltaproto apply")
             continue
         file.write(f"{step.sql};\n")
         if step.undo is not None:
             comment(f"undo: {step.undo}")
     file.write("\n")
+
+
+def is_complete(plan: Plan) -> bool:
+    """Whether the script holds every statement of the plan."""
+    return not any(_has_control_characters(plan, step) for step in plan.steps)
+
+
+def _has_control_characters(plan: Plan, step: Step) -> bool:
+    # Terminals and CI systems, which obey what begins a line, read scripts.
+    return step.sql is not None and (visible(step.sql) != step.sql or "\n" in plan.table)

@@ -41,7 +41,8 @@ def logged() -> None:
     first = metadata({LONG: LONG, "delta.isolationLevel": LONG}, partition_columns=[LONG])
     first["metaData"] |= {"name": LONG, "description": LONG}
     log.commit(0, commit_info("CREATE TABLE", **who), protocol(1, 2), first)
-    names = ["deletionVectors", LONG]
+    # A longer name of a feature is damage.
+    names = ["deletionVectors", LONG[:255]]
     txn = {"txn": {"appId": LONG, "version": 1, "lastUpdated": 1}}
     log.commit(1, commit_info(LONG, **who), protocol(3, 7, names, names), txn)
 

@@ -215,7 +215,7 @@ def test_a_root_that_is_a_table_hides_no_table_below_it(tmp_path: Path) -> None:
         },
     )
     passed = Passed()
-    seen = list(tables_under([str(tmp_path)], NOTHING, passed))
+    seen = list(tables_under([str(tmp_path)], NOTHING, passed=passed))
     names = [str(Path(each.location).relative_to(tmp_path)) for each in seen]  # type: ignore[union-attr]
     assert names == [".", "below/t"]
     assert passed.notes() == ()
@@ -262,7 +262,7 @@ def test_what_is_not_searched_is_counted(tmp_path: Path) -> None:
     (lake / "gone").symlink_to(tmp_path / "missing")
     (lake / "text").symlink_to(lake / ".file")
     passed = Passed()
-    assert len(list(tables_under([str(lake)], NOTHING, passed))) == 2
+    assert len(list(tables_under([str(lake)], NOTHING, passed=passed))) == 2
     hidden, outside, nowhere = passed.notes()
     assert hidden.startswith("2 folders whose names start with . or _ were not searched")
     assert hidden.endswith((f"first {lake}/_archive", f"first {lake}/.old"))
@@ -272,7 +272,7 @@ def test_what_is_not_searched_is_counted(tmp_path: Path) -> None:
     )
     assert nowhere == f"1 link leads to nothing; a table may be missing there: {lake}/gone"
     passed = Passed()
-    list(tables_under([str(lake)], Selection((), ("_archive", ".old", "out")), passed))
+    list(tables_under([str(lake)], Selection((), ("_archive", ".old", "out")), passed=passed))
     assert passed.notes() == (nowhere,)
 
 

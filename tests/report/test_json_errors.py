@@ -168,7 +168,9 @@ class TestErrors:
             if mark.name == "parametrize"
             for case in mark.args[1]
         }
-        assert provoked | {"permission-denied", "timeout", "internal"} == set(ErrorCode)
+        assert provoked | {"permission-denied", "timeout", "internal", "no-tables"} == set(
+            ErrorCode
+        )
 
     def test_a_protocol_from_the_future_is_shown_with_the_refusal(
         self, inspected: Callable[..., dict[str, Any]], log: Log

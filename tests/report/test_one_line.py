@@ -55,6 +55,7 @@ def test_a_script_has_no_control_characters(cli: Cli, tmp_path: Path) -> None:
         words = ("plan-upgrade", log.table, "--enable", "deletionVectors", "--script", "sql")
         ran = cli(*words)
         assert "left out: the statement holds control characters" in ran.out
+        assert ran.code == 1
         assert not CONTROL.search(ran.out)
         assert "ALTER TABLE" not in ran.out
         assert not re.search(r"^::", ran.out, re.MULTILINE)
