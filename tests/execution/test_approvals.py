@@ -96,6 +96,26 @@ class TestGate:
         assert why in found["message"]
 
 
+class TestPlan:
+    @pytest.mark.parametrize(
+        ("changes", "code", "said"),
+        [
+            (FEATURE, 0, "is approved by Mary Moss, OPS-12"),
+            ({**FEATURE, "expires": YESTERDAY}, 1, f"expired on {YESTERDAY}"),
+            ({**FEATURE, "table": "other"}, 1, "ok -> refused because of typeWidening"),
+        ],
+    )
+    def test_an_unapproved_loss_is_exit_code_1(
+        self, cli: Cli, log: Log, tmp_path: Path, changes: dict[str, Any], code: int, said: str
+    ) -> None:
+        log.commit(0, commit_info("CREATE TABLE"), protocol(1, 2), metadata())
+        words = ("--enable", "typeWidening", "--policy", policy(tmp_path, **changes))
+        ran = cli("plan-upgrade", log.table, *words, "--format", "json")
+        (planned,) = ran.json.get("plans", [ran.json])
+        assert ran.code == code, ran
+        assert any(said in warning for warning in planned["warnings"]), planned["warnings"]
+
+
 class TestRunbook:
     @pytest.mark.parametrize(
         ("changes", "said"),
