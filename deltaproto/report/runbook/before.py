@@ -85,7 +85,12 @@ def stop(warned: Warned, say: Phrases) -> Iterator[Block]:
                 Table(
                     [say.text(f"head.{head}") for head in heads],
                     [
-                        [(engine,), (who,), some(codes(exceptions), say), some(where, say)]
+                        [
+                            (engine,),
+                            (who,),
+                            some(codes(exceptions), say, len(exceptions)),
+                            some(where, say, len(where)),
+                        ]
                         for (engine, who, exceptions), where in found.items()
                     ],
                 )
@@ -114,7 +119,7 @@ def streams(warned: Warned, say: Phrases) -> Iterator[Block]:
                 (stream.reads,),
                 say.line(f"effect.{stream.effect}"),
                 (stream.why,),
-                some([_where(*each) for each in where.items()], say),
+                some([_where(*each) for each in where.items()], say, len(where)),
             ]
             for stream, where in found.items()
         ],

@@ -96,7 +96,7 @@ def _clients(book: Book, say: Phrases) -> Iterator[Block]:
     if not checked:
         yield Callout(Tone.WARNING, say.line("clients.none"))
     elif unasked:
-        told = say.line("clients.unasked", tables=some(unasked, say))
+        told = say.line("clients.unasked", tables=some(unasked, say, len(unasked)))
         yield Callout(Tone.WARNING, told)
     elif not changes:
         yield Paragraph(say.line("clients.same", count=checked))
@@ -144,7 +144,7 @@ def _told(change: _Change, say: Phrases) -> Line:
         "clients.told",
         client=_client(change, say),
         access=", ".join(change.access),
-        tables=some(codes(change.tables), say),
+        tables=some(codes(change.tables), say, len(change.tables)),
         before=str(change.before),
         after=str(change.after),
     )
