@@ -60,6 +60,7 @@ class TestRehearse:
         least, most = (planned["steps"][0]["commits"][each] for each in ("min", "max"))
         assert least <= len(made) <= most
         assert "the source is untouched: version 2" in result["message"]
+        assert "remove it" not in result["message"]
         assert files(table) == before
         assert list(scratch.iterdir()) == []
         assert sorted(p.name for p in table.parent.iterdir()) == ["orders", "plan.json", "scratch"]
