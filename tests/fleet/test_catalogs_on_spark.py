@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
-from deltaproto.errors import UsageError
+from deltaproto.errors import ErrorCode, UsageError
 from deltaproto.fleet.catalogs import _information, tables_of
-from deltaproto.fleet.found import Found
+from deltaproto.fleet.found import Found, Unseen
 from tests.conftest import Ran
 
 if TYPE_CHECKING:
@@ -56,7 +56,12 @@ def test_delta_tables_and_nothing_else(spark: SparkSession, shop: Path) -> None:
     assert set(expected) <= set(names(spark, "spark_catalog"))
     assert names(spark, "spark_catalog.shop.items") == ["spark_catalog.shop.items"]
     assert names(spark, "`spark_catalog`.`shop`.`odd`") == ["spark_catalog.shop.odd"]
-    assert names(spark, "spark_catalog.shop.logs", "spark_catalog.shop.seen") == []
+    others = ("spark_catalog.shop.logs", "spark_catalog.shop.seen")
+    nothing = list(tables_of(spark, others))
+    assert [each.error.code for each in nothing if isinstance(each, Unseen)] == [
+        ErrorCode.NO_TABLES
+    ] * len(others)
+    assert len(nothing) == len(others)
     for unknown in ("nowhere", "spark_catalog.nowhere", "a.b.c.d", "a..b"):
         with pytest.raises(UsageError):
             list(tables_of(spark, (unknown,)))
