@@ -265,7 +265,7 @@ class Stepping:
         if own:
             made = ", ".join(f"{commit.version} ({commit.operation})" for commit in own)
             said += f"; its commits {made} are in the table"
-            if judged.verdict is not Verdict.UNEXPECTED:
+            if judged.verdict not in (Verdict.UNEXPECTED, Verdict.LOST):
                 hint = f"fix the cause and run the same command again: it resumes {step.id}"
         self._tell(record._replace(done=Done.FAILED, message=judged.message))
         self._ledger.failed(step, judged.message, self._limits.now())
