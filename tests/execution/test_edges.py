@@ -130,6 +130,8 @@ def test_a_signal_is_handled_like_ctrl_c_and_the_next_run_completes_the_audit(
         raise AssertionError("the signal was not taken")
 
     runner.after = killed
+    # Whoever started the tests may have had signals ignored, as nohup does.
+    signal.signal(number, signal.SIG_DFL)
     before = signal.getsignal(number)
     ran = cli("apply", file, "--yes", "--quiet")
     assert ran.code == 128 + number
