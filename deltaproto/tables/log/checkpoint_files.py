@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.tables.log.actions import lines, parse_object
+from deltaproto.tables.log.actions import corrupt, lines, parse_object
 from deltaproto.tables.log.names import Checkpoint
 from deltaproto.tables.log.parquet.batches import batches
 from deltaproto.tables.storage.interface import LogStore
@@ -74,9 +74,13 @@ class CheckpointFiles:
     def _parquet(self, name: str, file: IO[bytes]) -> Iterator[StoredFile]:
         for batch in batches(name, file, _wanted):
             self.v2 |= _holds(batch, "checkpointMetadata")
-            self._sidecars += [str(p) for p in _values(batch, "sidecar", "path") if p is not None]
-            if _holds(batch, "add"):
-                yield from _adds(batch)
+            try:
+                paths = _values(batch, "sidecar", "path")
+                adds = list(_adds(batch)) if _holds(batch, "add") else []
+            except UnicodeDecodeError as error:
+                raise corrupt(name, None, f"not a readable checkpoint: {error}") from None
+            self._sidecars += [str(path) for path in paths if path is not None]
+            yield from adds
 
 
 def stored_file(add: Mapping[str, Any]) -> StoredFile:
