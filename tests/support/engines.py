@@ -6,25 +6,15 @@ release cannot do yet is told by its number, before anything runs; never by a fa
 
 from __future__ import annotations
 
-import re
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.protocol import catalogue
+from tests.recording.files import pinned
 
-_PINS = Path(__file__).parents[2] / "constraints.txt"
-
-
-def _pinned() -> Engine:
-    found = re.search(r"^delta[_-]spark==(.+)$", _PINS.read_text(), re.M)
-    assert found is not None, f"{_PINS.name} pins no delta-spark"
-    return parse_engine(f"delta-spark@{found[1]}")
-
-
-PINNED = _pinned()
+PINNED = parse_engine(f"delta-spark@{pinned()['delta-spark']}")
 """the engine for which no test may be left out"""
 RUNNING = parse_engine(f"delta-spark@{version('delta-spark')}")
 """the installed engine, as a plan names it"""

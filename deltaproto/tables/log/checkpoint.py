@@ -14,7 +14,7 @@ from typing import IO, Any
 from deltaproto.tables.log.actions import corrupt, read_actions
 from deltaproto.tables.log.names import Checkpoint
 from deltaproto.tables.log.parquet import NotSimple, rows
-from deltaproto.tables.log.parquet.batches import batches
+from deltaproto.tables.log.parquet.batches import batches, to_list
 from deltaproto.tables.log.parquet.limits import LARGEST_STATE, MOST_ACTIONS
 from deltaproto.tables.storage.interface import LogStore
 
@@ -61,15 +61,7 @@ def _with_pyarrow(name: str, file: IO[bytes]) -> Iterator[dict[str, Any]]:
             if size > LARGEST_STATE or count > MOST_ACTIONS:
                 why = f"it decompresses to {count} actions of {size} bytes and more"
                 raise corrupt(name, None, f"not a readable checkpoint: {why}")
-            yield from ({column: _plain(value)} for value in _values(name, found))
-
-
-def _values(name: str, found: Any) -> list[dict[str, Any]]:
-    try:
-        values: list[dict[str, Any]] = found.to_pylist()
-    except ValueError as error:
-        raise corrupt(name, None, f"not a readable checkpoint: {error}") from None
-    return values
+            yield from ({column: _plain(value)} for value in to_list(name, found))
 
 
 def _plain(action: Mapping[str, Any]) -> dict[str, Any]:

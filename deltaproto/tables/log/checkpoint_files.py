@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.tables.log.actions import corrupt, lines, parse_object
+from deltaproto.tables.log.actions import lines, parse_object
 from deltaproto.tables.log.names import Checkpoint
-from deltaproto.tables.log.parquet.batches import batches
+from deltaproto.tables.log.parquet.batches import batches, to_list
 from deltaproto.tables.storage.interface import LogStore
 
 if TYPE_CHECKING:
@@ -74,13 +74,10 @@ class CheckpointFiles:
     def _parquet(self, name: str, file: IO[bytes]) -> Iterator[StoredFile]:
         for batch in batches(name, file, _wanted):
             self.v2 |= _holds(batch, "checkpointMetadata")
-            try:
-                paths = _values(batch, "sidecar", "path")
-                adds = list(_adds(batch)) if _holds(batch, "add") else []
-            except UnicodeDecodeError as error:
-                raise corrupt(name, None, f"not a readable checkpoint: {error}") from None
+            paths = _values(name, batch, "sidecar", "path")
             self._sidecars += [str(path) for path in paths if path is not None]
-            yield from adds
+            if _holds(batch, "add"):
+                yield from _adds(name, batch)
 
 
 def stored_file(add: Mapping[str, Any]) -> StoredFile:
@@ -115,9 +112,9 @@ def _wanted(leaf: str) -> bool:
     )
 
 
-def _adds(batch: pa.RecordBatch) -> Iterator[StoredFile]:
-    columns = [_values(batch, "add", name) for name in ("path", "size", "baseRowId")]
-    columns += [_values(batch, "add", "deletionVector", part) for part in _VECTOR]
+def _adds(name: str, batch: pa.RecordBatch) -> Iterator[StoredFile]:
+    columns = [_values(name, batch, "add", part) for part in ("path", "size", "baseRowId")]
+    columns += [_values(name, batch, "add", "deletionVector", part) for part in _VECTOR]
     for path, size, row_id, storage, vector, offset in zip(*columns, strict=True):
         if path is not None:
             key = _key(path, storage, vector, offset)
@@ -132,7 +129,7 @@ def _holds(batch: pa.RecordBatch, column: str) -> bool:
     return bool(values.null_count < len(values))
 
 
-def _values(batch: pa.RecordBatch, *path: str) -> list[Any]:
+def _values(name: str, batch: pa.RecordBatch, *path: str) -> list[Any]:
     """One leaf of a struct column; a null for every row where it, or all of it, is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -144,5 +141,4 @@ def _values(batch: pa.RecordBatch, *path: str) -> list[Any]:
         if not pa.types.is_struct(values.type) or values.type.get_field_index(step) < 0:
             return [None] * len(batch)
         values = pc.struct_field(values, [step])
-    found: list[Any] = values.to_pylist()
-    return found
+    return to_list(name, values)

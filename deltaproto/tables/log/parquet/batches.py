@@ -58,6 +58,19 @@ def batches(name: str, file: IO[bytes], wanted: Callable[[str], bool]) -> Iterat
         raise corrupt(name, None, f"not a readable checkpoint: {why}") from None
 
 
+def to_list(name: str, values: pa.Array) -> list[Any]:
+    """The values of a column as Python objects.
+
+    Raises:
+        TableError: corrupt-log, when they cannot be decoded.
+    """
+    try:
+        found: list[Any] = values.to_pylist()
+    except ValueError as error:
+        raise corrupt(name, None, f"not a readable checkpoint: {error}") from None
+    return found
+
+
 def _rows_at_once(file: IO[bytes], metadata: Any, leaves: dict[int, str], limit: int) -> int:
     """How many rows of the leaves may be decoded together.
 
