@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytest_plugins = ["tests.recording.plugin"]
+
+# A shell without job control starts its background jobs with SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "deltaproto",

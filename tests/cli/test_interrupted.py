@@ -25,8 +25,6 @@ from deltaproto.cli.main import main
 from deltaproto.fleet.look import Looker
 from deltaproto.fleet.staging import Staging
 
-# A shell without job control starts its background jobs with SIGINT ignored.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 marker, look, add = sys.argv.pop(1), Looker.look, Staging.add
 
 def only_first(looker, tables):

@@ -106,11 +106,11 @@ def test_one_that_dies_leaves_the_others_at_work(pair: Workers, how: str) -> Non
 
 
 def test_an_end_waits_for_nobody(pair: Workers) -> None:
-    asked = [pair.pool.submit(pair.ask, ("sleeps", 600)) for _ in range(5)]
-    time.sleep(0.2)
-    began = time.monotonic()
+    # Longer than pytest lets a test run.
+    asked = [pair.pool.submit(pair.ask, ("sleeps", 3600)) for _ in range(5)]
+    while not any(future.running() for future in asked):
+        time.sleep(0.01)
     pair.close()
-    assert time.monotonic() - began < 10
     assert all(future.cancelled() or isinstance(future.exception(), Died) for future in asked)
 
 

@@ -61,7 +61,8 @@ class Project:
         ran = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *folders, *words],
             cwd=self.folder,
-            env={"PYTHONPATH": str(ROOT)},
+            # A file written anew within the same second must not be taken for the old one.
+            env={"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
             check=False,
