@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from deltaproto.checking.predicted import Effect
 from deltaproto.errors import ExitCode
-from deltaproto.execution.rebuild import mismatch, misprediction
+from deltaproto.execution.rebuild import mismatch, misprediction, unrequested
 from deltaproto.execution.resume import Standing, without
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.sight import Sight
@@ -79,6 +79,7 @@ def forged(plan: Plan, table: Table | None) -> Gate | None:
         table: as it is now, to predict the first steps once more; None: some steps are done.
     """
     why = mismatch(plan) or (None if table is None else misprediction(plan, table))
+    why = why or unrequested(plan)
     if why is None:
         return None
     return Gate(

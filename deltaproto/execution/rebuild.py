@@ -6,23 +6,32 @@ from its action, feature and table, and compared, before anything is sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from deltaproto.planning.cost import Files
 from deltaproto.planning.ddl.cluster import ClusterByPaths
 from deltaproto.planning.ddl.constraint import AddConstraint
 from deltaproto.planning.ddl.own import Own
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.own_sql import is_it
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.properties import meant
 from deltaproto.planning.refused import FEATURE
-from deltaproto.planning.route import carried_out
+from deltaproto.planning.route import Move, carried_out
 from deltaproto.planning.statement import Action, ClusterBy, SetProperties, Statement
-from deltaproto.planning.table import Table
+from deltaproto.planning.steps import steps
+from deltaproto.planning.switches import OFF
+from deltaproto.planning.table import READER, WRITER, Table
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.feature import PropertyIs
+from deltaproto.protocol.isolation import PROPERTY as ISOLATION
 from deltaproto.tables.location import locate
 from deltaproto.tables.sql import identifier, name_parts, table_name
 
 # What these do depends on files and history, which a look before each plan does not read.
 _BY_HISTORY = (Action.DROP, Action.REORG, Action.SQL, Action.WAIT)
+_PREDICTED = ("commits", "truncates", "losses", "undo", "optional", "expects")
+_VERSIONS = (READER.lower(), WRITER.lower())
 
 
 def mismatch(plan: Plan) -> str | None:
@@ -31,27 +40,93 @@ def mismatch(plan: Plan) -> str | None:
 
 
 def misprediction(plan: Plan, table: Table) -> str | None:
-    """Describe the first step whose statement leads to another protocol than its plan says.
+    """Describe the first step that the plan predicts differently from its statement.
 
-    Only the steps up to the first one that depends on files or history are compared.
+    Compares the protocol, the commits, what is lost, the rollback and whether the step may be
+    skipped, for the steps up to the first one that depends on files or history.
 
     Args:
         table: as it is before the first step.
     """
+    moves: list[Move] = []
     for step in plan.steps:
         if step.action in _BY_HISTORY or step.sql is None:
             return None
-        for parsed in parse(step.sql):
-            outcome = carried_out(parsed.statement, table, plan.engine)
-            if outcome.refusal is not None:
-                return None
-            table = outcome.table
+        (parsed,) = parse(step.sql)
+        statement = _as_planned(parsed.statement, step)
+        outcome = carried_out(statement, table, plan.engine)
+        if outcome.refusal is not None:
+            return None
+        moves.append(Move(statement, table, outcome))
+        table = outcome.table
         if table.protocol != step.protocol_after:
             return (
                 f"{step.id} would lead to {table.protocol.in_words}, and the plan says "
                 f"{step.protocol_after.in_words}"
             )
+        predicted = steps(moves, plan.engine, Files(), plan.sql_name)[-1]
+        for member in _PREDICTED:
+            if getattr(predicted, member) != getattr(step, member):
+                return f"{step.id}: its {member} is not the one that its statement has"
     return None
+
+
+def unrequested(plan: Plan) -> str | None:
+    """Describe the first table property that the plan sets and its goal does not call for."""
+    if "undo" in plan.goal:
+        return None
+    requested = _requested_properties(plan)
+    for step in plan.steps:
+        for parsed in parse(step.sql or ""):
+            if not isinstance(parsed.statement, SetProperties) or step.action is Action.SQL:
+                continue
+            for key, value in parsed.statement.properties.items():
+                lower = key.lower()
+                if lower.startswith(FEATURE) or lower in _VERSIONS:
+                    continue  # the protocol shows these
+                if value.lower() not in requested.get(lower, ()):
+                    return f"{step.id} sets {key} to {value}, which its goal does not call for"
+    return None
+
+
+def _requested_properties(plan: Plan) -> dict[str, set[str]]:
+    """The values that a plan may set, by property, all in lower case."""
+    found: dict[str, set[str]] = {}
+
+    def allow(key: str, values: Iterable[str]) -> None:
+        found.setdefault(key.lower(), set()).update(value.lower() for value in values)
+
+    for key, value in meant(_texts(plan.goal.get("set"))).items():
+        allow(key, (value,))
+    if plan.goal.get("isolation") is not None:
+        allow(ISOLATION, (str(plan.goal["isolation"]),))
+    features = [step.feature for step in plan.steps if step.feature is not None]
+    if plan.command == "plan-upgrade":
+        features = [str(name) for name in plan.goal.get("enable") or ()]
+    for text in plan.goal.get("sql") or ():
+        for parsed in parse(str(text)):
+            if isinstance(parsed.statement, SetProperties):
+                for key, value in parsed.statement.properties.items():
+                    allow(key, (value,))
+    seen: set[str] = set()
+    while features:
+        name = features.pop()
+        if name in seen or (record := catalogue.find(name)) is None:
+            continue
+        seen.add(name)
+        features += [requirement.feature for requirement in record.requires]
+        if isinstance(rule := record.enablement, PropertyIs):
+            allow(rule.key, rule.values)
+        if name in OFF:
+            key, value = OFF[name]
+            allow(key, (value,))
+    return found
+
+
+def _texts(members: object) -> dict[str, str]:
+    if not isinstance(members, Mapping):
+        return {}
+    return {str(key): str(value) for key, value in members.items()}
 
 
 def _mismatches(plan: Plan) -> Iterator[str]:
@@ -93,7 +168,8 @@ def _wrong(plan: Plan, step: Step, asked: frozenset[str] | None) -> str | None:
     if (step.action is Action.WAIT) != (step.sql is None):
         return f"{step.action} {'has a' if step.sql is not None else 'lacks its'} statement"
     if step.sql is None:
-        return None
+        same = step.protocol_before == step.protocol_after
+        return None if same else "a wait does not change the protocol"
     statements = parse(step.sql)
     if len(statements) != 1:
         return f"it holds {len(statements)} statements instead of one"

@@ -17,7 +17,7 @@ from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Need, PropertyIs
 
 _VECTORS = "delta.enableDeletionVectors"
-_PROPERTIES: dict[str, tuple[str, str]] = {
+OFF: dict[str, tuple[str, str]] = {
     "appendOnly": ("delta.appendOnly", "false"),
     "changeDataFeed": ("delta.enableChangeDataFeed", "false"),
     "columnMapping": (MODE, "none"),
@@ -26,7 +26,8 @@ _PROPERTIES: dict[str, tuple[str, str]] = {
     "icebergCompatV2": ("delta.enableIcebergCompatV2", "false"),
     "inCommitTimestamp": ("delta.enableInCommitTimestamps", "false"),
 }
-SWITCHES = frozenset({*_PROPERTIES, "checkConstraints", "clustering"})
+"""the property and value that take each feature out of use"""
+SWITCHES = frozenset({*OFF, "checkConstraints", "clustering"})
 """features that statements can take out of use"""
 
 
@@ -62,7 +63,7 @@ def switched_off(name: str, table: Table) -> list[Statement]:
         return [DropConstraint(each) for each in table.constraints]
     if name == "clustering":
         return [ClusterBy(())] if table.clustering != () else []
-    key, value = _PROPERTIES[name]
+    key, value = OFF[name]
     rule = catalogue.record(name).enablement
     counting = rule.key_in(table.configuration) if isinstance(rule, PropertyIs) else key
     current = table.configuration.get(counting, value).strip().lower()

@@ -14,7 +14,7 @@ from deltaproto.errors import UsageError
 from deltaproto.execution.answer import Answer
 from deltaproto.execution.judge import Verdict, judge
 from deltaproto.execution.plan_file import read_plans
-from deltaproto.execution.rebuild import mismatch
+from deltaproto.execution.rebuild import mismatch, unrequested
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.seal import KEY, seal
 from deltaproto.planning.statement import (
@@ -68,6 +68,18 @@ def forge(file: Path, change: Callable[[dict[str, Any]], None]) -> None:
     file.write_text(json.dumps(document))
 
 
+def step(number: int = 0, **members: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda document: document["steps"][number].update(members)
+
+
+def sql(old: str, new: str) -> Callable[[dict[str, Any]], None]:
+    def change(document: dict[str, Any]) -> None:
+        for each in document["steps"]:
+            each["sql"] = each["sql"].replace(old, new)
+
+    return change
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -84,11 +96,52 @@ def forge(file: Path, change: Callable[[dict[str, Any]], None]) -> None:
     ],
     ids=" ".join,
 )
-def test_a_plan_as_it_was_made_fits(words: tuple[str, ...], cli: Cli, table: Log) -> None:
+def test_a_plan_as_it_was_made_fits(
+    words: tuple[str, ...], cli: Cli, table: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
     words = tuple(word.replace("{t}", f"delta.`{table.table}`") for word in words)
     plan = read(planned(cli, table, *words))
     assert plan.steps or words[0] == "--to"
     assert mismatch(plan) is None
+    assert unrequested(plan) is None
+    ran = cli("apply", str(Path(table.table).parent / "plan.json"), "--dry-run", "--format", "json")
+    (result,) = ran.json["results"]
+    assert all(gate["passed"] for gate in result["gates"] if gate["name"] == "plan"), result
+
+
+@pytest.mark.parametrize(
+    ("forgery", "said"),
+    [
+        (step(undo="DROP TABLE x"), "s1: its undo is not the one that its statement has"),
+        (step(optional=True), "s1: its optional is not the one that its statement has"),
+        (step(commits={"min": 0, "max": 3}), "s1: its commits is not"),
+        (step(losses=["everything"]), "s1: its losses is not"),
+        (step(action="wait", sql=None), "s1: a wait does not change the protocol"),
+        (
+            sql("'name')", "'name', 'delta.appendOnly' = 'true')"),
+            "s1: its undo is not the one that its statement has",
+        ),
+        (
+            sql("'name')", "'name', 'delta.logRetentionDuration' = 'interval 0 hours')"),
+            "s1 sets delta.logRetentionDuration to interval 0 hours, which its goal does not",
+        ),
+    ],
+)
+def test_a_step_with_another_effect_than_its_plan_says_is_refused(
+    forgery: Callable[[dict[str, Any]], None],
+    said: str,
+    cli: Cli,
+    table: Log,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    file = planned(cli, table, "--enable", "columnMapping")
+    forge(file, forgery)
+    ran = cli("apply", str(file), "--yes", "--format", "json")
+    assert ran.code in (2, 3)
+    gates = {gate["name"]: gate for gate in ran.json["results"][0]["gates"]}
+    assert said in gates["plan"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -121,18 +174,6 @@ def test_every_statement_that_plans_are_made_of_is_rebuilt(
 
 CTAS = "CREATE TABLE delta.`/tmp/other` USING delta AS SELECT * FROM text.`/etc/passwd`"
 OTHER = "ALTER TABLE delta.`/other` SET TBLPROPERTIES ('delta.appendOnly' = 'true')"
-
-
-def step(number: int = 0, **members: Any) -> Callable[[dict[str, Any]], None]:
-    return lambda document: document["steps"][number].update(members)
-
-
-def sql(old: str, new: str) -> Callable[[dict[str, Any]], None]:
-    def change(document: dict[str, Any]) -> None:
-        for each in document["steps"]:
-            each["sql"] = each["sql"].replace(old, new)
-
-    return change
 
 
 @pytest.mark.parametrize(
