@@ -165,6 +165,11 @@ def _one_or_many(
             yield each
         if (tables, errors) != (scan.tables, scan.errors):
             yield unreadable(name, lost_rows(scan, tables, errors))
+            return
+        try:
+            inventory.require_whole(scan)
+        except TableError as error:
+            yield unreadable(name, error)
         return
     for found in _read(name, values, known, show):
         if not isinstance(found, Facts):

@@ -27,6 +27,7 @@ def run(values: Mapping[str, Any]) -> int:
         for scan in scans:
             if not (scan.tables or scan.errors or values["allow_empty"]):
                 raise no_tables(f"scan {scan.scan_id}")
+            inventory.require_whole(scan)
         changes = inventory.drift(scans, None if values["no_commits"] else Detective(storage))
         write_drift(scans, changes, counts, values["format"], file, color=not values["no_color"])
     if not whole(scans):

@@ -54,6 +54,10 @@ class Lists(Interface):
 class Asked(Lists, Interface):
     """An inventory that answers."""
 
+    def require_whole(self, scan: PastScan) -> None:
+        """Check that no row of a scan is missing or stored twice."""
+        ...
+
     def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
         """Every change between two scans, by location."""
         ...
@@ -77,6 +81,7 @@ class _Here:
 
         self._inventory, self._questions = inventory, LocalQuestions(inventory)
         self.scans = self._questions.scans
+        self.require_whole = self._questions.require_whole
 
     def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
         from deltaproto.fleet.drift.local import drift
@@ -110,6 +115,7 @@ class _OnSpark:
         self._session, self._where = spark_session(options.spark_settings(values)), where
         self._questions = SparkQuestions(self._session, where)
         self.scans = self._questions.scans
+        self.require_whole = self._questions.require_whole
 
     def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
         from deltaproto.fleet.spark_questions import changes

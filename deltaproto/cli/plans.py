@@ -201,6 +201,12 @@ def _kept(
     storage = options.pairs(values["storage_option"], "--storage-option")
     questions = LocalQuestions(inventory_at(name, storage))
     scan = chosen(questions, values["scan"])
+    try:
+        questions.require_whole(scan)
+    except TableError as error:
+        # No row is planned: which ones are missing or doubled is unknown.
+        yield name, error
+        return
     for table, location, found in kept_tables(questions, scan, values["where"]):
         if values["fresh"] and not isinstance(found, TableError):
             yield from ((table, again) for _, again in _read(location, values, show=False))

@@ -41,6 +41,7 @@ def run(values: Mapping[str, Any]) -> int:
             raise no_tables(values["inventory"])
         if (len(found.tables), len(found.unread)) != (scan.tables, scan.errors):
             raise lost_rows(scan, len(found.tables), len(found.unread))
+        questions.require_whole(scan)
         for notice in scan_notices(questions, values["inventory"], scan, datetime.now(UTC)):
             print(f"warning: {notice}", file=sys.stderr)
         made = rendered(found, policy, values["format"], values["most"])

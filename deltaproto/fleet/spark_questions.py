@@ -15,7 +15,15 @@ from deltaproto.fleet.drift.change import Change
 from deltaproto.fleet.drift.culprit import Detective
 from deltaproto.fleet.inventory import no_inventory
 from deltaproto.fleet.kept import errors_query
-from deltaproto.fleet.past import Pair, PastScan, in_order, scans_query
+from deltaproto.fleet.past import (
+    Counted,
+    Pair,
+    PastScan,
+    counts_query,
+    in_order,
+    require_rows,
+    scans_query,
+)
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.spark_types import named, types
 from deltaproto.tables.session import as_written, sql_rows
@@ -49,6 +57,15 @@ class SparkQuestions:
                 raise no_inventory(self._inventory) from None
             raise
         return in_order(row.asDict() for row in found)
+
+    def require_whole(self, scan: PastScan) -> None:
+        """Check that no row of the scan is missing or stored twice; raises as `require_rows`."""
+        tables, errors = (
+            Counted(row["found"], row["places"])
+            for name in (Inventory.TABLES, Inventory.ERRORS)
+            for row in self.ask(counts_query(scan.scan_id, self._name(name))).collect()
+        )
+        require_rows(scan, tables, errors)
 
     def drift(self, pair: Pair, detective: Detective | None, *, ordered: bool = False) -> DataFrame:
         """A row for every change between the two scans; columns as `drift.rows.schema`.

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from deltaproto.cli.inventories import scan_notices
 from deltaproto.fleet.past import PastScan
@@ -36,6 +36,34 @@ def test_rows_that_are_lost(cli: Cli, lake: Path, tmp_path: Path) -> None:
     assert "rows are lost" in ran.json["errors"][0]["error"]["message"]
     ran = cli("report", where)
     assert (ran.code, "rows are lost" in ran.err) == (3, True)
+
+
+def test_plans_and_drift_with_lost_rows(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    for _ in range(2):
+        assert cli("scan", str(lake), "--to", where).code == 0
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true", "--format", "json")
+    assert cli(*plan).code == 0
+    assert cli("drift", where).code == 0
+    DeltaTable(f"{where}/tables").delete("location LIKE '%two%'")
+    ran = cli(*plan)
+    assert (ran.code, "rows are lost" in ran.out) == (3, True)
+    ran = cli("drift", where)
+    assert (ran.code, "rows are lost" in ran.err) == (3, True)
+
+
+def test_a_row_lost_and_another_stored_twice(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(lake), "--to", where).code == 0
+    tables = DeltaTable(f"{where}/tables")
+    rows = tables.to_pyarrow_table()
+    one = rows.filter([str(each).endswith("one") for each in rows["location"].to_pylist()])
+    tables.delete("location LIKE '%two%'")
+    write_deltalake(f"{where}/tables", one, mode="append")
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
+    for command in ((*CHECK, where), ("report", where), plan):
+        ran = cli(*command)
+        assert (ran.code, "rows are lost" in ran.out + ran.err) == (3, True)
 
 
 def test_other_roots(cli: Cli, lake: Path, tmp_path: Path) -> None:
