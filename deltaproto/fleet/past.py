@@ -101,6 +101,12 @@ class LocalQuestions:
         rows = self.ask(scans_query(), (Inventory.SCANS,))
         return in_order(row for batch in rows for row in batch.to_pylist())
 
+    def locations(self, scan: PastScan) -> Iterator[str]:
+        """The locations of all tables and errors of a scan."""
+        names = Inventory.TABLES, Inventory.ERRORS
+        for batch in self.ask(locations_query(scan.scan_id, *map(str, names)), names):
+            yield from batch.column("location").to_pylist()
+
     def require_whole(self, scan: PastScan) -> None:
         """Check that no row of the scan is missing or stored twice; raises as `require_rows`."""
         tables, errors = (
@@ -178,6 +184,15 @@ def counts_query(scan_id: str, table: str) -> str:
     return (
         "SELECT COUNT(*) AS found, COUNT(DISTINCT location) AS places "  # noqa: S608
         f"FROM {table} WHERE scan_id = {literal(scan_id)}"
+    )
+
+
+def locations_query(scan_id: str, tables: str, errors: str) -> str:
+    """Return the query for the locations of all tables and errors of a scan."""
+    scan = literal(scan_id)
+    return (
+        f"SELECT location FROM {tables} WHERE scan_id = {scan} "  # noqa: S608  names of ours only
+        f"UNION ALL SELECT location FROM {errors} WHERE scan_id = {scan}"
     )
 
 

@@ -21,6 +21,7 @@ from deltaproto.fleet.past import (
     PastScan,
     counts_query,
     in_order,
+    locations_query,
     require_rows,
     scans_query,
 )
@@ -57,6 +58,12 @@ class SparkQuestions:
                 raise no_inventory(self._inventory) from None
             raise
         return in_order(row.asDict() for row in found)
+
+    def locations(self, scan: PastScan) -> Iterator[str]:
+        """The locations of all tables and errors of a scan."""
+        names = map(self._name, (Inventory.TABLES, Inventory.ERRORS))
+        for row in self.ask(locations_query(scan.scan_id, *names)).toLocalIterator():
+            yield row["location"]
 
     def require_whole(self, scan: PastScan) -> None:
         """Check that no row of the scan is missing or stored twice; raises as `require_rows`."""
