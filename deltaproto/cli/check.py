@@ -115,8 +115,8 @@ def _compared(path: str | None, checker: Checker, baseline: Baseline | None) -> 
     yield from map(checker.gone, gone)
     if unchecked:
         NOTICES.append(
-            f"the baseline holds {len(unchecked):,} more tables that were not checked, such as "
-            f"{unchecked[0].table}"
+            f"{len(unchecked):,} more tables of the baseline were not checked: "
+            + ", ".join(each.table for each in unchecked)
         )
 
 

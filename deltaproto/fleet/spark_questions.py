@@ -86,7 +86,8 @@ class SparkQuestions:
             for scan in (pair.before, pair.now)
         )
         places = Places(before, now, pair.alike)
-        asked = query(pair, "`", self._name(Inventory.TABLES), self._name(Inventory.ERRORS))
+        names = (Inventory.TABLES, Inventory.ERRORS, Inventory.FEATURES)
+        asked = query(pair, "`", *map(self._name, names))
         # Sorted before the logs are read: Spark's sort runs what comes before it twice.
         frame = self.ask(f"{asked} ORDER BY location" if ordered else asked)
         return frame.mapInArrow(_drifted(places, detective), types(rows.schema()))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
@@ -114,6 +115,49 @@ def test_a_row_of_an_older_scan_is_replaced(cli: Cli, lake: Path, tmp_path: Path
     # The older state has another protocol and would match.
     ran = cli(*plan, "--where", "min_writer_version = 2")
     assert sorted(each["table"][-3:] for each in ran.json["plans"]) == ["one", "two"]
+
+
+def test_drift_of_a_setting_that_the_protocol_supported(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(lake), "--to", where).code == 0
+    shutil.rmtree(lake / "b/three")
+    settings = metadata(id="b/three", configuration={"delta.appendOnly": "true"})
+    Log(lake / "b/three").commit(0, commit_info(), protocol(1, 2), settings)
+    assert cli("scan", str(lake), "--to", where).code == 0
+    ran = cli("drift", where, "--format", "json")
+    assert ran.code == 1
+    (change,) = ran.json["changes"]
+    assert (change["change"], change["feature"]) == ("feature-enabled", "appendOnly")
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("scans", "tables"),
+        ("scans", "ended_at"),
+        ("tables", "version"),
+        ("tables", "min_reader_version"),
+    ],
+)
+def test_a_text_column_instead_of_numbers(
+    cli: Cli, lake: Path, tmp_path: Path, name: str, column: str
+) -> None:
+    where = str(tmp_path / "inventory")
+    for _ in range(2):
+        assert cli("scan", str(lake), "--to", where).code == 0
+    rows = DeltaTable(f"{where}/{name}").to_pyarrow_table()
+    index = rows.schema.get_field_index(column)
+    texts = pa.array([f"x{value}" for value in rows.column(column).to_pylist()], pa.string())
+    shutil.rmtree(f"{where}/{name}")
+    rows = rows.set_column(index, column, texts)
+    write_deltalake(f"{where}/{name}", rows, partition_by=["scan_id"])
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
+    for command in ((*CHECK, where), ("report", where), plan, ("drift", where)):
+        ran = cli(*command)
+        assert (ran.code, "internal" in ran.out + ran.err) == (3, False)
+        assert f"column {column} of the inventory" in ran.out + ran.err
 
 
 def test_drift_of_one_root_of_two(cli: Cli, lake: Path, tmp_path: Path) -> None:
