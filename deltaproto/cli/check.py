@@ -20,16 +20,19 @@ from deltaproto.cli.inspect import READER, given_tables
 from deltaproto.cli.inventories import (
     ENGINE,
     SCAN,
+    Asked,
     EngineChoice,
-    chosen,
+    newest_state,
     opened_inventory,
+    require_finished,
     scan_notices,
     told,
 )
 from deltaproto.cli.progress import counting, waiting
 from deltaproto.drafting.words import accesses
 from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
-from deltaproto.fleet.past import lost_rows
+from deltaproto.fleet.newest import NewestState
+from deltaproto.fleet.past import PastScan, lost_rows
 from deltaproto.fleet.schemas import is_inventory
 from deltaproto.policy.document import Policy
 from deltaproto.policy.facts import Facts
@@ -69,7 +72,7 @@ def run(values: Mapping[str, Any]) -> int:
     )
     known = list(notes(checker.clients))
     checks = chain(
-        _checked(names, values, checker, baseline, known),
+        _checked(names, values, checker, baseline, known, codes),
         _compared(values["baseline"], checker, baseline),
     )
     tables = _watched(checker.with_policy(checks), codes, style.fail_on)
@@ -112,8 +115,8 @@ def _compared(path: str | None, checker: Checker, baseline: Baseline | None) -> 
     yield from map(checker.gone, gone)
     if unchecked:
         NOTICES.append(
-            f"the baseline holds {len(unchecked):,} more tables that were not checked, such as "
-            f"{unchecked[0].table}"
+            f"{len(unchecked):,} more tables of the baseline were not checked: "
+            + ", ".join(each.table for each in unchecked)
         )
 
 
@@ -133,13 +136,14 @@ def _checked(
     checker: Checker,
     baseline: Baseline | None,
     known: list[str],
+    codes: set[ExitCode],
 ) -> Iterator[Checked]:
     show = not (values["no_progress"] or values["quiet"])
     with counting("tables checked", show=show) as seen:
         number = 0
         for name in names:
             before = number
-            for found in _one_or_many(name, values, checker, known, show):
+            for found in _one_or_many(name, values, checker, known, codes, show):
                 number += 1
                 seen(number)
                 if baseline is not None and found.location is not None:
@@ -151,22 +155,31 @@ def _checked(
 
 
 def _one_or_many(
-    name: str, values: Mapping[str, Any], checker: Checker, known: list[str], show: bool
+    name: str,
+    values: Mapping[str, Any],
+    checker: Checker,
+    known: list[str],
+    codes: set[ExitCode],
+    show: bool,
 ) -> Iterator[Checked]:
     if values["engine"] is EngineChoice.SPARK or is_inventory(name):
         inventory = opened_inventory(name, values)
-        scan = chosen(inventory, values["scan"])
-        known.append(f"{name}: {told(scan)}")
-        NOTICES.extend(scan_notices(inventory, name, scan, datetime.now(UTC)))
-        tables = errors = 0
-        for each in inventory.checked(scan, checker):
-            tables += each.error is None
-            errors += each.error is not None
-            yield each
-        if (tables, errors) != (scan.tables, scan.errors):
-            yield unreadable(name, lost_rows(scan, tables, errors))
+        state = newest_state(inventory, values["scan"])
+        known.extend(f"{name}: {told(scan)}" for scan in state.contributing)
+        notices = scan_notices(name, state, datetime.now(UTC))
+        NOTICES.extend(notices.texts)
+        if notices.old and values["fail_on"] is FailOn.WARNING:
+            codes.add(ExitCode.FINDINGS)
+        if not values["scan"]:
+            try:
+                storage = options.pairs(values["storage_option"], "--storage-option")
+                require_finished(name, state, storage)
+            except TableError as error:
+                yield unreadable(name, error)
+        for scan in state.contributing:
+            yield from _of_scan(name, inventory, scan, state, checker)
         return
-    for found in _read(name, values, known, show):
+    for found in _read(name, values, known, codes, show):
         if not isinstance(found, Facts):
             yield found
             continue
@@ -178,11 +191,33 @@ def _one_or_many(
         yield result
 
 
+def _of_scan(
+    name: str, inventory: Asked, scan: PastScan, state: NewestState, checker: Checker
+) -> Iterator[Checked]:
+    """The tables of a scan that no newer one replaces, and an error if rows are lost."""
+    tables = errors = 0
+    for each in inventory.checked(scan, checker):
+        tables += each.error is None
+        errors += each.error is not None
+        if state.holds(scan, each.location or each.table):
+            yield each
+    if (tables, errors) != (scan.tables, scan.errors):
+        yield unreadable(name, lost_rows(scan, tables, errors))
+        return
+    try:
+        inventory.require_whole(scan)
+    except TableError as error:
+        yield unreadable(name, error)
+
+
 def _read(
-    name: str, values: Mapping[str, Any], known: list[str], show: bool
+    name: str, values: Mapping[str, Any], known: list[str], codes: set[ExitCode], show: bool
 ) -> Iterator[Facts | Checked]:
     if os.path.isfile(name):
-        NOTICES.extend(saved_notices(name, datetime.now(UTC)))
+        notices = saved_notices(name, datetime.now(UTC))
+        NOTICES.extend(notices)
+        if notices and values["fail_on"] is FailOn.WARNING:
+            codes.add(ExitCode.FINDINGS)
         older = False
         try:
             for found in read_saved(name):

@@ -7,13 +7,21 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
-from deltaproto.cli.inventories import ENGINE, opened_inventory
+from deltaproto.cli.inventories import (
+    ENGINE,
+    Asked,
+    newest_state,
+    opened_inventory,
+    require_finished,
+    told,
+)
 from deltaproto.cli.progress import waiting
-from deltaproto.errors import ExitCode, no_tables
+from deltaproto.errors import ExitCode, TableError, no_tables
 from deltaproto.fleet.drift.culprit import Detective
 from deltaproto.fleet.past import pair
 from deltaproto.policy.finding import exit_code_for
 from deltaproto.report.drift import DriftCounts, whole, write_drift
+from deltaproto.report.interface import NOTICES
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -27,12 +35,29 @@ def run(values: Mapping[str, Any]) -> int:
         for scan in scans:
             if not (scan.tables or scan.errors or values["allow_empty"]):
                 raise no_tables(f"scan {scan.scan_id}")
+            inventory.require_whole(scan)
+        left = [] if values["until"] else _not_compared(inventory, values["inventory"], storage)
+        NOTICES.extend(left)
         changes = inventory.drift(scans, None if values["no_commits"] else Detective(storage))
         write_drift(scans, changes, counts, values["format"], file, color=not values["no_color"])
-    if not whole(scans):
+    if left or not whole(scans):
         # An incomplete answer is never a compliant one.
         return int(ExitCode.UNREADABLE)
     return int(exit_code_for(counts.severities, values["fail_on"]))
+
+
+def _not_compared(asked: Asked, name: str, storage: Mapping[str, str]) -> list[str]:
+    """What newer or other scans saw, or may have seen, that this comparison leaves out."""
+    state = newest_state(asked, None)
+    notices = [
+        f"{name}: not compared: {told(scan)}; choose it with --until {scan.scan_id}"
+        for scan in state.contributing[1:]
+    ]
+    try:
+        require_finished(name, state, storage)
+    except TableError as error:
+        notices.append(error.message)
+    return notices
 
 
 COMMAND = Command(

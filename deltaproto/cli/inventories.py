@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from typing import Protocol as Interface
 
 from deltaproto.cli import options
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from deltaproto.fleet.drift.change import Change
     from deltaproto.fleet.drift.culprit import Detective
     from deltaproto.fleet.inventory import InventoryTables
+    from deltaproto.fleet.newest import NewestState
     from deltaproto.fleet.past import Pair, PastScan
     from deltaproto.fleet.policy_tally import PolicyTally
     from deltaproto.fleet.spark_checks import SparkChecks
@@ -37,7 +38,7 @@ ENGINE = Option(
 
 SCAN = Option(
     ("--scan",),
-    "Of an inventory, this scan, or the last that had ended by a time; else the newest.",
+    "Evaluate only this scan, or the last before a time; else the newest of each root.",
     str,
     metavar="SCAN|TIME",
 )
@@ -50,9 +51,17 @@ class Lists(Interface):
         """All scans, oldest first."""
         ...
 
+    def locations(self, scan: PastScan) -> Iterator[str]:
+        """The locations of all tables and errors of a scan."""
+        ...
+
 
 class Asked(Lists, Interface):
     """An inventory that answers."""
+
+    def require_whole(self, scan: PastScan) -> None:
+        """Check that no row of a scan is missing or stored twice."""
+        ...
 
     def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
         """Every change between two scans, by location."""
@@ -77,6 +86,8 @@ class _Here:
 
         self._inventory, self._questions = inventory, LocalQuestions(inventory)
         self.scans = self._questions.scans
+        self.require_whole = self._questions.require_whole
+        self.locations = self._questions.locations
 
     def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
         from deltaproto.fleet.drift.local import drift
@@ -110,6 +121,8 @@ class _OnSpark:
         self._session, self._where = spark_session(options.spark_settings(values)), where
         self._questions = SparkQuestions(self._session, where)
         self.scans = self._questions.scans
+        self.require_whole = self._questions.require_whole
+        self.locations = self._questions.locations
 
     def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
         from deltaproto.fleet.spark_questions import changes
@@ -161,24 +174,68 @@ def chosen(asked: Lists, wanted: str | None) -> PastScan:
     return pick(scans, wanted) if wanted else newest(scans)
 
 
-def scan_notices(asked: Lists, name: str, scan: PastScan, now: datetime) -> list[str]:
-    """What to know of a scan: its age, and what newer or other scans saw beside it."""
+def newest_state(asked: Lists, wanted: str | None) -> NewestState:
+    """The scan that an option names; else the newest scan of each root.
+
+    Raises:
+        UsageError: when there is none.
+    """
+    from deltaproto.fleet.newest import NewestState, newest_of_each_root
+
+    scans = asked.scans()
+    selected = [chosen(asked, wanted)] if wanted else newest_of_each_root(scans)
+    return NewestState(selected, asked.locations)
+
+
+class ScanNotices(NamedTuple):
+    """What to know of the scans that are evaluated."""
+
+    texts: list[str]
+    old: bool
+    """whether a scan is so old that it counts as a warning"""
+
+
+def scan_notices(name: str, state: NewestState, now: datetime) -> ScanNotices:
+    """The age of the scans, and what each of several ones contributes."""
     from deltaproto.checking.saved import OLD_DAYS
 
-    found = []
-    age = now - scan.ended_at
-    if age.days >= OLD_DAYS:
-        found.append(f"{name}: scan {scan.scan_id} is {age.days} days old; scan again")
-    elif age.total_seconds() < -3600:
-        found.append(f"{name}: scan {scan.scan_id} is dated in the future")
-    scans = asked.scans()
-    others = {root for each in scans for root in each.roots} - set(scan.roots)
-    if others:
-        found.append(
-            f"{name}: only {', '.join(scan.roots)} is evaluated; other scans of this inventory "
-            f"looked at {', '.join(sorted(others))}: choose one with --scan"
+    texts, old = [], False
+    for scan in state.contributing:
+        age = now - scan.ended_at
+        if age.days >= OLD_DAYS:
+            texts.append(f"{name}: scan {scan.scan_id} is {age.days} days old; scan again")
+            old = True
+        elif age.total_seconds() < -3600:
+            texts.append(f"{name}: scan {scan.scan_id} is dated in the future")
+            old = True
+    if state.contributing[1:]:
+        others = "; ".join(told(scan) for scan in state.contributing[1:])
+        texts.append(
+            f"{name}: tables that the newest scan did not search come from {others}; "
+            "--scan evaluates one scan only"
         )
-    return found
+    return ScanNotices(texts, old)
+
+
+def require_finished(inventory: str, state: NewestState, storage: Mapping[str, str]) -> None:
+    """Check that no scan newer than the newest finished one was started and stopped.
+
+    Raises:
+        TableError: not-found, when one was: the newest state of its tables is not known.
+    """
+    from deltaproto.errors import ErrorCode, TableError
+    from deltaproto.fleet.inventory import inventory_at
+    from deltaproto.fleet.staging import unfinished_after
+
+    folder = inventory_at(inventory, storage).staging_folder()
+    stopped = unfinished_after(folder, state.scans[0].scan_id)
+    if stopped is not None:
+        raise TableError(
+            ErrorCode.NOT_FOUND,
+            f"{inventory}: the newest scan, {stopped}, is not finished",
+            f"run the same scan with --resume, or choose a finished one: "
+            f"--scan {state.scans[0].scan_id}",
+        )
 
 
 def told(scan: PastScan) -> str:

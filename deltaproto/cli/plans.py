@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.checking.saved import saved_entries
@@ -12,7 +14,7 @@ from deltaproto.checking.site import DEFAULT_ACCESS, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option
 from deltaproto.cli.inspect import given_tables
-from deltaproto.cli.inventories import SCAN, chosen
+from deltaproto.cli.inventories import SCAN, newest_state, require_finished, scan_notices
 from deltaproto.cli.progress import counting, waiting
 from deltaproto.drafting.alike import Alike
 from deltaproto.drafting.goals import Planner
@@ -39,7 +41,7 @@ TABLES = Argument(
 )
 FROM = Option(
     ("--from",),
-    "Plan the tables of this inventory, as its newest scan saw them; repeatable.",
+    "Plan the tables of this inventory, as the newest scan of each root saw them.",
     str,
     many=True,
     metavar="INVENTORY",
@@ -200,12 +202,26 @@ def _kept(
 
     storage = options.pairs(values["storage_option"], "--storage-option")
     questions = LocalQuestions(inventory_at(name, storage))
-    scan = chosen(questions, values["scan"])
-    for table, location, found in kept_tables(questions, scan, values["where"]):
-        if values["fresh"] and not isinstance(found, TableError):
-            yield from ((table, again) for _, again in _read(location, values, show=False))
-        else:
-            yield table, found
+    state = newest_state(questions, values["scan"])
+    try:
+        if not values["scan"]:
+            require_finished(name, state, storage)
+        for scan in state.contributing:
+            questions.require_whole(scan)
+    except TableError as error:
+        # No row is planned: which ones are missing or doubled is unknown.
+        yield name, error
+        return
+    for notice in scan_notices(name, state, datetime.now(UTC)).texts:
+        print(f"warning: {notice}", file=sys.stderr)
+    for scan in state.contributing:
+        for table, location, found in kept_tables(questions, scan, values["where"]):
+            if not state.holds(scan, location):
+                continue
+            if values["fresh"] and not isinstance(found, TableError):
+                yield from ((table, again) for _, again in _read(location, values, show=False))
+            else:
+                yield table, found
 
 
 def _read(

@@ -11,13 +11,13 @@ from deltaproto.checking.check import Checker
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
-from deltaproto.cli.inventories import SCAN, chosen, scan_notices
+from deltaproto.cli.inventories import SCAN, newest_state, require_finished, scan_notices
 from deltaproto.cli.progress import waiting
 from deltaproto.drafting.users import newest
 from deltaproto.errors import ExitCode, UsageError, no_tables
 from deltaproto.fleet.inventory import inventory_at
 from deltaproto.fleet.overview import overview
-from deltaproto.fleet.past import LocalQuestions, lost_rows
+from deltaproto.fleet.past import LocalQuestions
 from deltaproto.policy.document import Policy
 from deltaproto.report.overview.write import ReportFormat, rendered
 
@@ -35,13 +35,15 @@ def run(values: Mapping[str, Any]) -> int:
     show = not (values["no_progress"] or values["quiet"])
     with waiting("reading the inventory", show=show):
         questions = LocalQuestions(inventory_at(values["inventory"], storage))
-        scan = chosen(questions, values["scan"])
-        found = overview(questions, scan, checker)
+        state = newest_state(questions, values["scan"])
+        if not values["scan"]:
+            require_finished(values["inventory"], state, storage)
+        for scan in state.contributing:
+            questions.require_whole(scan)
+        found = overview(questions, state, checker)
         if not (found.tables or found.unread or values["allow_empty"]):
             raise no_tables(values["inventory"])
-        if (len(found.tables), len(found.unread)) != (scan.tables, scan.errors):
-            raise lost_rows(scan, len(found.tables), len(found.unread))
-        for notice in scan_notices(questions, values["inventory"], scan, datetime.now(UTC)):
+        for notice in scan_notices(values["inventory"], state, datetime.now(UTC)).texts:
             print(f"warning: {notice}", file=sys.stderr)
         made = rendered(found, policy, values["format"], values["most"])
     with options.opened(values["output"]) as file:

@@ -8,11 +8,12 @@ in each table, and the row in `scans` comes last: a scan without one did not hap
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.errors import TableError, UsageError
+from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.schemas import Inventory, schema
 from deltaproto.tables.engine_text import first_line
 from deltaproto.tables.location import Location, locate
@@ -159,10 +160,12 @@ class InventoryTables:
 
         Raises:
             UsageError: when it is not there or cannot be read.
+            TableError: corrupt-log, when a column has another type than `scan` writes.
         """
         table = self._table(name)
         if table is None:
             raise no_inventory(self.location.path or self.location.uri)
+        _require_types(name, table.schema())
         return table
 
     def _table(self, name: Inventory) -> Any:
@@ -178,6 +181,33 @@ class InventoryTables:
                 f"cannot read the inventory's table {name}: {self._told(error)}",
                 "give another --to, or mend it: it is a Delta table like any other",
             ) from None
+
+
+def _require_types(name: Inventory, found: Any) -> None:
+    from deltalake import Schema
+
+    wanted, present = (
+        {field["name"]: _plain(field["type"]) for field in json.loads(each.to_json())["fields"]}
+        for each in (Schema.from_arrow(schema(name)), found)
+    )
+    for column, type_ in present.items():
+        if type_ != wanted.get(column, type_):
+            raise TableError(
+                ErrorCode.CORRUPT_LOG,
+                f"column {column} of the inventory's table {name} has the type "
+                f"{json.dumps(type_)}, not {json.dumps(wanted[column])}",
+                "the inventory is damaged; scan again with another --to",
+            )
+
+
+def _plain(type_: Any) -> Any:
+    """A Delta type without what may differ by engine: whether values may be null, and comments."""
+    if isinstance(type_, list):
+        return [_plain(each) for each in type_]
+    if not isinstance(type_, dict):
+        return type_
+    ignored = ("nullable", "containsNull", "valueContainsNull", "metadata")
+    return {key: _plain(value) for key, value in type_.items() if key not in ignored}
 
 
 def no_inventory(where: str) -> UsageError:

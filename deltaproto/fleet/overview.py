@@ -13,6 +13,7 @@ from deltaproto.clients.judgement import Verdict
 from deltaproto.fleet.drift.change import Change
 from deltaproto.fleet.drift.local import drift
 from deltaproto.fleet.kept import errors, facts_of, tables
+from deltaproto.fleet.newest import NewestState
 from deltaproto.fleet.past import LocalQuestions, Pair, PastScan, literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.policy.case import Judged
@@ -86,21 +87,29 @@ class Overview(NamedTuple):
     """between the two"""
 
 
-def overview(questions: LocalQuestions, scan: PastScan, checker: Checker) -> Overview:
-    """Look at one scan, and at those before it.
+def overview(questions: LocalQuestions, state: NewestState, checker: Checker) -> Overview:
+    """Look at the newest state of all tables, and at the scans before the newest one.
 
     Raises:
         UsageError: when the inventory cannot be read.
     """
+    scan = state.scans[0]
     known = [each for each in questions.scans() if each.extent == scan.extent]
     until = known[: known.index(scan) + 1][-_SCANS:]
     pair = Pair(until[-2], scan) if len(until) > 1 else None
     return Overview(
         scan,
-        list(_rows_of(questions, scan, checker)),
+        [
+            row
+            for part in state.contributing
+            for row in _rows_of(questions, part, checker)
+            if state.holds(part, row.location)
+        ],
         [
             Unread(row["table"], row["location"], row["code"], row["message"] or "")
-            for row in errors(questions, scan)
+            for part in state.contributing
+            for row in errors(questions, part)
+            if state.holds(part, row["location"])
         ],
         _past(questions, until),
         pair,

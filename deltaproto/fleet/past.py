@@ -101,6 +101,22 @@ class LocalQuestions:
         rows = self.ask(scans_query(), (Inventory.SCANS,))
         return in_order(row for batch in rows for row in batch.to_pylist())
 
+    def locations(self, scan: PastScan) -> Iterator[str]:
+        """The locations of all tables and errors of a scan."""
+        names = Inventory.TABLES, Inventory.ERRORS
+        for batch in self.ask(locations_query(scan.scan_id, *map(str, names)), names):
+            yield from batch.column("location").to_pylist()
+
+    def require_whole(self, scan: PastScan) -> None:
+        """Check that no row of the scan is missing or stored twice; raises as `require_rows`."""
+        tables, errors = (
+            Counted(row["found"], row["places"])
+            for name in (Inventory.TABLES, Inventory.ERRORS)
+            for batch in self.ask(counts_query(scan.scan_id, str(name)), (name,))
+            for row in batch.to_pylist()
+        )
+        require_rows(scan, tables, errors)
+
     def ask(self, sql: str, names: Iterable[Inventory]) -> Iterator[pa.RecordBatch]:
         """The answer to a query on the named tables.
 
@@ -161,6 +177,40 @@ def pick(scans: list[PastScan], wanted: str) -> PastScan:
             f"the oldest ended at {scans[0].ended_at:%Y-%m-%dT%H:%M:%SZ}",
         )
     return ended[-1]
+
+
+def counts_query(scan_id: str, table: str) -> str:
+    """Return the query for the rows of a scan in one table, and for their distinct locations."""
+    return (
+        "SELECT COUNT(*) AS found, COUNT(DISTINCT location) AS places "  # noqa: S608
+        f"FROM {table} WHERE scan_id = {literal(scan_id)}"
+    )
+
+
+def locations_query(scan_id: str, tables: str, errors: str) -> str:
+    """Return the query for the locations of all tables and errors of a scan."""
+    scan = literal(scan_id)
+    return (
+        f"SELECT location FROM {tables} WHERE scan_id = {scan} "  # noqa: S608  names of ours only
+        f"UNION ALL SELECT location FROM {errors} WHERE scan_id = {scan}"
+    )
+
+
+class Counted(NamedTuple):
+    """The rows of one scan in one table."""
+
+    rows: int
+    locations: int
+
+
+def require_rows(scan: PastScan, tables: Counted, errors: Counted) -> None:
+    """Compare the rows of a scan with the counts in its row in `scans`.
+
+    Raises:
+        TableError: corrupt-log, when rows are missing or a table is stored twice.
+    """
+    if tables != (scan.tables, scan.tables) or errors.rows != scan.errors:
+        raise lost_rows(scan, tables.locations, errors.rows)
 
 
 def lost_rows(scan: PastScan, tables: int, errors: int) -> TableError:

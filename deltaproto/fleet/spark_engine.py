@@ -21,6 +21,7 @@ from deltaproto.fleet.found import Found
 from deltaproto.fleet.look import Looker, Settings
 from deltaproto.fleet.schemas import Inventory, schema, staged
 from deltaproto.fleet.spark_types import named, types
+from deltaproto.fleet.staging import SPARK_FOLDER
 from deltaproto.fleet.tally import Tally
 from deltaproto.fleet.unfold import unfolded
 from deltaproto.tables.engine_text import first_line
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-FOLDER = "_staging_spark"
 _JOB = 20_000
 """tables"""
 _TASK = 200
@@ -59,7 +59,7 @@ class SparkEngine:
     ) -> None:
         self._session, self._inventory = session, inventory.rstrip("/")
         self._settings, self._resumes = settings, resumes
-        self._staging = f"{self._inventory}/{FOLDER}/{settings.scan_id}"
+        self._staging = f"{self._inventory}/{SPARK_FOLDER}/{settings.scan_id}"
 
     def look(self, tables: Iterable[Found], tasks: int | None) -> Iterator[int]:
         """Stage what is to be seen of the tables; how many there were, after each job.
@@ -174,7 +174,7 @@ def unfinished(session: SparkSession, inventory: str) -> str | None:
     """The id of the newest scan that was staged and not published; None where there is none."""
     where = inventory.rstrip("/")
     # Spark passes over names with an underscore unless the path spells them out.
-    first = f"{where}/{FOLDER}/*/_delta_log/{0:020}.json"
+    first = f"{where}/{SPARK_FOLDER}/*/_delta_log/{0:020}.json"
     try:
         files = session.read.format("binaryFile").load(first).select("path").collect()
     except Exception:

@@ -15,7 +15,16 @@ from deltaproto.fleet.drift.change import Change
 from deltaproto.fleet.drift.culprit import Detective
 from deltaproto.fleet.inventory import no_inventory
 from deltaproto.fleet.kept import errors_query
-from deltaproto.fleet.past import Pair, PastScan, in_order, scans_query
+from deltaproto.fleet.past import (
+    Counted,
+    Pair,
+    PastScan,
+    counts_query,
+    in_order,
+    locations_query,
+    require_rows,
+    scans_query,
+)
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.spark_types import named, types
 from deltaproto.tables.session import as_written, sql_rows
@@ -50,6 +59,21 @@ class SparkQuestions:
             raise
         return in_order(row.asDict() for row in found)
 
+    def locations(self, scan: PastScan) -> Iterator[str]:
+        """The locations of all tables and errors of a scan."""
+        names = map(self._name, (Inventory.TABLES, Inventory.ERRORS))
+        for row in self.ask(locations_query(scan.scan_id, *names)).toLocalIterator():
+            yield row["location"]
+
+    def require_whole(self, scan: PastScan) -> None:
+        """Check that no row of the scan is missing or stored twice; raises as `require_rows`."""
+        tables, errors = (
+            Counted(row["found"], row["places"])
+            for name in (Inventory.TABLES, Inventory.ERRORS)
+            for row in self.ask(counts_query(scan.scan_id, self._name(name))).collect()
+        )
+        require_rows(scan, tables, errors)
+
     def drift(self, pair: Pair, detective: Detective | None, *, ordered: bool = False) -> DataFrame:
         """A row for every change between the two scans; columns as `drift.rows.schema`.
 
@@ -62,7 +86,8 @@ class SparkQuestions:
             for scan in (pair.before, pair.now)
         )
         places = Places(before, now, pair.alike)
-        asked = query(pair, "`", self._name(Inventory.TABLES), self._name(Inventory.ERRORS))
+        names = (Inventory.TABLES, Inventory.ERRORS, Inventory.FEATURES)
+        asked = query(pair, "`", *map(self._name, names))
         # Sorted before the logs are read: Spark's sort runs what comes before it twice.
         frame = self.ask(f"{asked} ORDER BY location" if ordered else asked)
         return frame.mapInArrow(_drifted(places, detective), types(rows.schema()))

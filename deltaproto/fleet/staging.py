@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FOLDER = "_staging"
+SPARK_FOLDER = "_staging_spark"
 _SUFFIX = ".arrow"
 
 
@@ -102,6 +103,35 @@ def last_unfinished(inventory: str) -> Staging | None:
             with suppress(Held):
                 return Staging(inventory, name)
     return None
+
+
+def unfinished_after(inventory: str, scan_id: str) -> str | None:
+    """Return the newest unfinished scan that began after `scan_id`; running ones do not count."""
+    found = set()
+    for name in (FOLDER, SPARK_FOLDER):
+        folder = os.path.join(inventory, name)
+        with suppress(OSError):
+            found |= {
+                each
+                for each in os.listdir(folder)
+                if each > scan_id
+                and os.path.isdir(os.path.join(folder, each))
+                and not _held(os.path.join(folder, f"{each}.lock"))
+            }
+    return max(found, default=None)
+
+
+def _held(lock: str) -> bool:
+    if not os.path.exists(lock):
+        return False
+    try:
+        _locked(lock).release()
+    except Held:
+        return True
+    except OSError:
+        # Somebody else's lock: whether that scan still runs is unknown.
+        return False
+    return False
 
 
 def _locked(path: str) -> Any:

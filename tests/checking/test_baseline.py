@@ -81,18 +81,20 @@ def test_what_changed(cli: Cli, save: Callable[..., str], tmp_path: Path) -> Non
 
 
 def test_gone_and_not_checked(cli: Cli, save: Callable[..., str], tmp_path: Path) -> None:
-    kept, gone, other = (table(tmp_path / name, name) for name in ("kept", "gone", "other"))
-    before = save(kept, gone, other)
+    kept, gone, other, more = (
+        table(tmp_path / name, name) for name in ("kept", "gone", "other", "more")
+    )
+    before = save(kept, gone, other, more)
     Path(gone).rename(tmp_path / "elsewhere")
     words = ("check", kept, "--baseline", before)
     ran = cli(*words, "--format", "json", "--fail-on", "warning")
     assert (ran.code, rules(ran)) == (1, {("DP225", "warning", gone)})
     (notice,) = ran.json["notices"]
-    assert notice.endswith(f"not checked, such as {other}")
+    assert notice.endswith(f"not checked: {other}, {more}")
     assert notice in cli(*words).out
     # Moved, it is itself.
     moved = str(tmp_path / "elsewhere")
-    ran = cli("check", kept, moved, other, "--baseline", before, "--format", "json")
+    ran = cli("check", kept, moved, other, more, "--baseline", before, "--format", "json")
     assert (ran.code, rules(ran), "notices" in ran.json) == (0, set(), False)
 
 

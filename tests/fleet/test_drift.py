@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaproto.clients.needs import used
 from deltaproto.fleet.drift.change import Kind, Seen, changes, unseen
 from deltaproto.protocol.protocol import Protocol
 from tests.conftest import Ran
@@ -37,6 +38,10 @@ def inspected(cli: Cli, tables: list[Path]) -> dict[str, Entry]:
 
 def supported(entry: Entry) -> set[str]:
     return {f["name"] for f in entry["features"] if f["listed"] or f["implied"]}
+
+
+def in_use(feature: Entry) -> bool | None:
+    return used(feature["name"], feature["enabled"], feature["present"])
 
 
 def expected(before: dict[str, Entry], now: dict[str, Entry]) -> set[tuple[str, str, str | None]]:
@@ -66,6 +71,9 @@ def expected(before: dict[str, Entry], now: dict[str, Entry]) -> set[tuple[str, 
                     found.add((table, "protocol-raised", None))
                 if is_ < was:
                     found.add((table, "protocol-lowered", None))
+            unused = {f["name"] for f in old["features"] if in_use(f) is False}
+            enabled = unused & had & has & {f["name"] for f in new["features"] if in_use(f)}
+            found |= {(table, "feature-enabled", name) for name in enabled}
             if old["isolation"]["declared"] != new["isolation"]["declared"]:
                 found.add((table, "isolation-changed", None))
     return found
@@ -99,7 +107,7 @@ def test_every_change_and_no_other(cli: Cli, tmp_path: Path, seed: int) -> None:
 def _commits_are_right(told: list[Entry], before: dict[str, Entry]) -> None:
     named = 0
     for change in told:
-        if not change["change"].startswith("feature-"):
+        if change["change"] not in ("feature-appeared", "feature-disappeared"):
             continue
         commit, version = change["commit"], change["version_before"] + 1
         if not _commit(change["table"], version).exists():

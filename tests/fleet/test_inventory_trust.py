@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from deltaproto.cli.inventories import scan_notices
+from deltaproto.fleet.newest import NewestState
 from deltaproto.fleet.past import PastScan
 from tests.conftest import Ran
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -38,14 +41,144 @@ def test_rows_that_are_lost(cli: Cli, lake: Path, tmp_path: Path) -> None:
     assert (ran.code, "rows are lost" in ran.err) == (3, True)
 
 
+def test_plans_and_drift_with_lost_rows(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    for _ in range(2):
+        assert cli("scan", str(lake), "--to", where).code == 0
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true", "--format", "json")
+    assert cli(*plan).code == 0
+    assert cli("drift", where).code == 0
+    DeltaTable(f"{where}/tables").delete("location LIKE '%two%'")
+    ran = cli(*plan)
+    assert (ran.code, "rows are lost" in ran.out) == (3, True)
+    ran = cli("drift", where)
+    assert (ran.code, "rows are lost" in ran.err) == (3, True)
+
+
+def test_a_row_lost_and_another_stored_twice(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(lake), "--to", where).code == 0
+    tables = DeltaTable(f"{where}/tables")
+    rows = tables.to_pyarrow_table()
+    one = rows.filter([str(each).endswith("one") for each in rows["location"].to_pylist()])
+    tables.delete("location LIKE '%two%'")
+    write_deltalake(f"{where}/tables", one, mode="append")
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
+    for command in ((*CHECK, where), ("report", where), plan):
+        ran = cli(*command)
+        assert (ran.code, "rows are lost" in ran.out + ran.err) == (3, True)
+
+
+def checked_tables(ran: Ran) -> list[str]:
+    return sorted({each["table"].rpartition("/")[2] for each in ran.json["verdicts"]})
+
+
 def test_other_roots(cli: Cli, lake: Path, tmp_path: Path) -> None:
     where = str(tmp_path / "inventory")
     for name in ("a", "b"):
         assert cli("scan", str(lake / name), "--to", where).code == 0
-    (notice,) = cli(*CHECK, where).json["notices"]
+    ran = cli(*CHECK, where)
+    assert (ran.code, checked_tables(ran)) == (0, ["one", "three", "two"])
+    (notice,) = ran.json["notices"]
     assert f"{lake}/a" in notice
-    assert "choose one with --scan" in notice
-    assert "choose one with --scan" in cli("report", where).err
+    ran = cli("report", where, "--format", "json")
+    assert "did not search" in ran.err
+    assert ran.json["tables"] == 3
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true", "--format", "json")
+    assert len(cli(*plan).json["plans"]) == 3
+    assert len(cli(*plan, "--where", "location LIKE '%two%'").json["plans"]) == 1
+    newest = DeltaTable(f"{where}/scans").to_pyarrow_table().to_pylist()
+    last = max(newest, key=lambda row: row["ended_at"])["scan_id"]
+    assert checked_tables(cli(*CHECK, where, "--scan", last)) == ["three"]
+
+
+def test_a_newer_scan_with_patterns(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(lake), "--to", where).code == 0
+    assert cli("scan", str(lake), "--to", where, "--exclude", "a").code == 0
+    assert checked_tables(cli(*CHECK, where)) == ["one", "three", "two"]
+    assert cli("scan", str(lake), "--to", where, "--include", "b").code == 0
+    assert checked_tables(cli(*CHECK, where)) == ["one", "three", "two"]
+    shutil.rmtree(lake / "a" / "two")
+    assert cli("scan", str(lake), "--to", where).code == 0
+    ran = cli(*CHECK, where)
+    assert (checked_tables(ran), "notices" in ran.json) == (["one", "three"], False)
+
+
+def test_a_row_of_an_older_scan_is_replaced(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(lake), "--to", where).code == 0
+    shutil.rmtree(lake / "b/three")
+    Log(lake / "b/three").commit(0, commit_info(), protocol(1, 4), metadata(id="three"))
+    assert cli("scan", str(lake), "--to", where, "--exclude", "a").code == 0
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true", "--format", "json")
+    # The older state has another protocol and would match.
+    ran = cli(*plan, "--where", "min_writer_version = 2")
+    assert sorted(each["table"][-3:] for each in ran.json["plans"]) == ["one", "two"]
+
+
+def test_drift_of_a_setting_that_the_protocol_supported(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(lake), "--to", where).code == 0
+    shutil.rmtree(lake / "b/three")
+    settings = metadata(id="b/three", configuration={"delta.appendOnly": "true"})
+    Log(lake / "b/three").commit(0, commit_info(), protocol(1, 2), settings)
+    assert cli("scan", str(lake), "--to", where).code == 0
+    ran = cli("drift", where, "--format", "json")
+    assert ran.code == 1
+    (change,) = ran.json["changes"]
+    assert (change["change"], change["feature"]) == ("feature-enabled", "appendOnly")
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("scans", "tables"),
+        ("scans", "ended_at"),
+        ("tables", "version"),
+        ("tables", "min_reader_version"),
+    ],
+)
+def test_a_text_column_instead_of_numbers(
+    cli: Cli, lake: Path, tmp_path: Path, name: str, column: str
+) -> None:
+    where = str(tmp_path / "inventory")
+    for _ in range(2):
+        assert cli("scan", str(lake), "--to", where).code == 0
+    rows = DeltaTable(f"{where}/{name}").to_pyarrow_table()
+    index = rows.schema.get_field_index(column)
+    texts = pa.array([f"x{value}" for value in rows.column(column).to_pylist()], pa.string())
+    shutil.rmtree(f"{where}/{name}")
+    rows = rows.set_column(index, column, texts)
+    write_deltalake(f"{where}/{name}", rows, partition_by=["scan_id"])
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
+    for command in ((*CHECK, where), ("report", where), plan, ("drift", where)):
+        ran = cli(*command)
+        assert (ran.code, "internal" in ran.out + ran.err) == (3, False)
+        assert f"column {column} of the inventory" in ran.out + ran.err
+
+
+def test_drift_of_one_root_of_two(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    for name in ("a", "b", "b"):
+        assert cli("scan", str(lake / name), "--to", where).code == 0
+    ran = cli("drift", where, "--format", "json")
+    assert ran.code == 3
+    assert "not compared" in ran.json["notices"][0]
+
+
+def test_a_scan_that_was_killed(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(lake), "--to", where).code == 0
+    (scan,) = DeltaTable(f"{where}/scans").to_pyarrow_table().to_pylist()
+    (Path(where) / "_staging" / "29991231T000000Z-00000000").mkdir(parents=True)
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
+    for command in ((*CHECK, where), ("report", where), plan):
+        ran = cli(*command)
+        assert (ran.code, "is not finished" in ran.out + ran.err) == (3, True)
+    assert cli(*CHECK, where, "--scan", scan["scan_id"]).code == 0
 
 
 @pytest.mark.parametrize(
@@ -54,11 +187,19 @@ def test_other_roots(cli: Cli, lake: Path, tmp_path: Path) -> None:
 def test_the_age(age: timedelta, words: str) -> None:
     now = datetime.now(UTC)
     scan = PastScan("id", now - age, now - age, 1, 0, ("file:///a",), (), ())
+    state = NewestState([scan], lambda _: ())
+    notices = scan_notices("inventory", state, now)
+    (notice,) = notices.texts
+    assert (words in notice, notices.old) == (True, True)
+    assert scan_notices("inventory", state, scan.ended_at) == ([], False)
 
-    class Asked:
-        def scans(self) -> list[PastScan]:
-            return [scan]
 
-    (notice,) = scan_notices(Asked(), "inventory", scan, now)
-    assert words in notice
-    assert scan_notices(Asked(), "inventory", scan, scan.ended_at) == []
+def test_an_old_scan_is_a_warning(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(lake), "--to", where).code == 0
+    old = datetime.now(UTC) - timedelta(days=8)
+    DeltaTable(f"{where}/scans").update(
+        {"ended_at": f"to_timestamp_micros({int(old.timestamp() * 1e6)})"}
+    )
+    assert cli(*CHECK, where).code == 0
+    assert cli(*CHECK, where, "--fail-on", "warning").code == 1

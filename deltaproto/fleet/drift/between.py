@@ -12,15 +12,31 @@ _OF_ERRORS = ("code", "message")
 _BEFORE, _NOW = "before_", "now_"
 
 
-def query(pair: Pair, quote: str, tables: str = "tables", errors: str = "errors") -> str:
+_USAGE = (
+    "array_sort(array_agg(CONCAT(CASE WHEN enabled THEN '+' "
+    "WHEN feature = 'changeDataFeed' AND NOT enabled THEN '-' "
+    "WHEN present THEN '+' WHEN NOT enabled AND NOT present THEN '-' ELSE '?' END, feature)))"
+)
+"""The use of each feature of a table, as `clients.needs.used` decides it."""
+
+
+def query(
+    pair: Pair,
+    quote: str,
+    tables: str = "tables",
+    errors: str = "errors",
+    features: str = "features",
+) -> str:
     """Every table that the two scans did not see alike, a row each.
 
     Args:
         quote: what the engine puts around names.
-        tables, errors: what the engine calls these tables of the inventory.
+        tables, errors, features: what the engine calls these tables of the inventory.
     """
     name = f"{quote}table{quote}"
-    sides = (_side(scan.scan_id, name, tables, errors) for scan in (pair.before, pair.now))
+    sides = (
+        _side(scan.scan_id, name, tables, errors, features) for scan in (pair.before, pair.now)
+    )
     before, now = sides
     columns = ", ".join(
         f"{alias}.{column} AS {prefix}{column}"
@@ -38,9 +54,11 @@ def query(pair: Pair, quote: str, tables: str = "tables", errors: str = "errors"
     )
 
 
-def _side(scan_id: str, name: str, tables: str, errors: str) -> str:
+def _side(scan_id: str, name: str, tables: str, errors: str, features: str) -> str:
     read = ", ".join(
-        f"CAST(NULL AS STRING) AS {column}" if column in _OF_ERRORS else column
+        f"CAST(NULL AS STRING) AS {column}"
+        if column in _OF_ERRORS
+        else ("u.usage" if column == "usage" else f"t.{column}")
         for column in COMPARED
     )
     # What an error tells of the protocol is not what the table has.
@@ -53,12 +71,17 @@ def _side(scan_id: str, name: str, tables: str, errors: str) -> str:
     refused = ", ".join(
         column
         if column in (*_OF_ERRORS, *lists)
+        # Both engines need a list here; what an error tells of features is not what is in use.
+        else "reader_features AS usage"
+        if column == "usage"
         else f"{null.get(column, 'CAST(NULL AS STRING)')} AS {column}"
         for column in COMPARED
     )
     scan = literal(scan_id)
     return (
-        f"SELECT location, {name}, {read} FROM {tables} WHERE scan_id = {scan} "  # noqa: S608
+        f"SELECT t.location, t.{name}, {read} FROM {tables} t LEFT JOIN "  # noqa: S608
+        f"(SELECT location AS place, {_USAGE} AS usage FROM {features} WHERE scan_id = {scan} "
+        f"GROUP BY location) u ON t.location = u.place WHERE t.scan_id = {scan} "
         f"UNION ALL SELECT location, {name}, {refused} FROM {errors} WHERE scan_id = {scan}"
     )
 

@@ -14,6 +14,7 @@ class Kind(StrEnum):
     """What happened to the table, the gravest first."""
 
     FEATURE_APPEARED = "feature-appeared"
+    FEATURE_ENABLED = "feature-enabled"
     PROTOCOL_RAISED = "protocol-raised"
     UNREADABLE = "unreadable"
     FEATURE_DISAPPEARED = "feature-disappeared"
@@ -27,6 +28,7 @@ class Kind(StrEnum):
 
 SEVERITY = {
     Kind.FEATURE_APPEARED: Severity.ERROR,
+    Kind.FEATURE_ENABLED: Severity.ERROR,
     Kind.PROTOCOL_RAISED: Severity.ERROR,
     Kind.UNREADABLE: Severity.ERROR,
     Kind.FEATURE_DISAPPEARED: Severity.WARNING,
@@ -47,10 +49,13 @@ COMPARED = (
     "reader_features",
     "writer_features",
     "isolation_level",
+    "usage",
     "code",
     "message",
 )
-"""What is compared; `code` and `message` are those of a table that could not be read"""
+"""What is compared; `usage` is the use of each feature (`between.query`).
+
+`code` and `message` are those of a table that could not be read."""
 
 
 class Seen(NamedTuple):
@@ -62,6 +67,8 @@ class Seen(NamedTuple):
     isolation: str | None
     code: str | None
     message: str | None
+    usage: tuple[str, ...] = ()
+    """features, with `+` in front if they are in use, `-` if they are not, `?` if unknown"""
 
     @property
     def error(self) -> str:
@@ -126,7 +133,15 @@ def seen(row: Mapping[str, Any], prefix: str) -> Seen | None:
             **lists,
         }
     )
-    return Seen(value["version"], value["id"], protocol, value["isolation_level"], None, None)
+    return Seen(
+        value["version"],
+        value["id"],
+        protocol,
+        value["isolation_level"],
+        None,
+        None,
+        tuple(value["usage"] or ()),
+    )
 
 
 def changes(location: str, table: str, before: Seen | None, now: Seen | None) -> Iterator[Change]:
@@ -161,6 +176,10 @@ def changes(location: str, table: str, before: Seen | None, now: Seen | None) ->
                 yield told(Kind.TABLE_REPLACED, before.id, now.id)
             for kind, name in differences(old, new):
                 yield told(kind, old, new, name)
+            unused = {each[1:] for each in before.usage if each.startswith("-")}
+            for name in sorted(unused & old.supported & new.supported):
+                if f"+{name}" in now.usage:
+                    yield told(Kind.FEATURE_ENABLED, "not in use", "in use", name)
             if before.isolation != now.isolation:
                 yield told(Kind.ISOLATION_CHANGED, before.isolation, now.isolation)
 

@@ -17,7 +17,12 @@ from deltaproto.tables.storage import open_log
 from deltaproto.tables.storage.deadline import Deadline, within
 
 _MOST_COMMITS = 1000
-_IN_COMMITS = frozenset(Kind) - {Kind.UNREADABLE, Kind.READABLE, Kind.TABLE_GONE}
+_IN_COMMITS = frozenset(Kind) - {
+    Kind.FEATURE_ENABLED,
+    Kind.UNREADABLE,
+    Kind.READABLE,
+    Kind.TABLE_GONE,
+}
 
 
 class Detective:

@@ -14,7 +14,7 @@ from deltaproto.fleet.past import LocalQuestions, Pair
 from deltaproto.fleet.schemas import Inventory
 
 _THREADS = 16
-_BOTH = (Inventory.TABLES, Inventory.ERRORS)
+_NEEDED = (Inventory.TABLES, Inventory.ERRORS, Inventory.FEATURES)
 
 
 def drift(questions: LocalQuestions, pair: Pair, detective: Detective | None) -> Iterator[Change]:
@@ -34,6 +34,6 @@ def drift(questions: LocalQuestions, pair: Pair, detective: Detective | None) ->
         return detective.solve(*found) if detective and found.changes else found.changes
 
     with ThreadPoolExecutor(_THREADS) as pool:
-        for batch in questions.ask(f"{query(pair, questions.quote)} ORDER BY location", _BOTH):
+        for batch in questions.ask(f"{query(pair, questions.quote)} ORDER BY location", _NEEDED):
             for found in pool.map(solved, batch.to_pylist()):
                 yield from found
