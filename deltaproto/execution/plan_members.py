@@ -39,6 +39,11 @@ def plan_of(entry: Mapping[str, Any], command: str) -> Plan:
     print_ = entry["fingerprint"]
     goal = dict(entry["goal"])
     told = str(goal.pop("text"))
+    for member in ("enable", "sql"):
+        if member in goal:
+            goal[member] = list(_each(goal[member], text))
+    if "set" in goal:
+        goal["set"] = {text(key): text(value) for key, value in goal["set"].items()}
     engine = Engine(EngineName(entry["engine"]["name"]), str(entry["engine"]["version"]))
     metadata = print_["metadata"]
     return Plan(

@@ -6,7 +6,7 @@ from its action, feature and table, and compared, before anything is sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from deltaproto.planning.cost import Files
 from deltaproto.planning.ddl.cluster import ClusterByPaths
@@ -96,15 +96,15 @@ def _requested_properties(plan: Plan) -> dict[str, set[str]]:
     def allow(key: str, values: Iterable[str]) -> None:
         found.setdefault(key.lower(), set()).update(value.lower() for value in values)
 
-    for key, value in meant(_texts(plan.goal.get("set"))).items():
+    for key, value in meant(plan.goal.get("set") or {}).items():
         allow(key, (value,))
     if plan.goal.get("isolation") is not None:
         allow(ISOLATION, (str(plan.goal["isolation"]),))
     features = [step.feature for step in plan.steps if step.feature is not None]
     if plan.command == "plan-upgrade":
-        features = [str(name) for name in plan.goal.get("enable") or ()]
+        features = list(plan.goal.get("enable") or ())
     for text in plan.goal.get("sql") or ():
-        for parsed in parse(str(text)):
+        for parsed in parse(text):
             if isinstance(parsed.statement, SetProperties):
                 for key, value in parsed.statement.properties.items():
                     allow(key, (value,))
@@ -121,12 +121,6 @@ def _requested_properties(plan: Plan) -> dict[str, set[str]]:
             key, value = OFF[name]
             allow(key, (value,))
     return found
-
-
-def _texts(members: object) -> dict[str, str]:
-    if not isinstance(members, Mapping):
-        return {}
-    return {str(key): str(value) for key, value in members.items()}
 
 
 def _mismatches(plan: Plan) -> Iterator[str]:
@@ -160,7 +154,7 @@ def _asked(plan: Plan) -> frozenset[str] | None:
     if "undo" in plan.goal:
         return None
     texts = plan.goal.get("sql")
-    found = (parsed for text in texts or () for parsed in parse(str(text)))
+    found = (parsed for text in texts or () for parsed in parse(text))
     return frozenset(parsed.statement.sql(plan.sql_name) or "" for parsed in found)
 
 

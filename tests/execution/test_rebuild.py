@@ -239,6 +239,18 @@ def test_an_id_that_is_not_16_hexadecimal_digits(plan_id: str, cli: Cli, table: 
         read_plans(str(file))
 
 
+@pytest.mark.parametrize(
+    "goal", [{"enable": 5}, {"enable": [{}]}, {"sql": 7}, {"set": ["a"]}, {"set": {"a": True}}]
+)
+def test_a_goal_of_another_type_is_an_error(goal: dict[str, Any], cli: Cli, table: Log) -> None:
+    file = planned(cli, table, *TWO)
+    forge(file, lambda document: document["goal"].update(goal))
+    ran = cli("apply", str(file), "--dry-run")
+    assert ran.code == 2
+    assert "plan.json" in ran.err
+    assert "internal error" not in ran.err
+
+
 def test_a_step_without_its_commit_is_not_done(cli: Cli, table: Log) -> None:
     plan = read(planned(cli, table, "--set", "a=b"))
     (only,) = plan.steps
