@@ -250,8 +250,7 @@ def test_sidecars_are_read_through_spark_too(spark: SparkSession, tmp_path: Path
     for number in range(3):
         spark.sql(f"insert into delta.`{table}` values ({number})")
     assert list((table / "_delta_log" / "_sidecars").glob("*.parquet"))
-    for file in (table / "_delta_log").glob("*0.json"):
-        file.unlink()
+    (table / "_delta_log" / f"{0:020}.json").unlink()
     here = survey_log(LocalLogStore(str(table)))
     assert survey_log(SparkLogStore(spark, f"file://{table}")).census == here.census
     assert here.census.files == 3
