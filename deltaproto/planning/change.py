@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from deltaproto.planning import arithmetic, iceberg, mapping
+from deltaproto.planning import arithmetic, mapping
+from deltaproto.planning.consistency import broken, completed
+from deltaproto.planning.coordinated import unremovable
 from deltaproto.planning.engine import DEFAULT, Engine
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.pulled import upgraded
@@ -23,6 +25,7 @@ from deltaproto.planning.table import MODE, READER, ROW_TRACKING, WRITER, Table
 from deltaproto.protocol.protocol import Protocol
 
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
+_PROTOCOL = (READER.lower(), WRITER.lower(), "delta.ignoreprotocoldefaults")
 
 
 def set_properties(
@@ -52,8 +55,8 @@ def set_properties(
     if isinstance(after, Refusal):
         return Outcome(table, tuple(commits), done.rewrites, after)
     stored = {key: value for key, value in properties.items() if not about_protocol(key)}
-    changed = iceberg.completed(table.with_properties(stored)._replace(protocol=after))
-    refusal = iceberg.broken(table, changed, engine, setting=True)
+    changed = completed(table, table.with_properties(stored)._replace(protocol=after))
+    refusal = broken(table, changed, engine, setting=True)
     if refusal is not None:
         return Outcome(table, tuple(commits), done.rewrites, refusal)
     changed = _forgotten(table, changed)
@@ -66,13 +69,16 @@ def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT
     The protocol never shrinks by it, and a property that is not set costs a commit all the same.
     """
     names = list(keys)
+    refusal = unremovable(table.configuration, names)
+    if refusal is not None:
+        return Outcome(table, refusal=refusal)
     done = Outcome(table)
     if MODE in names:
         done = mapping.removed(table, engine, keep_mode=False)
         if done.refusal is not None or (done.commits and len(names) == 1):
             return done
-    changed = iceberg.completed(done.table.without_properties(*names))
-    refusal = iceberg.broken(done.table, changed, engine)
+    changed = completed(done.table, done.table.without_properties(*names))
+    refusal = broken(done.table, changed, engine)
     if refusal is not None:
         return done._replace(refusal=refusal)
     commits = (*done.commits, Commit(UNSET, table.protocol))
@@ -116,4 +122,4 @@ def _backfilled(table: Table, engine: Engine) -> tuple[Table, list[Commit]]:
 def about_protocol(key: str) -> bool:
     """Whether a property is about the protocol, and so never stored."""
     lower = key.lower()
-    return lower in (READER.lower(), WRITER.lower()) or lower.startswith(FEATURE)
+    return lower in _PROTOCOL or lower.startswith(FEATURE)

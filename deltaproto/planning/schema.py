@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from deltaproto.tables.sql import identifier
+
 # What a Parquet column without mapping may not have in its name (Delta's SchemaUtils).
 FORBIDDEN = frozenset(" ,;{}()\n\t=")
 
@@ -73,6 +75,11 @@ def same(one: str, other: str) -> bool:
 def dotted(path: Path) -> str:
     """A path as error messages show it."""
     return ".".join(path)
+
+
+def written(path: Path) -> str:
+    """A path as lists of columns hold it: dotted, with names quoted that hold a dot themselves."""
+    return ".".join(identifier(n) if "." in n or "`" in n else n for n in path)
 
 
 def parts(column: Column) -> tuple[Column, ...]:

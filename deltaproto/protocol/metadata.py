@@ -100,7 +100,8 @@ class Metadata:
     def logical_path(self, physical: Sequence[str]) -> str:
         """The dotted name of the column at a physical path (PROTOCOL.md, "Column Mapping").
 
-        A step that the schema does not know is kept as it is.
+        A step that the schema does not know is kept as it is. Names that hold a dot or a back quote
+        are back-quoted.
         """
         names: list[str] = []
         struct: Any = self.schema
@@ -109,7 +110,9 @@ class Metadata:
             found = next((f for f in fields or () if step == _physical_name(f)), None)
             names.append(step if found is None else str(found.get("name")))
             struct = found.get("type") if found is not None else None
-        return ".".join(names)
+        return ".".join(
+            f"`{name.replace('`', '``')}`" if "." in name or "`" in name else name for name in names
+        )
 
     @cached_property
     def traits(self) -> Mapping[Trait, tuple[str, ...]] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from deltaproto.planning import arithmetic, iceberg
+from deltaproto.planning import arithmetic, consistency, iceberg
 from deltaproto.planning.change import about_protocol, requested
 from deltaproto.planning.ddl.checks import forbidden
 from deltaproto.planning.ddl.own import refused
@@ -172,7 +172,8 @@ class CreateTable(NamedTuple):
         enabled = upgraded(protocol, after.configuration, schema, engine)
         if isinstance(enabled, Refusal):
             return Outcome(table, refusal=enabled)
-        unfit = iceberg.unfit(after, schema or Struct(()))
+        named = after.with_schema(schema)._replace(partition_columns=self.partitioned)
+        unfit = consistency.unfit(table, named)
         if unfit is not None:
             return Outcome(table, refusal=unfit)
         tracked = "rowTracking" in enabled.supported
