@@ -56,6 +56,7 @@ def unfit(before: Table, after: Table, *, whole: bool = True) -> Refusal | None:
         (statistics.misnamed(after) if whole else None)
         or _reserved(before, after)
         or _hudi(after)
+        or _uniform(after)
         or iceberg.unfit(after, after.schema or Struct(()))
     )
 

@@ -207,6 +207,17 @@ def of_type(schema: Struct, *prefixes: str) -> tuple[str, ...]:
     )
 
 
+def repeated(schema: Struct) -> Path | None:
+    """The first column or field whose name another one beside it has, in any case."""
+    for path, column in ((), Column("", schema)), *walk(schema):
+        fields = column.type.columns if isinstance(column.type, Struct) else ()
+        names = [field.name.casefold() for field in fields]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                return (*path, fields[number].name)
+    return None
+
+
 def settled(schema: Struct) -> Struct:
     """The schema without a record of changed types."""
     for path in [path for path, column in walk(schema) if column.widened]:

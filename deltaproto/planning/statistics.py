@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from deltaproto.planning.outcome import Refusal
 from deltaproto.planning.schema import (
@@ -158,11 +158,11 @@ def unclusterable(table: Table, columns: Sequence[Path]) -> Refusal | None:
         refusal = misplaced(table.schema, path)
         if refusal is not None:
             return refusal
-    names = Counter(dotted(path).casefold() for path in columns)
-    twice = [name for name, count in names.items() if count > 1]
+    paths = Counter(tuple(name.casefold() for name in path) for path in columns)
+    twice = [path for path, count in paths.items() if count > 1]
     if twice:
         error = "DELTA_DUPLICATE_COLUMNS_FOUND.CLUSTER_BY"
-        return Refusal(error, f"{twice[0]} is named twice", "name it once")
+        return Refusal(error, f"{dotted(twice[0])} is named twice", "name it once")
     if len(columns) > _MOST:
         return Refusal(
             "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS",
@@ -235,30 +235,37 @@ def _within(path: Path, name: Path) -> bool:
     return len(name) <= len(path) and all(map(same, path, name))
 
 
-def renamed(table: Table, old: Path, new: Path | None) -> Table:
-    """The table with a column renamed in `delta.dataSkippingStatsColumns`, or removed there.
+def renamed(table: Table, old: Path, new: Path) -> Table:
+    """The table with a column renamed in `delta.dataSkippingStatsColumns`.
 
     Delta compares names as they are written.
     """
-    named = names_in(table.configuration.get(STATISTICS, ""))
-    if STATISTICS not in table.configuration or named is None or old == new:
+    named = _named(table)
+    if named is None or old == new:
         return table
-    after = []
-    for path in named:
-        below = path[: len(old)] == old
-        if below and new is not None:
-            after.append((*new, *path[len(old) :]))
-        elif not below:
-            after.append(path)
-    quoted = _quoted if new is not None else _quoted_dots
-    text = ",".join(".".join(map(quoted, path)) for path in after)
+    after = [(*new, *path[len(old) :]) if path[: len(old)] == old else path for path in named]
+    return _naming(table, after, _quoted)
+
+
+def without(table: Table, dropped: Sequence[Path]) -> Table:
+    """The table with columns removed from `delta.dataSkippingStatsColumns`."""
+    named = _named(table)
+    if named is None:
+        return table
+    after = [path for path in named if not any(path[: len(old)] == old for old in dropped)]
+    # Delta quotes less here, so that it may not understand the list again.
+    return _naming(table, after, lambda name: identifier(name) if "." in name else name)
+
+
+def _named(table: Table) -> tuple[Path, ...] | None:
+    stored = table.configuration.get(STATISTICS)
+    return None if stored is None else names_in(stored)
+
+
+def _naming(table: Table, paths: Iterable[Path], quoted: Callable[[str], str]) -> Table:
+    text = ",".join(".".join(map(quoted, path)) for path in paths)
     return table.with_properties({STATISTICS: text})
 
 
 def _quoted(name: str) -> str:
     return name if _PLAIN.fullmatch(name) and not name.isdecimal() else identifier(name)
-
-
-def _quoted_dots(name: str) -> str:
-    """Delta quotes less when it drops a column, so that it may not understand the list again."""
-    return identifier(name) if "." in name else name

@@ -80,6 +80,8 @@ class Table(NamedTuple):
     before it: Delta deletes what lies between two checkpoints by the age of its last file"""
     schema: Struct | None = None
     """None: not known"""
+    version: int | None = None
+    """the newest version, for statements that name one; None: not known, or not needed"""
     beyond: int = 0
     """versions that the table lacks up to the one before which checkpointProtection protects: a
     clone has the value of its source"""
@@ -152,7 +154,10 @@ class Table(NamedTuple):
 
     def committed(self, fewest: int, most: int) -> Table:
         """After so many commits: at every tenth version, or so, Delta makes a checkpoint."""
-        table = self._replace(beyond=max(self.beyond - fewest, 0))
+        version = None
+        if self.version is not None and fewest == most:
+            version = self.version + most
+        table = self._replace(version=version, beyond=max(self.beyond - fewest, 0))
         left = table.to_checkpoint
         if left is None or most == 0:
             return table

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from deltaproto.planning.schema import Array, Atomic, Column, Map, Struct
 from deltaproto.planning.statement import ClusterBy
-from deltaproto.planning.statistics import collected, renamed
+from deltaproto.planning.statistics import collected, renamed, without
 from deltaproto.planning.table import Table
 from deltaproto.protocol.properties import INDEXED, STATISTICS, names_in
 from deltaproto.protocol.protocol import Protocol
@@ -93,10 +91,9 @@ def test_a_list_of_columns_is_read_as_spark_reads_it(
     assert names_in(text) == paths
 
 
-@pytest.mark.parametrize(
-    ("new", "after"),
-    [(("n o", "z"), "`n o`.z,id"), (None, "id")],
-)
-def test_the_list_follows_its_columns(new: tuple[str, ...] | None, after: str) -> None:
+def test_the_list_follows_its_columns() -> None:
     table = TABLE.with_properties({STATISTICS: "st.a, id"})
-    assert renamed(table, ("st", "a"), new).configuration == {STATISTICS: after}
+    after = renamed(table, ("st", "a"), ("n o", "z"))
+    assert after.configuration == {STATISTICS: "`n o`.z,id"}
+    # Measured with Delta Spark 4.4.0, which does not understand its own list any longer then.
+    assert without(after, [("id",)]).configuration == {STATISTICS: "n o.z"}

@@ -23,6 +23,7 @@ from deltaproto.planning.schema import (
     dotted,
     find,
     placed,
+    repeated,
     resolved,
     same,
     walk,
@@ -49,6 +50,13 @@ class AddColumns(NamedTuple):
             named = "DEFAULT" in refusal.error and engine.name is EngineName.DATABRICKS
             return Outcome(table, refusal=elsewhere(refusal) if named else refusal)
         new = [definition.column for definition in self.columns]
+        twice = (
+            repeated(Struct(tuple(new))) if all(len(d.path) == 1 for d in self.columns) else None
+        )
+        twice = twice or next(filter(None, (repeated(Struct((column,))) for column in new)), None)
+        if twice is not None:
+            error = "DELTA_DUPLICATE_COLUMNS_FOUND.ADDING_COLUMNS"
+            return refused(table, error, f"{dotted(twice)} is there twice", "name it otherwise")
         if table.schema is None:
             return altered(table, Change("ADD COLUMNS", Struct(tuple(new)), known=False), engine)
         schema = table.schema
@@ -156,13 +164,10 @@ class DropColumns(NamedTuple):
         refusal = _needed(table, paths)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
-        named = table
-        for path in paths:
-            named = statistics.renamed(named, path, None)
         change = Change("DROP COLUMNS", schema or Struct(()), known=schema is not None)
         broken = [p for p in paths if any(_below(c, p) for c in table.clustering or ())]
         warnings = tuple(_BROKEN.format(dotted(path)) for path in broken)
-        outcome = altered(named, change, engine)
+        outcome = altered(statistics.without(table, paths), change, engine)
         if outcome.refusal is not None:
             return Outcome(table, refusal=outcome.refusal)
         # Files written before still hold the columns.
