@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from deltaproto.execution.plan_file import Planned, Unplanned
 from deltaproto.planning.plan import Alternative, Blocked, Plan
+from deltaproto.planning.seal import plan_id
 from deltaproto.report.document import (
     Block,
     Bullets,
@@ -16,7 +17,6 @@ from deltaproto.report.document import (
     Section,
     Table,
 )
-from deltaproto.report.plan_json import plan_id
 from deltaproto.report.runbook.before import stop, streams
 from deltaproto.report.runbook.book import Book, Entry
 from deltaproto.report.runbook.commands import steps_of, when

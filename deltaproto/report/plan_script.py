@@ -7,9 +7,10 @@ from typing import IO
 from deltaproto.planning.impact import better, worse
 from deltaproto.planning.outcome import Rewrite
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.seal import plan_id
 from deltaproto.report.interface import visible
 from deltaproto.report.paint import flat, runs
-from deltaproto.report.plan_json import moments, plan_id, stamp
+from deltaproto.report.plan_json import moments, stamp
 from deltaproto.report.plan_words import cost_text, rewrites_text, wait_text
 from deltaproto.tables.sql import SUBSTITUTION, has_variable
 
