@@ -41,9 +41,12 @@ class Gate(NamedTuple):
 def plan_gate(plan: Plan) -> Gate:
     """Whether the plan is one to carry out at all."""
     if plan.blocked:
-        first = plan.blocked[0]
-        why = f"{first.feature}: {first.reason}" if first.feature else first.reason
-        return Gate("plan", False, f"the plan is blocked: {why}", first.remedy, ExitCode.FINDINGS)
+        why = "; ".join(
+            f"{each.feature}: {each.reason}" if each.feature else each.reason
+            for each in plan.blocked
+        )
+        remedies = "; ".join(dict.fromkeys(each.remedy for each in plan.blocked if each.remedy))
+        return Gate("plan", False, f"the plan is blocked: {why}", remedies, ExitCode.FINDINGS)
     if not plan.complete:
         return Gate(
             "plan",
@@ -52,12 +55,11 @@ def plan_gate(plan: Plan) -> Gate:
             "plan again where the table can be read",
             ExitCode.UNREADABLE,
         )
-    by_hand = [step.id for step in plan.steps if step.action in _BY_HAND]
-    if by_hand:
+    if steps := by_hand(plan):
         return Gate(
             "plan",
             False,
-            f"{', '.join(by_hand)} make a new table that takes the place of this one, which is "
+            f"{', '.join(steps)} make a new table that takes the place of this one, which is "
             "done by hand",
             "print the statements with --script sql",
             ExitCode.USAGE,
@@ -72,6 +74,11 @@ def plan_gate(plan: Plan) -> Gate:
                 ExitCode.USAGE,
             )
     return Gate("plan", True, "it is whole, and nothing blocks it")
+
+
+def by_hand(plan: Plan) -> list[str]:
+    """The steps that make a copy take the place of the table, which nothing here carries out."""
+    return [step.id for step in plan.steps if step.action in _BY_HAND]
 
 
 def refusal(gates: Iterable[Gate]) -> Gate | None:

@@ -24,6 +24,7 @@ from deltaproto.planning.observe import observe
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.policy.document import Policy
 from deltaproto.policy.document.model import Window
+from deltaproto.tables.defect import one_table
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.reader import LogReader
 
@@ -101,13 +102,21 @@ def prepare(
     )
 
 
-def foreseen(planned: Planned, context: Context, now: float) -> tuple[Gate, ...]:
+def foreseen(
+    planned: Planned, context: Context, now: float, unread: TableError | None = None
+) -> tuple[Gate, ...]:
     """The gates of `apply` at a time (seconds since the epoch), all but that of the engine.
 
     Of a table that cannot be read, a gate says so in place of those that need it.
+
+    Args:
+        unread: why the table is not to be read.
     """
     try:
-        return prepare(planned, context, None, now).gates
+        if unread is not None:
+            raise unread
+        with one_table():
+            return prepare(planned, context, None, now).gates
     except DeltaprotoError as error:
         return tuple(_unread(planned, context, error, now))
 

@@ -49,7 +49,9 @@ class Summary:
         self.truncating += any(step.truncates for step in plan.steps)
         self.commits += plan.cost.commits
         self.reasons.update({(each.feature or "", each.reason) for each in plan.blocked})
-        changed = [change for change in plan.clients if Verdict.OK in (change.before, change.after)]
+        # A blocked plan changes nothing.
+        changes = () if plan.blocked else plan.clients
+        changed = [change for change in changes if Verdict.OK in (change.before, change.after)]
         self.gained.update((c.client, str(c.access)) for c in changed if better(c))
         self.lost.update((c.client, str(c.access)) for c in changed if worse(c))
 
@@ -112,3 +114,6 @@ def print_summary(summary: Summary, out: Painter) -> None:
     for (feature, reason), count in summary.reasons.most_common(_SHOWN_REASONS):
         named = f"{feature}: " if feature else ""
         out.folded(f"{count:,} blocked: {named}{reason}", YELLOW, first="  ")
+    more = len(summary.reasons) - _SHOWN_REASONS
+    if more > 0:
+        out.line(f"  and {more:,} more reasons; --format json has all of them")
