@@ -38,7 +38,7 @@ _NEEDS_SPARK = EngineError(
 
 def run(values: Mapping[str, Any]) -> int:
     """Write one runbook for all plans."""
-    plans, unplanned = load_all(values["plans"])
+    plans, unplanned = load_all(values["plans"], allow_empty=values["allow_empty"])
     now = time.time()
     say = phrases(values["language"])
     policy = site_policy(values["policy"]) if values["policy"] else None
@@ -60,7 +60,7 @@ def run(values: Mapping[str, Any]) -> int:
     options.spare(
         values["output"],
         (
-            *plan_files(values["plans"]),
+            *plan_files(values["plans"], allow_empty=True),
             *(values[name] for name in ("policy", "template", "language")),
             *values["catalogue"],
         ),
@@ -176,6 +176,7 @@ COMMAND = Command(
             "en",
             metavar="LANGUAGE",
         ),
+        options.ALLOW_EMPTY,
         options.OUTPUT,
         *options.READING,
     ),
