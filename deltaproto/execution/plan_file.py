@@ -14,6 +14,7 @@ from deltaproto.execution.plan_members import earliest_times, plan_of, text
 from deltaproto.execution.records import KEPT
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.seal import KEY, seal
+from deltaproto.tables.redact import Redactor, confidential, public
 
 _COMMANDS = ("plan-upgrade", "plan-downgrade")
 _SUFFIXES = (".json", ".jsonl")
@@ -147,7 +148,7 @@ def _entry(entry: Any, document: Mapping[str, Any], path: str) -> Planned | Unpl
     if "error" in entry:
         error = entry["error"]
         message = error.get("message") if isinstance(error, dict) else error
-        return Unplanned(str(entry.get("table", "")), path, str(message))
+        return Unplanned(public(str(entry.get("table", ""))), path, Redactor()(str(message)))
     if KEY not in entry:
         raise UsageError(
             f"{path}: a plan without a seal", "it was made by an older deltaproto: plan again"
@@ -158,6 +159,11 @@ def _entry(entry: Any, document: Mapping[str, Any], path: str) -> Planned | Unpl
         )
     try:
         plan = plan_of(entry, str(document["command"]))
+        if any(map(confidential, (plan.table, plan.location, plan.sql_name))):
+            raise UsageError(
+                f"{path}: the address of a plan holds credentials",
+                "plan again with an address without them; keep this file secret, or delete it",
+            )
         plan_id = text(entry["plan_id"])
         # It becomes a part of file names.
         if _PLAN_ID.fullmatch(plan_id) is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from deltaproto.planning.change import about_protocol
 from deltaproto.planning.ddl.parse import parse
@@ -25,6 +25,7 @@ from deltaproto.report.document import (
     Tone,
 )
 from deltaproto.report.paint import duration, flat, runs
+from deltaproto.report.plan_script import is_plain
 from deltaproto.report.plan_words import size
 from deltaproto.report.runbook.book import Book, Entry, gone, known, leads, names
 from deltaproto.report.runbook.gates import applying, of_chapter, passed
@@ -198,9 +199,14 @@ def _step(
         yield Paragraph(say.line("step.optional"))
     number = plan.steps.index(step)
     each = [(entry.plan, entry.plan.steps[number]) for entry in group.entries]
-    statements = [one.sql for _, one in each if one.sql is not None]
-    yield Listing(_lines(statements), "sql", say.text("step.run"))
-    if any(flat(statement) != statement for statement in statements):
+    copied = [is_plain(one_plan, one) for one_plan, one in each]
+    statements = [
+        (one.sql if plain else flat(one.sql)) + ";"
+        for (_, one), plain in zip(each, copied, strict=True)
+        if one.sql is not None
+    ]
+    yield Listing("\n".join(statements), "sql", say.text("step.run"))
+    if not all(copied):
         yield Callout(Tone.WARNING, say.line("table.unshown"))
     if step.warnings:
         yield Bullets([(text,) for text in step.warnings])
@@ -209,18 +215,15 @@ def _step(
     undone = [one.undo for _, one in each if one.undo is not None]
     if many and undone:
         partly = "" if step.reversible else f" ({say.text('step.undo_partly')})"
-        yield Listing(_lines(undone), "sql", say.text("step.undo") + partly)
+        yield Listing(
+            "\n".join(f"{flat(each)};" for each in undone), "sql", say.text("step.undo") + partly
+        )
     stored = _stored(step)
     if step.protocol_after == step.protocol_before and not stored:
         yield Paragraph(say.line("step.same"))
         return
     yield Listing("\n".join(check(one) for one, _ in each), "sql", say.text("step.check"))
     yield Listing(expected(step.protocol_after, stored), "text", say.text("step.expected"))
-
-
-def _lines(statements: Sequence[str]) -> str:
-    """Statements, one on each line, whatever their names hold."""
-    return "\n".join(f"{flat(statement)};" for statement in statements)
 
 
 def _told(step: Step) -> Iterator[Block]:
