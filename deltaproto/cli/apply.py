@@ -23,7 +23,7 @@ from deltaproto.execution.records import AUDIT
 from deltaproto.execution.result import Applied
 from deltaproto.execution.undo import StalePlan
 from deltaproto.execution.waiting import Limits
-from deltaproto.report.interface import visible
+from deltaproto.report.paint import flat
 from deltaproto.tables.redact import Redactor
 
 _MOST = 64
@@ -116,7 +116,7 @@ def _typed(table: str) -> str | None:
             "give --yes to go on without being asked",
         )
     name = table.rstrip("/").rpartition("/")[2].strip()
-    print(f"Type {visible(name)} to carry this out: ", end="", file=sys.stderr)
+    print(f"Type {flat(name)} to carry this out: ", end="", file=sys.stderr)
     sys.stderr.flush()
     with going_on("nothing was changed"):
         typed = sys.stdin.readline()

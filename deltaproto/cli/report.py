@@ -21,6 +21,7 @@ from deltaproto.fleet.overview import overview
 from deltaproto.fleet.past import LocalQuestions
 from deltaproto.policy.document import Policy
 from deltaproto.report.overview.write import ReportFormat, rendered
+from deltaproto.report.paint import flat
 
 _MOST = 50_000
 
@@ -45,7 +46,7 @@ def run(values: Mapping[str, Any]) -> int:
         if not (found.tables or found.unread or values["allow_empty"]):
             raise no_tables(values["inventory"])
         for notice in scan_notices(values["inventory"], state, datetime.now(UTC)).texts:
-            print(f"warning: {notice}", file=sys.stderr)
+            print(f"warning: {flat(notice)}", file=sys.stderr)
         made = rendered(found, policy, values["format"], values["most"])
     with options.opened(values["output"]) as file:
         file.write(made)

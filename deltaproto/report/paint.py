@@ -33,8 +33,7 @@ class Painter:
 
     def line(self, text: str = "") -> None:
         """A line that is painted already."""
-        # CI systems obey a line that begins with two colons, whatever white space is before them.
-        self._file.write(_COMMAND.sub(r"\1\\x3a:", text) + "\n")
+        self._file.write(inert(text) + "\n")
 
     def folded(self, text: str, *codes: str, first: str = "", rest: str | None = None) -> None:
         """A text that folds at the width, after `first`, its other lines after `rest`."""
@@ -52,6 +51,11 @@ class Painter:
 def flat(text: str) -> str:
     """One line that a terminal shows and does not obey."""
     return visible(text.replace("\n", "\\n"))
+
+
+def inert(line: str) -> str:
+    """A line that CI systems do not obey, as they do if it begins with two colons."""
+    return _COMMAND.sub(r"\1\\x3a:", line)
 
 
 def some(names: Sequence[str], most: int) -> str:

@@ -9,10 +9,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from markdown_it import MarkdownIt
 
+from deltaproto.cli.way_back import way_back
 from deltaproto.report.document import Document, Paragraph
 from deltaproto.report.document.markdown import document_markdown
 from deltaproto.report.paint import Painter
@@ -167,3 +169,29 @@ def test_text_that_begins_with_two_colons() -> None:
     assert file.getvalue().count("x3a:error::") == 2
     document = Document("::error::t", ("::error::s",), [Paragraph(("::error::p",))])
     assert not re.search(r"(?m)^\s*::", document_markdown(document))
+
+
+@pytest.mark.parametrize("command", ["apply", "rehearse", "runbook"])
+def test_a_table_without_a_plan_is_named_on_one_line(
+    cli: Cli, log: Log, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    log.commit(0, protocol(1, 2), metadata())
+    file = log.root.parent / "plans.json"
+    words = ("--lowest", "--format", "json", "-o", str(file))
+    assert cli("plan-downgrade", log.table, f"{log.table}-x\n::error::y", *words).code == 3
+    ran = cli(command, str(file))
+    assert ran.code == 3
+    assert not re.search(r"(?m)^\s*::", ran.out + ran.err)
+
+
+def test_a_rollback_warns_on_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = SimpleNamespace(warnings=("s1 (a\n::error::b) has no way back.",))
+    undone = SimpleNamespace(id="0" * 16, plan=plan)
+    monkeypatch.setattr("deltaproto.cli.way_back._made", lambda *_, **__: undone)
+    monkeypatch.setattr("deltaproto.cli.way_back.undo", lambda *_: plan)
+    context = SimpleNamespace(folder=lambda _: "/none")
+    way_back(SimpleNamespace(id="1" * 16, path=""), context, keep=False)  # type: ignore[arg-type]
+    assert not re.search(r"(?m)^\s*::", capsys.readouterr().err)
