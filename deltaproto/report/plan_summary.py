@@ -49,9 +49,7 @@ class Summary:
         self.truncating += any(step.truncates for step in plan.steps)
         self.commits += plan.cost.commits
         self.reasons.update({(each.feature or "", each.reason) for each in plan.blocked})
-        # A blocked plan changes nothing.
-        changes = () if plan.blocked else plan.clients
-        changed = [change for change in changes if Verdict.OK in (change.before, change.after)]
+        changed = [change for change in plan.clients if Verdict.OK in (change.before, change.after)]
         self.gained.update((c.client, str(c.access)) for c in changed if better(c))
         self.lost.update((c.client, str(c.access)) for c in changed if worse(c))
 

@@ -59,7 +59,7 @@ class PlanText:
             out.line()
             out.folded(cost_text(plan.cost, plan.steps), first="  cost      ")
             self._steps(plan)
-        self._clients(plan.clients, "clients" + ", if it were not blocked" * bool(plan.blocked))
+        self._clients(plan.clients)
         self._alternatives(plan)
         if plan.kept:
             self._blocks("stays", plan.kept, DIM)
@@ -132,13 +132,13 @@ class PlanText:
         for loss in step.losses:
             out.folded(f"for good: {loss}", RED, first="        ")
 
-    def _clients(self, changes: tuple[ClientChange, ...], title: str) -> None:
+    def _clients(self, changes: tuple[ClientChange, ...]) -> None:
         shown = [c for c in changes if worse(c) or better(c) or c.after is not Verdict.OK]
         if not changes:
             return
         out = self._out
         out.line()
-        out.line("  " + out.paint(title, BOLD))
+        out.line("  " + out.paint("clients", BOLD))
         width = max((len(change.client) for change in shown), default=0)
         for change in shown:
             arrow = out.paint(str(change.after), _VERDICTS[change.after])
