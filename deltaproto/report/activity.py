@@ -44,6 +44,7 @@ def activity_fields(activity: Activity | TableError) -> dict[str, Any]:
                 "last_batch": stream.last_batch,
                 "last_version": stream.last_version,
                 "last_time": moment(stream.last_time),
+                "clusters": list(dict.fromkeys(stream.clusters)),
             }
             for stream in activity.streams
         ],
