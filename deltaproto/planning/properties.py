@@ -13,7 +13,7 @@ from deltaproto.planning.outcome import Refusal, elsewhere
 from deltaproto.planning.retention import LOG
 from deltaproto.planning.table import MODE, READER, WRITER
 from deltaproto.protocol.intervals import parse_interval
-from deltaproto.protocol.properties import CANONICAL, PREFIXES, SINCE, wanted
+from deltaproto.protocol.properties import CANONICAL, NEEDED, NEEDED_AFTER, PREFIXES, SINCE, wanted
 
 _RESERVED = ("location", "provider", "owner", "external")
 # Those that Databricks documents, or takes more values for.
@@ -77,6 +77,35 @@ def unsettable(properties: Mapping[str, str], engine: Engine = DEFAULT) -> Refus
             return elsewhere(found) if there else found
     ordered = not there and engine.at_least(_ORDERED_SINCE)
     return _too_short(properties, engine) if ordered else None
+
+
+def unreadable(before: Mapping[str, str], after: Mapping[str, str]) -> Refusal | None:
+    """The refusal of any change of a table that stores values which Delta cannot parse.
+
+    Args:
+        before: the properties that are stored.
+        after: those that the change would leave; the same if it changes no metadata.
+    """
+    stored = [key for key in NEEDED if wanted(key, before.get(key, "")) and key in before]
+    if after != before:
+        stored += [key for key in NEEDED_AFTER if key in after and wanted(key, after[key])]
+    if not stored:
+        return None
+    key = stored[0]
+    value = {**before, **after}[key]
+    error = "DELTA_INVALID_INTERVAL" if key.endswith("Duration") else ""
+    repair = f"only another client can repair it: set {key} to {wanted(key, value)}"
+    return Refusal(
+        error,
+        f"the table stores {key} = {value}, which Delta Spark cannot parse",
+        repair if key in NEEDED else f"set {key} to {wanted(key, value)}, or unset it, first",
+    )
+
+
+def doubtful(stored: Mapping[str, str]) -> str | None:
+    """A stored property whose value Delta does not take, so that writes may fail; None: none."""
+    keys = (key for key in sorted(stored) if key.startswith("delta."))
+    return next((key for key in keys if wanted(key, stored[key], on_databricks=True)), None)
 
 
 def _unknown(key: str, engine: Engine) -> Refusal | None:

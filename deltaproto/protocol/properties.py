@@ -209,6 +209,24 @@ SINCE: Mapping[str, str] = {
 """the Delta Spark that first knew a property, where it came after 3.0, by the name in lowercase"""
 
 
+NEEDED = (
+    *("delta.deletedFileRetentionDuration", "delta.setTransactionRetentionDuration"),
+    *("delta.enableInCommitTimestamps", "delta.checkpoint.writeStatsAsJson"),
+    *("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2", "delta.enableIcebergCompatV3"),
+    "delta.columnMapping.mode",
+    "delta.coordinatedCommits.commitCoordinatorConf-preview",
+    "delta.coordinatedCommits.tableConf-preview",
+)
+"""properties that Delta Spark parses before every change of a table, even one that unsets them"""
+
+NEEDED_AFTER = (
+    *("delta.appendOnly", "delta.enableDeletionVectors", "delta.enableVariantShredding"),
+    *("delta.enableChangeDataCapture", "delta.enableChangeDataFeed", "delta.enableRowTracking"),
+    *("delta.enableTypeWidening", "delta.enableMaterializePartitionColumnsFeature"),
+    *("delta.compatibility.symlinkFormatManifest.enabled", "delta.checkpointInterval"),
+)
+"""properties that Delta Spark parses after every change of metadata"""
+
 ON_DATABRICKS: Mapping[str, tuple[str, ...]] = {
     "delta.autoOptimize.autoCompact": ("auto", "legacy"),
     "delta.universalFormat.enabledFormats": ("compatibility",),
