@@ -41,7 +41,7 @@ def broken(before: Table, after: Table, engine: Engine, *, setting: bool = False
     return (
         statistics.misnamed(after)
         or _reserved(before, after)
-        or _hudi(after)
+        or hudi(after)
         or _uniform(after)
         or iceberg.broken(before, after, engine, setting=setting)
     )
@@ -55,7 +55,7 @@ def unfit(before: Table, after: Table, *, whole: bool = True) -> Refusal | None:
     return (
         (statistics.misnamed(after) if whole else None)
         or _reserved(before, after)
-        or _hudi(after)
+        or hudi(after)
         or _uniform(after)
         or iceberg.unfit(after, after.schema or Struct(()))
     )
@@ -74,7 +74,8 @@ def _reserved(before: Table, after: Table) -> Refusal | None:
     return Refusal(error, message, "rename the column, or leave the change data feed off")
 
 
-def _hudi(table: Table) -> Refusal | None:
+def hudi(table: Table) -> Refusal | None:
+    """Why Hudi, where it is among the formats, does not take the table."""
     if "hudi" not in formats_in(table.configuration.get(FORMATS, "")):
         return None
     if table.on(_VECTORS):

@@ -41,15 +41,19 @@ def own_grammar(cursor: Cursor) -> bool:
     return False
 
 
-def returned(name: str, arguments: list[Value]) -> Value:
-    """What a call returns.
+def find_function(name: str) -> None:
+    """Check that Spark has a function of this name, in lowercase.
 
     Raises:
-        RefusedError: when Spark has no such function.
+        RefusedError: when it has none.
     """
     if not built_in(name):
         error, message = "UNRESOLVED_ROUTINE", f"Spark has no function {name}"
         raise RefusedError(error, message)
+
+
+def returned(name: str, arguments: list[Value]) -> Value:
+    """What a call returns."""
     if name in ("if", "iff") and len(arguments) == 3:
         return common(arguments[1:])
     if name in ("array", "map"):

@@ -19,7 +19,16 @@ from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite, elsewhere
 from deltaproto.planning.pulled import upgraded
 from deltaproto.planning.refused import asked_wrongly, nonsense
-from deltaproto.planning.schema import Atomic, Column, Struct, dotted, find, repeated, walk
+from deltaproto.planning.schema import (
+    Atomic,
+    Column,
+    Struct,
+    dotted,
+    find,
+    repeated,
+    resolved,
+    walk,
+)
 from deltaproto.planning.table import MODE, ROW_ID_COLUMNS, Table
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.sql import name_parts
@@ -178,9 +187,12 @@ class CreateTable(NamedTuple):
         enabled = upgraded(protocol, after.configuration, schema, engine)
         if isinstance(enabled, Refusal):
             return Outcome(table, refusal=enabled)
-        named = after.with_schema(schema)._replace(partition_columns=self.partitioned)
+        named = after.with_schema(schema)._replace(partition_columns=self._partitions())
         columns = [tuple(name_parts(column)) for column in self.clustered]
-        unfit = consistency.unfit(table, named) or statistics.unranked(named, columns)
+        # Delta first looks at the new properties beside the old columns.
+        mixed = table._replace(configuration=after.configuration)
+        unfit = consistency.hudi(mixed) or consistency.unfit(table, named)
+        unfit = unfit or statistics.unranked(named, columns)
         if unfit is not None:
             return Outcome(table, refusal=unfit)
         tracked = "rowTracking" in enabled.supported
@@ -189,7 +201,7 @@ class CreateTable(NamedTuple):
             vectors=False,
             row_ids=False if not (tracked and self.as_select) else None,
             clustering=self.clustered,
-            partition_columns=self.partitioned,
+            partition_columns=self._partitions(),
             domains=None if table.domains or self.clustered else table.domains,
             rewritten=True,
         ).with_schema(schema)
@@ -199,6 +211,11 @@ class CreateTable(NamedTuple):
         commit = Commit(name, enabled, sure=not unresolved)
         warnings = [_FROM_QUERY] * (schema is None) + [UNRESOLVED] * unresolved
         return Outcome(after, (commit,), Rewrite.ALL, warnings=tuple(warnings))
+
+    def _partitions(self) -> tuple[str, ...]:
+        """The partition columns as the columns themselves are written."""
+        schema = self._schema()
+        return tuple(resolved(schema, (name,))[0] for name in self.partitioned)
 
     def _schema(self) -> Struct:
         return Struct(tuple(definition.column for definition in self.columns))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from deltaproto.planning.ddl.calls import own_grammar, returned
+from deltaproto.planning.ddl.calls import find_function, own_grammar, returned
 from deltaproto.planning.ddl.cursor import Cursor, UnreadableError
 from deltaproto.planning.ddl.operators import (
     BOOLEAN,
@@ -22,6 +22,7 @@ from deltaproto.planning.ddl.operators import (
     VOID,
     RefusedError,
     Value,
+    cast,
     common,
     compared,
     computed,
@@ -274,11 +275,11 @@ class _Reader:
                 return self._case()
             case "CAST" | "TRY_CAST" if following and following.key == "(":
                 cursor.at += 2
-                self.expression()
+                value = self.expression()
                 cursor.expect("AS")
                 kind = read_type(cursor)
                 cursor.expect(")")
-                return Value(kind)
+                return cast(value, kind)
             case "EXISTS" if following and following.key == "(":
                 cursor.at += 2
                 if not self._query():
@@ -357,6 +358,7 @@ class _Reader:
         cursor = self.cursor
         cursor.expect("(")
         self.functions.add(name)
+        find_function(name)
         if cursor.take("*"):
             cursor.expect(")")
             return self._called_with(name, [])

@@ -59,6 +59,18 @@ def timed(kind: Type | None) -> bool:
     return isinstance(kind, Atomic) and kind.name.startswith(("date", "timestamp"))
 
 
+def cast(value: Value, kind: Type) -> Value:
+    """CAST, where it is known to be taken."""
+    given = value.type
+    if (numeric(given) and kind == DATE) or (given == DATE and numeric(kind)):
+        error = f"{MISMATCH}CAST_WITH_FUNC_SUGGESTION"
+        raise RefusedError(error, "a number is no date, and a date no number")
+    plain = isinstance(given, Atomic) and isinstance(kind, Atomic)
+    same_family = given in (VOID, kind) or textual(kind) or textual(given)
+    both = any(all(map(family, (given, kind))) for family in (numeric, timed))
+    return Value(kind if plain and (same_family or both) else None)
+
+
 def field(value: Value, name: str) -> Value:
     """A field of a struct, or what a dot means after a value of another type."""
     match value.type:

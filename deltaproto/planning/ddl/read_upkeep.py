@@ -14,7 +14,7 @@ from deltaproto.planning.ddl.upkeep import Comment, Optimize, PurgeWhere, Restor
 from deltaproto.planning.outcome import Refusal
 from deltaproto.planning.statement import Purge
 
-_HOURS = re.compile(r"[0-9]{1,9}(\.[0-9]{0,9})?|\.[0-9]{1,9}")
+_HOURS = re.compile(r"-?([0-9]{1,9}(\.[0-9]{0,9})?|\.[0-9]{1,9})(e[+-]?[0-9]{1,2})?", re.I)
 STARTS = (
     ("OPTIMIZE",),
     ("VACUUM",),

@@ -33,6 +33,7 @@ _ANYWHERE = (
     "UNRESOLVED_ROUTINE",
     "FIELD_NOT_FOUND",
 )
+_LONGEST = 19
 _CORRECT = "correct the expression"
 
 
@@ -76,9 +77,12 @@ def default(expression: str, kind: Type, engine: Engine) -> Judged:
         refusal = _bad_default("DATA_TYPE", f"{expression} is not a constant")
     elif refusal is None and stored(found, kind, strict=True) is Fit.NO:
         refusal = _bad_default("DATA_TYPE", f"{expression} is not of the column's type")
+        if _overflows(found, kind):
+            refusal = refusal._replace(error="CAST_OVERFLOW")
     if refusal is not None:
         return _certain(refusal, engine)
-    return Judged(unresolved=stored(found, kind, strict=True) is Fit.UNKNOWN)
+    unknown = stored(found, kind, strict=True) is Fit.UNKNOWN
+    return Judged(unresolved=unknown or "[" in expression)
 
 
 def generated(schema: Struct, column: Column, engine: Engine) -> Judged:
@@ -100,7 +104,7 @@ def condition(table: Table, expression: str, names: Iterable[str], engine: Engin
     misplaced = _misplaced(found, "UNSUPPORTED_EXPR_FOR_OPERATOR")
     if found.refusal is not None or misplaced is not None:
         return _of_rows(found.refusal or misplaced, engine)
-    if found.known and found.type not in (BOOLEAN, VOID):
+    if found.known and found.type != BOOLEAN:
         error = "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"
         return _of_rows(Refusal(error, f"{expression} is not a boolean", _CORRECT), engine)
     return Judged(unresolved=not found.known)
@@ -150,12 +154,15 @@ def stored(found: Resolved, kind: Type, *, strict: bool) -> Fit:
     if isinstance(kind, Array | Map | Struct) or isinstance(given, Array | Map | Struct):
         return _nested(given, kind)
     if kind.name == "variant" or given == Atomic("variant"):
-        return Fit.UNKNOWN if not strict or kind.name != "variant" else Fit.YES
+        certain = strict and kind.name == "variant" and given.name != "boolean"
+        return Fit.YES if certain else Fit.UNKNOWN
     if textual(kind):
         return Fit.YES if strict or not kind.name.startswith(("char", "varchar")) else Fit.UNKNOWN
     if textual(given):
         return _from_text(found, kind, strict=strict)
     if numeric(kind):
+        if given == BOOLEAN and not strict:
+            return Fit.YES
         return _to_number(found, given, kind)
     if timed(kind) and timed(given):
         return Fit.YES
@@ -199,6 +206,8 @@ def _bad_default(error: str, message: str) -> Refusal:
 def _unstorable(found: Resolved, expression: str, kind: Type) -> Refusal:
     if textual(found.type) and not isinstance(kind, Array | Map | Struct):
         error = "CAST_INVALID_INPUT"
+    elif _overflows(found, kind):
+        error = "CAST_OVERFLOW"
     elif found.literal is not None and numeric(found.type) and numeric(kind):
         error = "CAST_OVERFLOW_IN_TABLE_INSERT"
     elif numeric(found.type) and timed(kind):
@@ -206,6 +215,12 @@ def _unstorable(found: Resolved, expression: str, kind: Type) -> Refusal:
     else:
         error = "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION"
     return Refusal(error, f"{expression} does not fit its column", _CORRECT)
+
+
+def _overflows(found: Resolved, kind: Type) -> bool:
+    """Whether a number of as many digits as a BIGINT has is none."""
+    digits = (found.literal or "").lstrip("-")
+    return found.type == Atomic("decimal") and kind == Atomic("long") and len(digits) == _LONGEST
 
 
 def _from_text(found: Resolved, kind: Atomic, *, strict: bool) -> Fit:

@@ -147,6 +147,10 @@ def _inserted(table: Table, schema: Struct, words: Words, engine: Engine) -> Ite
         return
     if words.columns is None:
         targets = [*schema.columns]
+    if len({len(row) for row in words.values}) > 1:
+        error, message = "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH", "rows differ in length"
+        yield Judged(Refusal(error, message, "give each row the same number of values"))
+        return
     for row in words.values:
         if len(row) != len(targets):
             yield Judged(_unequal(row, targets, named=words.columns is not None))

@@ -6,6 +6,7 @@ measured with Delta Spark 4.4.0.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import NamedTuple
 
@@ -148,7 +149,7 @@ class Vacuum(NamedTuple):
         commits = tuple(
             Commit(f"VACUUM {what}", table.protocol, sure=False) for what in ("START", "END")
         )
-        ignored = self.hours is not None and round_half_up(self.hours) > 0
+        ignored = self.hours is not None and round_half_up(self.hours) != 0
         warning = (
             f"{engine} ignores the hours: it deletes what is older than {FILES}, "
             f"{_kept(table)} here"
@@ -180,7 +181,7 @@ def _kept(table: Table) -> str:
 
 def round_half_up(hours: float) -> int:
     """Hours as Delta rounds them."""
-    return int(hours + 0.5)
+    return math.floor(hours + 0.5)
 
 
 class Restore(NamedTuple):
@@ -192,7 +193,7 @@ class Restore(NamedTuple):
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         # The old version's protocol is merged into this one. The files are old ones; how they are
         # partitioned, and what columns are called, seldom ever changes.
-        refusal, unresolved = self._missing(table)
+        refusal, unresolved = self._missing(table, engine)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         if self._same(table):
@@ -214,7 +215,7 @@ class Restore(NamedTuple):
         commit = Commit("RESTORE", table.protocol, sure=not unresolved)
         return Outcome(known, (commit,), warnings=(*warnings, *[UNREACHED] * unresolved))
 
-    def _missing(self, table: Table) -> tuple[Refusal | None, bool]:
+    def _missing(self, table: Table, engine: Engine) -> tuple[Refusal | None, bool]:
         """Why the version cannot be had; and whether that is not known."""
         version, time = _VERSION.fullmatch(self.to), _TIME.fullmatch(self.to)
         if time is not None:
@@ -225,7 +226,10 @@ class Restore(NamedTuple):
         if version is None:
             remedy = "TO VERSION AS OF 3, or TO TIMESTAMP AS OF '2026-01-31 12:00:00'"
             message = f"{self.to or 'nothing'} is neither a version nor a time"
-            return Refusal("", message, remedy, sure=False), False
+            error = "" if self.to.startswith("version as of '") else "PARSE_SYNTAX_ERROR"
+            refusal = Refusal(error, message, remedy)
+            known = engine.name is EngineName.DELTA_SPARK
+            return (refusal if known else elsewhere(refusal)), False
         if table.version is not None and int(version[1]) > table.version:
             error = "DELTA_CANNOT_RESTORE_TABLE_VERSION"
             message = f"the newest version is {table.version}"
