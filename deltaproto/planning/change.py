@@ -22,9 +22,14 @@ from deltaproto.planning.refused import (
     refused,
 )
 from deltaproto.planning.table import MODE, READER, ROW_TRACKING, WRITER, Table
+from deltaproto.protocol.properties import FORMATS, formats_in
 from deltaproto.protocol.protocol import Protocol
 
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
+_CONVERTS = (
+    "for a table that a catalog names, Delta Spark converts the metadata as well, and fails with "
+    "DELTA_MISSING_ICEBERG_CLASS where delta-iceberg is not among its jars"
+)
 _PROTOCOL = (READER.lower(), WRITER.lower(), "delta.ignoreprotocoldefaults")
 
 
@@ -60,7 +65,8 @@ def set_properties(
     if refusal is not None:
         return Outcome(table, tuple(commits), done.rewrites, refusal)
     changed = _forgotten(table, changed)
-    return Outcome(changed, (*commits, Commit(SET, after)), done.rewrites, None, done.warnings)
+    warnings = (*done.warnings, *_by_name(table, changed))
+    return Outcome(changed, (*commits, Commit(SET, after)), done.rewrites, None, warnings)
 
 
 def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT) -> Outcome:
@@ -84,6 +90,12 @@ def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT
     commits = (*done.commits, Commit(UNSET, table.protocol))
     changed = _forgotten(table, changed)
     return Outcome(changed, commits, done.rewrites, None, done.warnings)
+
+
+def _by_name(before: Table, after: Table) -> tuple[str, ...]:
+    """What Delta Spark does beyond the commit where the table has a name in a catalog."""
+    old, new = (formats_in(table.configuration.get(FORMATS, "")) for table in (before, after))
+    return (_CONVERTS,) if "iceberg" in new and new != old else ()
 
 
 def _forgotten(before: Table, after: Table) -> Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from deltaproto.tables.sql import identifier
+from deltaproto.protocol.metadata import quoted
 
 # What a Parquet column without mapping may not have in its name (Delta's SchemaUtils).
 FORBIDDEN = frozenset(" ,;{}()\n\t=")
@@ -78,8 +78,8 @@ def dotted(path: Path) -> str:
 
 
 def written(path: Path) -> str:
-    """A path as lists of columns hold it: dotted, with names quoted that hold a dot themselves."""
-    return ".".join(identifier(n) if "." in n or "`" in n else n for n in path)
+    """A path as lists of columns hold it: dotted, with names quoted as Spark quotes them."""
+    return ".".join(map(quoted, path))
 
 
 def parts(column: Column) -> tuple[Column, ...]:

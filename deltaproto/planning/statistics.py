@@ -6,7 +6,6 @@ Source: Delta Spark 4.4's `StatisticsCollection`, `SkippingEligibleDataType`, `C
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -25,11 +24,11 @@ from deltaproto.planning.schema import (
     same,
 )
 from deltaproto.planning.table import Table
+from deltaproto.protocol.metadata import quoted
 from deltaproto.protocol.properties import INDEXED, STATISTICS, names_in
 from deltaproto.tables.sql import identifier
 
 _INDEXED = 32
-_PLAIN = re.compile(r"[a-zA-Z0-9_]+")
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
 _ORDERED = (*_NUMBERS, "date", "timestamp", "string", "char", "varchar")
 _UNKNOWN = "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA"
@@ -244,7 +243,7 @@ def renamed(table: Table, old: Path, new: Path) -> Table:
     if named is None or old == new:
         return table
     after = [(*new, *path[len(old) :]) if path[: len(old)] == old else path for path in named]
-    return _naming(table, after, _quoted)
+    return _naming(table, after, quoted)
 
 
 def without(table: Table, dropped: Sequence[Path]) -> Table:
@@ -262,10 +261,6 @@ def _named(table: Table) -> tuple[Path, ...] | None:
     return None if stored is None else names_in(stored)
 
 
-def _naming(table: Table, paths: Iterable[Path], quoted: Callable[[str], str]) -> Table:
-    text = ",".join(".".join(map(quoted, path)) for path in paths)
+def _naming(table: Table, paths: Iterable[Path], write: Callable[[str], str]) -> Table:
+    text = ",".join(".".join(map(write, path)) for path in paths)
     return table.with_properties({STATISTICS: text})
-
-
-def _quoted(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) and not name.isdecimal() else identifier(name)

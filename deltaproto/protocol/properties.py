@@ -176,7 +176,10 @@ KINDS: Mapping[str, Kind] = {
     "inCommitTimestampEnablementTimestamp": _number(-_LONG, _LONG),
     "columnMapping.maxColumnId": _number(-_LONG, _LONG),
     "columnMapping.mode": _one_of("none", "name", "id", any_case=True),
-    "isolationLevel": _one_of("serializable", "writeserializable", any_case=True),
+    # Delta parses the third as well, though no table can be set to it.
+    "isolationLevel": _one_of(
+        "serializable", "writeserializable", "snapshotisolation", any_case=True
+    ),
     "checkpointPolicy": _one_of("classic", "v2"),
     "parquet.format.version": Kind("a release such as 1.0.0 or 2.12.0", _is_release),
     "universalFormat.enabledFormats": Kind("iceberg, hudi, or both", _are_formats),
@@ -224,6 +227,7 @@ NEEDED_AFTER = (
     *("delta.enableChangeDataCapture", "delta.enableChangeDataFeed", "delta.enableRowTracking"),
     *("delta.enableTypeWidening", "delta.enableMaterializePartitionColumnsFeature"),
     *("delta.compatibility.symlinkFormatManifest.enabled", "delta.checkpointInterval"),
+    *("delta.checkpointPolicy", "delta.isolationLevel"),
 )
 """properties that Delta Spark parses after every change of metadata"""
 

@@ -40,6 +40,7 @@ TABLE = Table(Protocol(1, 2)).with_schema(SCHEMA)
         *("i::string = 'x'", "s collate utf8_lcase = 'x'", "interval '1-2' year to month > 'x'"),
         *("interval 1 day 2 hours > d", "timestamp_ltz '2026-01-01' > t", "_metadata.x = 1"),
         *("i > ?", "i > :x", "db.f(i) > 1", "system.builtin.abs(i) > 1", "current_time > t"),
+        *("case i when 'a' then true end", "if(i > 'a', true, false)", "coalesce(i > 'a', true)"),
         *("case when", "i >", "(i", "i)", "array(1, 2)[", "²", "1e", "1e+", "5BD > 1", "..", "x'0"),
     ],
 )

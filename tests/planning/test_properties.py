@@ -178,7 +178,13 @@ STORED = {
     "coordinatedCommits.commitCoordinatorConf-preview": (False, False),
     "coordinatedCommits.tableConf-preview": (False, False),
     "checkpointInterval": (False, True),
+    "checkpointPolicy": (False, True),
+    "columnMapping.mode": (False, False),
+    "isolationLevel": (False, True),
+    "inCommitTimestampEnablementVersion": (True, True),
+    "parquet.format.version": (True, True),
     "randomPrefixLength": (True, True),
+    "requireCheckpointProtectionBeforeVersion": (True, True),
     "dataSkippingStringPrefixLength": (True, True),
 }
 

@@ -172,6 +172,9 @@ class DropColumns(NamedTuple):
             return Outcome(table, refusal=outcome.refusal)
         # Files written before still hold the columns.
         after = outcome.table._replace(strays=None)
+        if broken:
+            # The columns keep their physical names there.
+            after = after._replace(clustering=None)
         return outcome._replace(table=after, warnings=warnings)
 
 

@@ -122,9 +122,12 @@ class CreateTable(NamedTuple):
 
     def _refused(self, table: Table, engine: Engine) -> Refusal | None:
         wrong = self._format(engine)
-        wrong = wrong or nonsense(self.properties, engine) or asked_wrongly(self.properties, engine)
         if wrong is not None:
             return wrong
+        wrong = nonsense(self.properties, engine) or asked_wrongly(self.properties, engine)
+        if wrong is not None:
+            # Only ALTER TABLE has an error class for a value.
+            return wrong._replace(error="") if wrong.error == engine.bad_value else wrong
         if not self.columns and not self.as_select:
             return Refusal(
                 "DELTA_SCHEMA_NOT_PROVIDED",

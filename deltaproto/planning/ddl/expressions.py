@@ -8,7 +8,8 @@ Source: Spark 4.2's `Analyzer` and `TypeCoercion`; measured with Delta Spark 4.4
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.calls import find_function, own_grammar, returned
@@ -46,6 +47,7 @@ _BARE = {
     "SESSION_USER": "string",
     "USER": "string",
 }
+_LAZY = ("if", "iff", "coalesce", "ifnull", "nvl", "nvl2", "nullif")
 _OPEN = ("'", '"', "`")
 _DEEPEST = 60
 
@@ -272,7 +274,7 @@ class _Reader:
                 return Value(VOID if key == "NULL" else BOOLEAN, key.lower())
             case "CASE":
                 cursor.at += 1
-                return self._case()
+                return self._lazily(self._case)
             case "CAST" | "TRY_CAST" if following and following.key == "(":
                 cursor.at += 2
                 value = self.expression()
@@ -295,6 +297,15 @@ class _Reader:
                 cursor.at += 1
                 return typed(key, cursor.string())
         return None
+
+    def _lazily(self, read: Callable[[], Value]) -> Value:
+        """Read what is computed only for some rows: there no text is cast beforehand."""
+        try:
+            return read()
+        except RefusedError as error:
+            if error.refusal.error != "CAST_INVALID_INPUT":
+                raise
+            raise self.cursor.unreadable("a text may not fit") from None
 
     def _case(self) -> Value:
         cursor = self.cursor
@@ -370,9 +381,10 @@ class _Reader:
         if not cursor.take(")"):
             if cursor.one_of("DISTINCT", "ALL"):
                 raise cursor.unreadable("an aggregate is not known")
-            arguments.append(self.expression())
+            read = self.expression if name not in _LAZY else partial(self._lazily, self.expression)
+            arguments.append(read())
             while cursor.take(","):
-                arguments.append(self.expression())
+                arguments.append(read())
             cursor.expect(")")
         return self._called_with(name, arguments)
 

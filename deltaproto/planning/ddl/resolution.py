@@ -167,7 +167,7 @@ def stored(found: Resolved, kind: Type, *, strict: bool) -> Fit:
     if timed(kind) and timed(given):
         return Fit.YES
     if "boolean" in (given.name, kind.name) or (kind.name == "date" and numeric(given)):
-        return Fit.NO
+        return Fit.NO if strict or kind.name == "date" else Fit.UNKNOWN
     return Fit.UNKNOWN
 
 
