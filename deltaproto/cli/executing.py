@@ -21,7 +21,7 @@ from deltaproto.execution.result import Applied
 from deltaproto.execution.runner import Runner
 from deltaproto.report.apply import ApplyFormat, ApplyReport
 from deltaproto.report.apply_text import ApplyText
-from deltaproto.report.interface import visible
+from deltaproto.report.paint import flat
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.redact import Redactor
 
@@ -78,7 +78,7 @@ def read_all(paths: Sequence[str]) -> tuple[list[Planned], set[ExitCode]]:
     plans, unplanned = load_all(paths)
     for each in unplanned:
         said = Redactor()(f"{each.path}: {each.table}: {each.message}")
-        print(f"error: {visible(said)}", file=sys.stderr)
+        print(f"error: {flat(said)}", file=sys.stderr)
     return plans, {ExitCode.UNREADABLE if unplanned else ExitCode.OK}
 
 

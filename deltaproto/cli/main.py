@@ -105,6 +105,7 @@ def _run(words: list[str]) -> int:
 
 
 def _heed_environment(command: Command, words: Sequence[str]) -> None:
+    from deltaproto.cli.progress import warn
     from deltaproto.cli.variables import refuse_ambiguous, weakened
 
     refuse_ambiguous(command)
@@ -112,7 +113,8 @@ def _heed_environment(command: Command, words: Sequence[str]) -> None:
         from deltaproto.report import interface
 
         interface.NOTICES.extend(notices)
-        print(*(f"warning: {notice}" for notice in notices), sep="\n", file=sys.stderr)
+        for notice in notices:
+            warn(notice)
 
 
 def _traceback(words: Sequence[str], *raised: Any) -> None:
