@@ -15,6 +15,7 @@ from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.location import Kind, locate
+from deltaproto.tables.redact import public, public_text
 
 _KNOWN_SHAPE = "1"
 _SAVE = "save one with `deltaproto inspect … --format json --output FILE`"
@@ -54,7 +55,7 @@ def saved_entries(path: str) -> Iterator[Any]:
             for entry in entries:
                 if "schema_version" in document.members:
                     _check_shape(document.members, path)
-                yield entry
+                yield _without_credentials(entry)
             _check(document, path)
             found = True
             part = document.members.get("part")
@@ -66,6 +67,19 @@ def saved_entries(path: str) -> Iterator[Any]:
             raise UsageError(f"{path} is empty", "it is not a saved inspection")
         if read != of:
             raise _cut(path, read, of)
+
+
+def _without_credentials(entry: Any) -> Any:
+    # A file of an older release, or one that somebody wrote, may hold signed addresses.
+    if isinstance(entry, dict):
+        for name in ("table", "location"):
+            if isinstance(entry.get(name), str):
+                entry[name] = public(entry[name])
+        error = entry.get("error")
+        if isinstance(error, dict):
+            for name, text in error.items():
+                error[name] = public_text(text) if isinstance(text, str) else text
+    return entry
 
 
 def _cut(path: str, read: int, of: int) -> TableError:

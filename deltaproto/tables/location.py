@@ -67,8 +67,13 @@ def locate(table: str) -> Location:
     return _local(table, table)
 
 
+def may_hide(address: str) -> bool:
+    """Whether an address is of a form that can hold credentials; local paths are not."""
+    return ":" in address or ";" in address or "key=" in address.lower()
+
+
 def _without_credentials(table: str) -> None:
-    if "://" not in table:
+    if not may_hide(table):
         return
     from deltaproto.tables.redact import confidential
 
