@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -26,6 +27,19 @@ _HEAD = 4096
 _GENERATED = re.compile(r'"generated_at": ?"([^"]{1,40})"')
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
 """what reading an entry raises that is not what `inspect` writes"""
+
+
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    dict: "an object",
+    int: "a whole number",
+    list: "a list",
+    str: "a text",
+}
+
+
+class _WrongType(TypeError):
+    """A member of another type, in words."""
 
 
 class SavedError(TableError):
@@ -180,9 +194,14 @@ def read_entry(entry: Any, path: str) -> Facts | SavedError:
 
 def malformed(path: str, error: Exception) -> UsageError:
     """The error for an entry that is not what `inspect` writes."""
-    return UsageError(
-        f"{path} is not what `inspect --format json` writes: a table lacks or breaks {error}", _SAVE
-    )
+    if isinstance(error, KeyError) and error.args:
+        why = f'a table has no "{error.args[0]}"'
+    elif isinstance(error, (_WrongType, TableError)) or "not a table version" in str(error):
+        why = str(error)
+    else:
+        # What Python says of it names its own types.
+        why = "a member of a table has another type or value"
+    return UsageError(f"{path} is not what `inspect --format json` writes: {why}", _SAVE)
 
 
 def _finding(entry: Mapping[str, Any]) -> Finding:
@@ -201,7 +220,7 @@ def _finding(entry: Mapping[str, Any]) -> Finding:
 def _only(wanted: type[_T], value: Any) -> _T:
     # The exact type: True is an int, too.
     if type(value) is not wanted:
-        raise TypeError(f"{value!r:.40}, which is no {wanted.__name__}")
+        raise _WrongType(f"{json.dumps(value):.40} is not {_KINDS[wanted]}")
     return value
 
 
