@@ -58,7 +58,7 @@ def obeyed(text: str, format_: str) -> list[str]:
 def assert_inert(ran: Ran, format_: str) -> None:
     assert obeyed(ran.out, format_)[:3] == []
     assert obeyed(ran.err, "text")[:3] == []
-    if format_ in ("json", "sarif") and ran.out:
+    if format_ in ("json", "sarif", "gitlab") and ran.out:
         json.loads(ran.out)
     if format_ == "jsonl":
         assert [json.loads(line) for line in ran.out.splitlines()]
@@ -226,7 +226,7 @@ def test_one_table_at_a_time(cli: Cli, tables: list[str], words: tuple[str, ...]
 
 
 @pytest.mark.parametrize(
-    "format_", ["text", "json", "jsonl", "markdown", "sarif", "junit", "github"]
+    "format_", ["text", "json", "jsonl", "markdown", "sarif", "junit", "github", "gitlab"]
 )
 def test_a_check_with_a_hostile_policy(
     cli: Cli, tables: list[str], policy: str, format_: str
