@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +12,7 @@ from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inventories import SCAN, newest_state, require_finished, scan_notices
-from deltaproto.cli.progress import waiting
+from deltaproto.cli.progress import waiting, warn
 from deltaproto.drafting.users import newest
 from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
 from deltaproto.fleet.inventory import inventory_at
@@ -21,7 +20,6 @@ from deltaproto.fleet.overview import overview
 from deltaproto.fleet.past import LocalQuestions
 from deltaproto.policy.document import Policy
 from deltaproto.report.overview.write import ReportFormat, rendered
-from deltaproto.report.paint import flat
 
 _MOST = 50_000
 
@@ -46,7 +44,7 @@ def run(values: Mapping[str, Any]) -> int:
         if not (found.tables or found.unread or values["allow_empty"]):
             raise no_tables(values["inventory"])
         for notice in scan_notices(values["inventory"], state, datetime.now(UTC)).texts:
-            print(f"warning: {flat(notice)}", file=sys.stderr)
+            warn(notice)
         made = rendered(found, policy, values["format"], values["most"])
     with options.opened(values["output"]) as file:
         file.write(made)
