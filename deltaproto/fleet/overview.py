@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from deltaproto.checking.check import Checked, Checker
+from deltaproto.checking.check import Checked, Checker, unreadable
 from deltaproto.clients.capability import Access
 from deltaproto.clients.judgement import Verdict
+from deltaproto.fleet.checks import check_row
 from deltaproto.fleet.drift.change import Change
 from deltaproto.fleet.drift.local import drift
-from deltaproto.fleet.kept import errors, facts_of, tables
+from deltaproto.fleet.kept import error_of, errors, tables
 from deltaproto.fleet.newest import NewestState
 from deltaproto.fleet.past import LocalQuestions, Pair, PastScan, literal
 from deltaproto.fleet.schemas import Inventory
@@ -85,6 +86,12 @@ class Overview(NamedTuple):
     """this scan and the last of the same extent before it"""
     changes: Sequence[Change]
     """between the two"""
+    of_policy: tuple[Finding, ...] = ()
+    """findings on the policy itself"""
+    waived: int = 0
+    """findings that the policy waives"""
+    off: int = 0
+    """findings of rules that the policy switches off"""
 
 
 def overview(questions: LocalQuestions, state: NewestState, checker: Checker) -> Overview:
@@ -97,36 +104,53 @@ def overview(questions: LocalQuestions, state: NewestState, checker: Checker) ->
     known = [each for each in questions.scans() if each.extent == scan.extent]
     until = known[: known.index(scan) + 1][-_SCANS:]
     pair = Pair(until[-2], scan) if len(until) > 1 else None
+    found = _Rows(checker)
+    for part in state.contributing:
+        for row in tables(questions, part, more=_MORE):
+            if state.holds(part, row["location"]):
+                found.add(row, check_row(row, checker))
+        for row in errors(questions, part):
+            if state.holds(part, row["location"]):
+                found.add(row, unreadable(row["table"], error_of(row)))
+    of_policy = checker.of_policy()
     return Overview(
         scan,
-        [
-            row
-            for part in state.contributing
-            for row in _rows_of(questions, part, checker)
-            if state.holds(part, row.location)
-        ],
-        [
-            Unread(row["table"], row["location"], row["code"], row["message"] or "")
-            for part in state.contributing
-            for row in errors(questions, part)
-            if state.holds(part, row["location"])
-        ],
+        found.tables,
+        found.unread,
         _past(questions, until),
         pair,
         tuple(drift(questions, pair, None)) if pair else (),
+        of_policy.findings if of_policy else (),
+        found.waived,
+        found.off + (of_policy.silenced if of_policy else 0),
     )
 
 
-def _rows_of(questions: LocalQuestions, scan: PastScan, checker: Checker) -> Iterator[TableRow]:
-    # Tables of equal needs share their verdicts, here as in the checker; holding them keeps their
-    # identity from being reused.
-    known: dict[int, tuple[tuple[Judged, ...], tuple[Said, ...]]] = {}
-    for row in tables(questions, scan, more=_MORE):
-        checked = checker.check(facts_of(row))
+class _Rows:
+    """The tables of a fleet, and those that could not be read, as they come."""
+
+    def __init__(self, checker: Checker) -> None:
+        self._checker = checker
+        self.tables: list[TableRow] = []
+        self.unread: list[Unread] = []
+        self.waived = self.off = 0
+        # Tables of equal needs share their verdicts, here as in the checker; holding them keeps
+        # their identity from being reused.
+        self._known: dict[int, tuple[tuple[Judged, ...], tuple[Said, ...]]] = {}
+
+    def add(self, row: Mapping[str, Any], checked: Checked) -> None:
+        """Add a row of the inventory and its check."""
+        self._checker.observe(checked)
+        self.waived += len(checked.suppressed)
+        self.off += checked.silenced
+        if checked.error is not None:
+            told = str(checked.error.code), checked.error.message
+            self.unread.append(Unread(row["table"], row["location"], *told))
+            return
         verdicts = checked.verdicts
-        if id(verdicts) not in known:
-            known[id(verdicts)] = verdicts, _said(verdicts)
-        yield _row(row, checked, known[id(verdicts)][1])
+        if id(verdicts) not in self._known:
+            self._known[id(verdicts)] = verdicts, _said(verdicts)
+        self.tables.append(_row(row, checked, self._known[id(verdicts)][1]))
 
 
 def _said(verdicts: Iterable[Judged]) -> tuple[Said, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from deltaproto.fleet.overview import Overview
 from deltaproto.policy.finding import Severity
+from deltaproto.report.check_words import hidden
 from deltaproto.report.document import (
     Block,
     Callout,
@@ -42,7 +43,7 @@ def document(
         Section("clients", "Clients", list(clients(numbers))),
         Section("features", "Features", list(features(overview, numbers))),
         Section("drift", "Over time", list(drift(overview))),
-        Section("findings", "Findings", list(_findings(numbers))),
+        Section("findings", "Findings", list(_findings(overview, numbers))),
         Section("unread", "What could not be read", list(_unread(overview))),
     ]
     roots = ", ".join(scan.roots) or "named tables"
@@ -143,7 +144,8 @@ def _tables(fix: Fix, most: int | None) -> Line:
     return (Link(text, query(**{"table" if one else "alike": str(fix.place)})),)
 
 
-def _findings(numbers: Numbers) -> Iterator[Block]:
+def _findings(overview: Overview, numbers: Numbers) -> Iterator[Block]:
+    yield from _of_policy(overview)
     if not numbers.rules:
         yield Callout(Tone.GOOD, ("None.",))
         return
@@ -158,6 +160,18 @@ def _findings(numbers: Numbers) -> Iterator[Block]:
         [SEVERITIES[severity] for (_, severity), _ in ordered],
     )
     yield Paragraph((Code("deltaproto explain RULE"), " tells what a rule means."))
+
+
+def _of_policy(overview: Overview) -> Iterator[Block]:
+    if said := hidden(overview.waived, overview.off):
+        yield Paragraph((f"Not shown: {said}.",))
+    if overview.of_policy:
+        found = overview.of_policy
+        yield Table(
+            ("Rule", "Severity", "On the policy itself", "Hint"),
+            [[(f.rule,), (str(f.severity),), (f.message,), (f.hint,)] for f in found],
+            [SEVERITIES[str(finding.severity)] for finding in found],
+        )
 
 
 def _unread(overview: Overview) -> Iterator[Block]:

@@ -9,6 +9,7 @@ from deltaproto.fleet.overview import Overview
 from deltaproto.report.document.html import document_html
 from deltaproto.report.document.markdown import document_markdown
 from deltaproto.report.document.page import Words
+from deltaproto.report.inspection_json import finding_fields
 from deltaproto.report.interface import dumps, envelope
 from deltaproto.report.overview.chapters import document
 from deltaproto.report.overview.data import page_data
@@ -82,6 +83,9 @@ def _fields(overview: Overview, counted: Numbers, policy: str | None) -> dict[st
             {"rule": rule, "severity": severity, "count": count}
             for (rule, severity), count in counted.rules.most_common()
         ],
+        "waived": overview.waived,
+        "off": overview.off,
+        "policy_findings": [finding_fields(finding) for finding in overview.of_policy],
         "fix_first": [
             {
                 "table": fix.row.table,
