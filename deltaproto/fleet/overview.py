@@ -78,6 +78,9 @@ class Overview(NamedTuple):
     """Everything that a report tells."""
 
     scan: PastScan
+    """the newest"""
+    sources: Sequence[PastScan]
+    """the scans that tables come from, newest first"""
     tables: Sequence[TableRow]
     unread: Sequence[Unread]
     past: Sequence[Past]
@@ -115,6 +118,7 @@ def overview(questions: LocalQuestions, state: NewestState, checker: Checker) ->
     of_policy = checker.of_policy()
     return Overview(
         scan,
+        state.contributing,
         found.tables,
         found.unread,
         _past(questions, until),

@@ -192,6 +192,7 @@ def test_the_age(age: timedelta, words: str) -> None:
     (notice,) = notices.texts
     assert (words in notice, notices.old) == (True, True)
     assert scan_notices("inventory", state, scan.ended_at) == ([], False)
+    assert scan_notices("inventory", state, now, 9).old is (age < timedelta(0))
 
 
 def test_an_old_scan_is_a_warning(cli: Cli, lake: Path, tmp_path: Path) -> None:
@@ -203,3 +204,55 @@ def test_an_old_scan_is_a_warning(cli: Cli, lake: Path, tmp_path: Path) -> None:
     )
     assert cli(*CHECK, where).code == 0
     assert cli(*CHECK, where, "--fail-on", "warning").code == 1
+    assert cli(*CHECK, where, "--fail-on", "warning", "--max-age", "9").code == 0
+    assert cli(*CHECK, where, "--max-age", "99999999").code == 2
+
+
+def test_every_command_shows_the_age(
+    cli: Cli, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = str(tmp_path / "inventory")
+    for _ in range(2):
+        assert cli("scan", str(lake), "--to", where).code == 0
+    old = datetime.now(UTC) - timedelta(days=3)
+    DeltaTable(f"{where}/scans").update(
+        {"ended_at": f"to_timestamp_micros({int(old.timestamp() * 1e6)})"}
+    )
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
+    commands = ((*CHECK[:3], where), ("report", where), plan, ("drift", where))
+    json_ = ("--format", "json")
+    for command in commands:
+        formats = ("html", "markdown", "json") if command[0] == "report" else ("markdown", "json")
+        for format_ in formats:
+            ran = cli(*command, "--format", format_)
+            assert (ran.code, "scan again" in ran.out) == (0, False)
+            if command[0] != "plan-upgrade":
+                assert "3 days old" in ran.out or '"age_days": 3' in ran.out
+    assert f"{old:%Y-%m-%d %H:%M} UTC" in cli(*plan, *json_).json["plans"][0]["warnings"][0]
+    monkeypatch.setenv("DELTAPROTO_MAX_AGE", "3")
+    for command in commands:
+        formats = ("html", "markdown", "json") if command[0] == "report" else ("markdown", "json")
+        for format_ in formats:
+            ran = cli(*command, "--format", format_)
+            assert (ran.code, "3 days old; scan again" in ran.out) == (0, True), (command, format_)
+        assert cli(*command, "--max-age", "4", *json_).out.count("3 days old; scan again") == 0
+    assert cli("drift", where, "--fail-on", "warning").code == 1
+    assert cli("drift", where, "--fail-on", "warning", "--max-age", "4").code == 0
+    # A plan from the table itself does not depend on the age of the inventory.
+    fresh = cli(*plan, "--fresh", *json_)
+    assert "inventory" not in " ".join(fresh.json["plans"][0]["warnings"])
+
+
+def test_a_report_names_every_scan_that_it_uses(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    for name in ("a", "b"):
+        assert cli("scan", str(lake / name), "--to", where).code == 0
+    report = cli("report", where, *CHECK[-2:]).json
+    assert [each["roots"] for each in report["sources"]] == [
+        [(lake / name).as_uri()] for name in ("b", "a")
+    ]
+    assert "did not search" in report["notices"][0]
+    for format_ in ("html", "markdown"):
+        shown = cli("report", where, "--format", format_).out
+        assert all(each["scan_id"] in shown for each in report["sources"])
+        assert "did not search" in shown
