@@ -69,6 +69,48 @@ def test_a_row_lost_and_another_stored_twice(cli: Cli, lake: Path, tmp_path: Pat
         assert (ran.code, "rows are lost" in ran.out + ran.err) == (3, True)
 
 
+@pytest.mark.parametrize("name", ["features", "findings"])
+@pytest.mark.parametrize("damage", ["lost", "doubled"])
+def test_features_and_findings_that_are_lost_or_doubled(
+    cli: Cli, lake: Path, tmp_path: Path, name: str, damage: str
+) -> None:
+    where = str(tmp_path / "inventory")
+    # A preview feature is a finding.
+    Log(lake / "b/four").commit(
+        0, commit_info(), protocol(3, 7, ["zzz"], ["zzz"]), metadata(id="four")
+    )
+    for _ in range(2):
+        cli("scan", str(lake), "--to", where)
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
+    commands = ((*CHECK, where), ("report", where), plan, ("drift", where))
+    table = DeltaTable(f"{where}/{name}")
+    rows = table.to_pyarrow_table().to_pylist()
+    assert rows
+    scans = DeltaTable(f"{where}/scans").to_pyarrow_table().to_pylist()
+    newest = max(scans, key=lambda row: row["ended_at"])["scan_id"]
+    if damage == "lost":
+        column = "feature" if name == "features" else "rule"
+        one = next(row for row in rows if row["scan_id"] == newest)
+        table.delete(
+            f"scan_id = '{newest}' and location = '{one['location']}' "
+            f"and {column} = '{one[column]}'"
+        )
+    else:
+        schema = table.to_pyarrow_table().schema
+        twice = [row for row in rows if row["scan_id"] == newest][:1]
+        write_deltalake(f"{where}/{name}", pa.Table.from_pylist(twice, schema), mode="append")
+    for command in commands:
+        ran = cli(*command)
+        said = " ".join((ran.out + ran.err).split())
+        assert ran.code == 3, command
+        if damage == "doubled":
+            assert f"1 {name} of scan {newest} twice" in said
+        elif name == "findings":
+            assert "rows are lost" in said
+        else:
+            assert "inventory lost the table's features" in said
+
+
 def checked_tables(ran: Ran) -> list[str]:
     return sorted({each["table"].rpartition("/")[2] for each in ran.json["verdicts"]})
 

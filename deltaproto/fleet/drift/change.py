@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from deltaproto.fleet.kept import lost_features
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.protocol import Protocol
 
@@ -112,7 +113,11 @@ class Change(NamedTuple):
 
 
 def seen(row: Mapping[str, Any], prefix: str) -> Seen | None:
-    """What one scan saw, out of the columns that begin with `prefix`; None: no such table."""
+    """What one scan saw, out of the columns that begin with `prefix`; None: no such table.
+
+    Raises:
+        TableError: corrupt-log, when the inventory lost the row of a feature.
+    """
     value = {name: row[prefix + name] for name in COMPARED}
     if value["code"] is not None:
         return unseen(value["code"], value["message"])
@@ -133,6 +138,9 @@ def seen(row: Mapping[str, Any], prefix: str) -> Seen | None:
             **lists,
         }
     )
+    usage = tuple(value["usage"] or ())
+    if lost := protocol.supported - {each[1:] for each in usage}:
+        raise lost_features(lost)
     return Seen(
         value["version"],
         value["id"],
@@ -140,7 +148,7 @@ def seen(row: Mapping[str, Any], prefix: str) -> Seen | None:
         value["isolation_level"],
         None,
         None,
-        tuple(value["usage"] or ()),
+        usage,
     )
 
 
