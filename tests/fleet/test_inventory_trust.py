@@ -147,6 +147,68 @@ def test_a_newer_scan_with_patterns(cli: Cli, lake: Path, tmp_path: Path) -> Non
     assert (checked_tables(ran), "notices" in ran.json) == (["one", "three"], False)
 
 
+GONE, LEFT = ["one", "three"], ["one", "three", "two"]
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "tables", "of_both"),
+    [
+        # The newer scan searched the folder in spite of its patterns.
+        (".", ". --exclude b", GONE, True),
+        (".", ". --exclude b/thr*", GONE, True),
+        (".", ". --include a", GONE, True),
+        (". --exclude zzz", ".", GONE, False),
+        # A root above or below that of the older scan.
+        ("a", ". --exclude zzz", GONE, False),
+        (".", "a", GONE, True),
+        (".", "a --exclude zzz", GONE, True),
+        ("a b", "a", GONE, True),
+        # It did not search there, so that the table may still exist.
+        (".", ". --exclude a", LEFT, True),
+        (".", ". --exclude tw?", LEFT, True),
+        (".", ". --include b", LEFT, True),
+        ("a b", "b", LEFT, True),
+    ],
+)
+def test_a_table_that_is_gone(
+    cli: Cli,
+    lake: Path,
+    tmp_path: Path,
+    before: str,
+    then: str,
+    tables: list[str],
+    of_both: bool,
+) -> None:
+    where = str(tmp_path / "inventory")
+
+    def scan(words: str) -> None:
+        roots, dashes, patterns = words.partition(" --")
+        named = [str(lake / root) for root in roots.split()]
+        assert cli("scan", *named, *f"{dashes}{patterns}".split(), "--to", where).code == 0
+
+    scan(before)
+    shutil.rmtree(lake / "a/two")
+    scan(then)
+    ran = cli(*CHECK, where)
+    assert (ran.code, checked_tables(ran)) == (0, tables)
+    # What an older scan saw is never shown without its name.
+    notices = ran.json.get("notices", ())
+    assert any("did not search come from scan" in each for each in notices) is of_both
+
+
+def test_a_table_that_is_gone_below_what_could_not_be_searched(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    where = str(tmp_path / "inventory")
+    Log(lake / "b/three/nested").commit(0, commit_info(), protocol(1, 2), metadata(id="n"))
+    assert cli("scan", str(lake / "b/three"), "--to", where).code == 0
+    shutil.rmtree(lake / "b/three/nested")
+    assert cli("scan", str(lake), "--exclude", "zzz", "--to", where).code == 0
+    ran = cli(*CHECK, where)
+    assert checked_tables(ran) == ["nested", "one", "three", "two"]
+    assert any("did not search come from scan" in each for each in ran.json["notices"])
+
+
 def test_a_row_of_an_older_scan_is_replaced(cli: Cli, lake: Path, tmp_path: Path) -> None:
     where = str(tmp_path / "inventory")
     assert cli("scan", str(lake), "--to", where).code == 0
