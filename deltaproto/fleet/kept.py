@@ -33,6 +33,8 @@ _COLUMNS = (
     "configuration",
     "complete",
 )
+LEVELS = {f"isolation_{str(engine).replace('-', '_')}": str(engine) for engine in Engine}
+"""the columns with the isolation level in force on each engine"""
 _FEATURE = ("feature", "kind", "enabled", "present", "required_by")
 _FINDING = ("rule", "severity", "message", "hint", "feature", "client", "evidence")
 _KEPT = (*_FINDING, "number")
@@ -170,9 +172,7 @@ def facts_of(row: Mapping[str, Any]) -> Facts:
             literal_percent=literal_percent(location),
         ),
         configuration=configuration,
-        isolation={
-            str(engine): row[f"isolation_{str(engine).replace('-', '_')}"] for engine in Engine
-        },
+        isolation={engine: row[column] for column, engine in LEVELS.items()},
         findings=findings,
         complete=row["complete"],
         id=row["id"],

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,7 +16,7 @@ from deltaproto.cli.inventories import scan_notices
 from deltaproto.fleet.newest import NewestState
 from deltaproto.fleet.past import PastScan
 from tests.conftest import Ran
-from tests.support.logs import Log, commit_info, metadata, protocol
+from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
 CHECK = ("check", "--client", "trino@476", "--format", "json")
@@ -360,3 +361,66 @@ def test_a_report_names_every_scan_that_it_uses(cli: Cli, lake: Path, tmp_path: 
         shown = cli("report", where, "--format", format_).out
         assert all(each["scan_id"] in shown for each in report["sources"])
         assert "did not search" in shown
+
+
+def test_drift_names_the_commit_that_enabled_a_feature(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    where = str(tmp_path / "inventory")
+
+    def append_only(value: str) -> dict[str, Any]:
+        return metadata(id="new", configuration={"delta.appendOnly": value})
+
+    table = Log(lake / "a/new").commit(0, commit_info(), protocol(1, 2), append_only("false"))
+    assert cli("scan", str(lake), "--to", where).code == 0
+    for version, action in enumerate(
+        (append_only("true"), append_only("false"), append_only("true"), add()), start=1
+    ):
+        table.commit(version, commit_info(f"STEP {version}", userName="ada"), action)
+    assert cli("scan", str(lake), "--to", where).code == 0
+    (change,) = cli("drift", where, "--format", "json").json["changes"]
+    assert (change["change"], change["feature"]) == ("feature-enabled", "appendOnly")
+    assert {key: change["commit"][key] for key in ("version", "operation", "user")} == {
+        "version": 3,
+        "operation": "STEP 3",
+        "user": "ada",
+    }
+    (Path(table.table) / "_delta_log" / f"{3:020}.json").unlink()
+    (change,) = cli("drift", where, "--format", "json").json["changes"]
+    assert change["commit"] is None
+
+
+def test_drift_and_baseline_compare_the_same_isolation_levels(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    where, saved = str(tmp_path / "inventory"), str(tmp_path / "saved.json")
+    level = metadata(id="new", configuration={"delta.isolationLevel": "WriteSerializable"})
+    table = Log(lake / "a/new").commit(0, commit_info(), protocol(1, 2), level)
+    names = [str(lake / each) for each in ("a/new", "a/two", "b/three")]
+    cli("inspect", *names, "--format", "json", "-o", saved)
+    cli("scan", str(lake), "--to", where)
+    # delta-rs takes this spelling at its word, the others do not care.
+    level["metaData"]["configuration"]["delta.isolationLevel"] = "writeSerializable"
+    table.commit(1, commit_info("SET"), level)
+    cli("scan", str(lake), "--to", where)
+    words = "WriteSerializable (Serializable on delta-rs)"
+    then = "writeSerializable (WriteSerializable on delta-rs)"
+    (change,) = cli("drift", where, "--format", "json").json["changes"]
+    assert change["change"] == "isolation-changed"
+    assert (change["before"], change["after"]) == (words, then)
+    assert change["commit"]["version"] == 1
+    found = cli("check", *names, "--baseline", saved, "--format", "json").json["findings"]
+    (finding,) = (each for each in found if each["rule"] == "DP223")
+    assert f"{words} to {then}" in finding["evidence"]
+    # The level in force may change while the declared one stays, as with another version of a scan.
+    DeltaTable(f"{where}/tables").update(
+        {"isolation_databricks": "'Snapshot'", "isolation_level": "'WriteSerializable'"},
+        predicate="location LIKE '%a/new'",
+    )
+    scans = DeltaTable(f"{where}/scans").to_pyarrow_table().to_pylist()
+    first = min(scans, key=lambda row: row["ended_at"])["scan_id"]
+    DeltaTable(f"{where}/tables").update(
+        {"isolation_databricks": "'WriteSerializable'"}, predicate=f"scan_id = '{first}'"
+    )
+    (change,) = cli("drift", where, "--format", "json").json["changes"]
+    assert "Snapshot on databricks" in change["after"]
