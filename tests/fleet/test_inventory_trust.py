@@ -424,3 +424,33 @@ def test_drift_and_baseline_compare_the_same_isolation_levels(
     )
     (change,) = cli("drift", where, "--format", "json").json["changes"]
     assert "Snapshot on databricks" in change["after"]
+
+
+def test_the_charts_of_a_report_cover_every_root(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    vectors = ["deletionVectors"]
+    Log(lake / "a/vectors").commit(
+        0, commit_info(), protocol(3, 7, vectors, vectors), metadata(id="v")
+    )
+    for name in ("a", "b", "a"):
+        assert cli("scan", str(lake / name), "--to", where).code == 0
+    shutil.rmtree(lake / "a/two")
+    table = Log(lake / "a/four").commit(0, commit_info(), protocol(1, 2), metadata(id="four"))
+    for name in ("a", "b"):
+        assert cli("scan", str(lake / name), "--to", where).code == 0
+    report = cli("report", where, "--format", "json").json
+    assert [each["tables"] for each in report["scans"]] == [3, 4, 4, 4, 4]
+    assert report["scans"][-1]["protocols"] == report["protocols"]
+    # Changes of the root of the older scan count as well.
+    assert report["changes"] == 2
+    for format_ in ("html", "markdown"):
+        shown = cli("report", where, "--format", format_).out
+        assert table.table in shown
+        assert "table-gone" in shown
+    # A feature's change over time compares all roots with all roots.
+    page = cli("report", where, "--format", "markdown").out
+    assert "| deletionVectors | everyone | 1 | 0 | 0 | +0 |" in page
+    # One scan alone is compared with those of its roots.
+    newest = report["scan_id"]
+    alone = cli("report", where, "--format", "json", "--scan", newest).json
+    assert [each["tables"] for each in alone["scans"]] == [1, 1]

@@ -116,7 +116,7 @@ def _fields(
             {
                 "scan_id": each.scan.scan_id,
                 "ended_at": f"{each.scan.ended_at:%Y-%m-%dT%H:%M:%SZ}",
-                "tables": each.scan.tables,
+                "tables": sum(each.protocols.values()),
                 "protocols": [
                     {"minReaderVersion": reader, "minWriterVersion": writer, "tables": count}
                     for (reader, writer), count in sorted(each.protocols.items())
