@@ -15,6 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltaproto.cli.inventories import scan_notices
 from deltaproto.fleet.newest import NewestState
 from deltaproto.fleet.past import PastScan
+from deltaproto.fleet.staging import Held, is_running, spark_lock
 from tests.conftest import Ran
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
@@ -454,3 +455,20 @@ def test_the_charts_of_a_report_cover_every_root(cli: Cli, lake: Path, tmp_path:
     newest = report["scan_id"]
     alone = cli("report", where, "--format", "json", "--scan", newest).json
     assert [each["tables"] for each in alone["scans"]] == [1, 1]
+
+
+def test_a_running_scan_with_spark_is_not_one_that_was_stopped(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(lake), "--to", where).code == 0
+    scan_id = "29991231T000000Z-00000000"
+    (Path(where) / "_staging_spark" / scan_id).mkdir(parents=True)
+    with spark_lock(where, scan_id):
+        assert cli(*CHECK, where).code == 0
+        with pytest.raises(Held), spark_lock(where, scan_id):
+            pass
+        assert is_running(where, scan_id)
+    assert not is_running(where, scan_id)
+    ran = cli(*CHECK, where)
+    assert (ran.code, "is not finished" in ran.out) == (3, True)
