@@ -61,13 +61,13 @@ def max_age(values: Mapping[str, Any]) -> int:
     """Return the days from which on what was saved is old.
 
     Raises:
-        UsageError: for a number beyond a hundred years.
+        UsageError: for a negative number, and for one beyond a hundred years.
     """
     given: int | None = values["max_age"]
     if given is None:
         return age.MAX_AGE
-    if given > _MOST_DAYS:
-        raise UsageError(f"--max-age {given} is too high", f"give 0 to {_MOST_DAYS} days")
+    if not 0 <= given <= _MOST_DAYS:
+        raise UsageError(f"--max-age {given} is out of range", f"give 0 to {_MOST_DAYS} days")
     return given
 
 
