@@ -125,25 +125,31 @@ def unfinished_after(inventory: str, scan_id: str) -> str | None:
 def spark_lock(inventory: str, scan_id: str) -> Iterator[None]:
     """Hold the lock of a scan with Spark while it runs, as `Staging` does of a local one.
 
+    Without one where this machine cannot write the folder or lock a file in it: Spark may reach
+    another file system by the same path.
+
     Args:
         inventory: a folder of this machine.
 
     Raises:
-        UsageError: when the folder cannot be written.
         Held: when another process is at this scan.
     """
-    path = os.path.join(inventory, SPARK_FOLDER, f"{scan_id}.lock")
+    folder = os.path.join(inventory, SPARK_FOLDER)
+    path = os.path.join(folder, f"{scan_id}.lock")
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
         lock = _locked(path)
-    except OSError as error:
-        raise _unwritable(path, error) from None
+    except (OSError, NotImplementedError):
+        yield
+        return
     try:
         yield
     finally:
         lock.release()
         with suppress(OSError):
             os.remove(path)
+            os.rmdir(folder)
+            os.rmdir(inventory)
 
 
 def is_running(inventory: str, scan_id: str) -> bool:

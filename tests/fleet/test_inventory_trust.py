@@ -471,5 +471,12 @@ def test_a_running_scan_with_spark_is_not_one_that_was_stopped(
             pass
         assert is_running(where, scan_id)
     assert not is_running(where, scan_id)
+    # Spark may reach another file system by a path that this machine cannot write.
+    (tmp_path / "file").touch()
+    with spark_lock(str(tmp_path / "file"), scan_id):
+        assert not is_running(str(tmp_path / "file"), scan_id)
+    with spark_lock(str(tmp_path / "elsewhere"), scan_id):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
     ran = cli(*CHECK, where)
     assert (ran.code, "is not finished" in ran.out) == (3, True)
