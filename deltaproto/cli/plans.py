@@ -36,6 +36,7 @@ from deltaproto.fleet.schemas import is_inventory
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
+from deltaproto.report.paint import flat
 from deltaproto.report.plan import PlanReport, Script
 from deltaproto.report.plan_script import is_complete
 from deltaproto.tables.defect import one_table
@@ -224,7 +225,7 @@ def _kept(
         return
     now, days = datetime.now(UTC), max_age(values)
     for notice in scan_notices(name, state, now, days).texts:
-        print(f"warning: {notice}", file=sys.stderr)
+        print(f"warning: {flat(notice)}", file=sys.stderr)
     for scan in state.contributing:
         old = next(iter(old_scans(name, (scan,), now, days)), None)
         for table, location, found in kept_tables(questions, scan, values["where"], old):
@@ -243,7 +244,7 @@ def _read(
         ages = Ages(name, datetime.now(UTC), max_age(values))
         for entry in saved_entries(name, ages):
             for notice in ages.new():
-                print(f"warning: {notice}", file=sys.stderr)
+                print(f"warning: {flat(notice)}", file=sys.stderr)
             try:
                 found: Given | TableError = given_entry(entry, name, ages)
             except TableError as error:

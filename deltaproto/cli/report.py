@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.checking.check import Checker
+from deltaproto.checking.policy_use import requires
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
@@ -21,13 +22,14 @@ from deltaproto.cli.inventories import (
 )
 from deltaproto.cli.progress import waiting
 from deltaproto.drafting.users import newest
-from deltaproto.errors import ExitCode, UsageError, no_tables
+from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
 from deltaproto.fleet.inventory import inventory_at
 from deltaproto.fleet.overview import overview
 from deltaproto.fleet.past import LocalQuestions
 from deltaproto.policy.document import Policy
 from deltaproto.report.interface import NOTICES
 from deltaproto.report.overview.write import ReportFormat, rendered
+from deltaproto.report.paint import flat
 
 _MOST = 50_000
 
@@ -39,7 +41,7 @@ def run(values: Mapping[str, Any]) -> int:
     storage = options.pairs(values["storage_option"], "--storage-option")
     policy = values["policy"]
     options.spare(values["output"], (policy, *values["catalogue"]))
-    checker = _checker(policy, values["catalogue"])
+    checker = _checker(policy, values["catalogue"], allow_empty=values["allow_empty"])
     show = not (values["no_progress"] or values["quiet"])
     with waiting("reading the inventory", show=show):
         questions = LocalQuestions(inventory_at(values["inventory"], storage))
@@ -55,7 +57,7 @@ def run(values: Mapping[str, Any]) -> int:
         notices = scan_notices(values["inventory"], state, now, max_age(values)).texts
         NOTICES.extend(notices)
         for notice in notices:
-            print(f"warning: {notice}", file=sys.stderr)
+            print(f"warning: {flat(notice)}", file=sys.stderr)
         made = rendered(found, policy, values["format"], values["most"], now)
     with options.opened(values["output"]) as file:
         file.write(made)
@@ -63,9 +65,15 @@ def run(values: Mapping[str, Any]) -> int:
     return int(ExitCode.UNREADABLE if found.unread else ExitCode.OK)
 
 
-def _checker(path: str | None, files: tuple[str, ...]) -> Checker:
+def _checker(path: str | None, files: tuple[str, ...], *, allow_empty: bool) -> Checker:
     if path is not None:
         policy = site_policy(path)
+        if not (requires(policy) or allow_empty):
+            raise TableError(
+                ErrorCode.NO_TABLES,
+                f"nothing to report: {path} declares no clients and no settings",
+                "add clients, or settings under tables; pass --allow-empty to report anyway",
+            )
         return Checker(policy, site_catalogue(files, policy))
     catalogue = site_catalogue(files)
     everybody = [
