@@ -11,7 +11,14 @@ from deltaproto.checking.policy_use import requires
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
-from deltaproto.cli.inventories import SCAN, newest_state, require_finished, scan_notices
+from deltaproto.cli.inventories import (
+    MAX_AGE,
+    SCAN,
+    max_age,
+    newest_state,
+    require_finished,
+    scan_notices,
+)
 from deltaproto.cli.progress import waiting, warn
 from deltaproto.drafting.users import newest
 from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
@@ -19,6 +26,7 @@ from deltaproto.fleet.inventory import inventory_at
 from deltaproto.fleet.overview import overview
 from deltaproto.fleet.past import LocalQuestions
 from deltaproto.policy.document import Policy
+from deltaproto.report.interface import NOTICES
 from deltaproto.report.overview.write import ReportFormat, rendered
 
 _MOST = 50_000
@@ -43,9 +51,12 @@ def run(values: Mapping[str, Any]) -> int:
         found = overview(questions, state, checker)
         if not (found.tables or found.unread or values["allow_empty"]):
             raise no_tables(values["inventory"])
-        for notice in scan_notices(values["inventory"], state, datetime.now(UTC)).texts:
+        now = datetime.now(UTC)
+        notices = scan_notices(values["inventory"], state, now, max_age(values)).texts
+        NOTICES.extend(notices)
+        for notice in notices:
             warn(notice)
-        made = rendered(found, policy, values["format"], values["most"])
+        made = rendered(found, policy, values["format"], values["most"], now)
     with options.opened(values["output"]) as file:
         file.write(made)
     # An incomplete answer is never a compliant one.
@@ -84,6 +95,7 @@ COMMAND = Command(
         ),
         options.CATALOGUE,
         SCAN,
+        MAX_AGE,
         Option(
             ("--most",),
             "List so many tables in the page; figures are of all.",
