@@ -73,7 +73,7 @@ def run(values: Mapping[str, Any]) -> int:
     known = list(notes(checker.clients))
     checks = chain(
         _checked(names, values, checker, baseline, known, codes),
-        _compared(values["baseline"], checker, baseline),
+        _compared(values["baseline"], checker, baseline, codes, style.fail_on),
     )
     tables = _watched(checker.with_policy(checks), codes, style.fail_on)
     with options.opened(values["output"]) as file:
@@ -101,23 +101,35 @@ def _whole(given: tuple[str, ...]) -> tuple[str, ...]:
 def _baseline(path: str | None) -> Baseline | None:
     if path is None:
         return None
-    return Baseline(found for found in read_saved(path) if isinstance(found, Facts))
+    return Baseline(read_saved(path))
 
 
-def _compared(path: str | None, checker: Checker, baseline: Baseline | None) -> Iterator[Checked]:
+def _compared(
+    path: str | None,
+    checker: Checker,
+    baseline: Baseline | None,
+    codes: set[ExitCode],
+    fail_on: FailOn,
+) -> Iterator[Checked]:
     """What the baseline holds and no table matched."""
     if baseline is None:
         return
     if (error := baseline.unmatched()) is not None:
         yield unreadable(str(path), error)
         return
+    for error in baseline.unread():
+        yield unreadable(error.table, error)
     gone, unchecked = baseline.left()
     yield from map(checker.gone, gone)
     if unchecked:
+        one = len(unchecked) == 1
+        many = "1 table" if one else f"{len(unchecked):,} tables"
         NOTICES.append(
-            f"{len(unchecked):,} more tables of the baseline were not checked: "
+            f"{many} of the baseline {'was' if one else 'were'} not checked: "
             + ", ".join(each.table for each in unchecked)
         )
+        if fail_on is FailOn.WARNING:
+            codes.add(ExitCode.FINDINGS)
 
 
 def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -> Iterator[Checked]:
