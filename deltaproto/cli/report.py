@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +11,7 @@ from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inventories import SCAN, newest_state, require_finished, scan_notices
-from deltaproto.cli.progress import waiting
+from deltaproto.cli.progress import waiting, warn
 from deltaproto.drafting.users import newest
 from deltaproto.errors import ExitCode, UsageError, no_tables
 from deltaproto.fleet.inventory import inventory_at
@@ -44,12 +43,16 @@ def run(values: Mapping[str, Any]) -> int:
         if not (found.tables or found.unread or values["allow_empty"]):
             raise no_tables(values["inventory"])
         for notice in scan_notices(values["inventory"], state, datetime.now(UTC)).texts:
-            print(f"warning: {notice}", file=sys.stderr)
+            warn(notice)
+        incomplete = sum(not row.complete for row in found.tables)
+        if incomplete:
+            total = f"{incomplete:,} of {len(found.tables):,} tables"
+            warn(f"{total} may have newer commits that only their catalog knows")
         made = rendered(found, policy, values["format"], values["most"])
     with options.opened(values["output"]) as file:
         file.write(made)
     # An incomplete answer is never a compliant one.
-    return int(ExitCode.UNREADABLE if found.unread else ExitCode.OK)
+    return int(ExitCode.UNREADABLE if found.unread or incomplete else ExitCode.OK)
 
 
 def _checker(path: str | None, files: tuple[str, ...]) -> Checker:

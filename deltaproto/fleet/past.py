@@ -29,6 +29,8 @@ class PastScan(NamedTuple):
     roots: tuple[str, ...]
     included: tuple[str, ...]
     excluded: tuple[str, ...]
+    complete: bool = True
+    """False: tables could not be read, or have commits that only their catalog knows"""
 
     @property
     def extent(self) -> tuple[frozenset[str], ...]:
@@ -44,7 +46,10 @@ class PastScan(NamedTuple):
             _utc(row["ended_at"]),
             row["tables"],
             row["errors"],
-            *(tuple(row[name] or ()) for name in ("roots", "included", "excluded")),
+            tuple(row["roots"] or ()),
+            tuple(row["included"] or ()),
+            tuple(row["excluded"] or ()),
+            row["complete"] is not False,
         )
 
 
@@ -53,7 +58,17 @@ def extent_of(*looked: Iterable[str]) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(each) for each in looked)
 
 
-COLUMNS = ("scan_id", "started_at", "ended_at", "tables", "errors", "roots", "included", "excluded")
+COLUMNS = (
+    "scan_id",
+    "started_at",
+    "ended_at",
+    "tables",
+    "errors",
+    "roots",
+    "included",
+    "excluded",
+    "complete",
+)
 
 
 NOT_ANSWERED = "check the condition, and that the inventory is whole: any Delta client reads it"

@@ -101,8 +101,22 @@ def write_drift(
 
 
 def whole(pair: Pair) -> bool:
-    """Whether both scans could read everything."""
-    return not (pair.before.errors or pair.now.errors)
+    """Whether both scans read everything below the same roots."""
+    return pair.alike and not any(_unknown(scan) for scan in pair)
+
+
+def _missing(pair: Pair) -> Iterator[str]:
+    """A sentence for each scan that could not read everything."""
+    for which, scan in (("earlier", pair.before), ("later", pair.now)):
+        if unknown := _unknown(scan):
+            yield f"{unknown} in the {which} scan: what changed there is not known"
+
+
+def _unknown(scan: PastScan) -> str:
+    """What is not known of the tables of a scan; empty if nothing is missing."""
+    if scan.errors:
+        return f"{scan.errors:,} could not be read"
+    return "" if scan.complete else "some may have newer commits that only their catalog knows"
 
 
 def _json(pair: Pair, changes: Iterable[Change], counts: DriftCounts, file: IO[str]) -> None:
@@ -209,10 +223,8 @@ def _text(pair: Pair, counts: DriftCounts, out: Painter) -> None:
     out.line(out.paint(f"  {pair.before.scan_id} to {pair.now.scan_id}", DIM))
     if not pair.alike:
         out.folded(f"{_NOT_ALIKE[0]}; {_NOT_ALIKE[1]}", YELLOW, first="  ")
-    for which, scan in (("earlier", pair.before), ("later", pair.now)):
-        if scan.errors:
-            said = f"{scan.errors:,} could not be read in the {which} scan: what changed there"
-            out.folded(f"{said} is not known", YELLOW, first="  ")
+    for said in _missing(pair):
+        out.folded(said, YELLOW, first="  ")
     for group, count in counts.ordered():
         severity = SEVERITY[group.kind]
         feature = f"  {out.paint(group.feature, BOLD)}" if group.feature else ""
@@ -233,6 +245,7 @@ def _markdown(pair: Pair, counts: DriftCounts, file: IO[str]) -> None:
     file.write(f"## Drift, {_span(pair)}\n\n**{_total(pair, counts)}**\n\n")
     if not pair.alike:
         file.write(f"{escape(_NOT_ALIKE[0])}\n\n")
+    file.writelines(f"{escape(said)}\n\n" for said in _missing(pair))
     rows = [
         (
             str(SEVERITY[group.kind]),
