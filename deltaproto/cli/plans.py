@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from deltaproto.checking.saved import saved_entries
+from deltaproto.checking.saved import saved_entries, saved_notices
 from deltaproto.checking.site import DEFAULT_ACCESS, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option
 from deltaproto.cli.inspect import given_tables
 from deltaproto.cli.inventories import SCAN, newest_state, require_finished, scan_notices
-from deltaproto.cli.progress import counting, waiting
+from deltaproto.cli.progress import counting, waiting, warn
 from deltaproto.drafting.alike import Alike
 from deltaproto.drafting.goals import Planner
 from deltaproto.drafting.live import look
@@ -149,7 +148,7 @@ def plan_tables(
                 if isinstance(found, TableError):
                     raise found
                 with one_table():
-                    ready = users.on(found)._replace(engine=engine, session=session)
+                    ready = users.on(found).executed_by(engine, session)
                     # Saved tables are many and of few kinds.
                     saved = alike_saved and found.fingerprint.metadata is None
                     plan, losses = users.ruled(alike(ready) if saved else planner(ready), ready)
@@ -164,6 +163,7 @@ def plan_tables(
             if values["script"] and not is_complete(plan):
                 codes.add(ExitCode.FINDINGS)
             report.add(plan)
+        options.policy_notices(users.checker)
         report.close()
     return int(ExitCode.worst(codes))
 
@@ -213,7 +213,7 @@ def _kept(
         yield name, error
         return
     for notice in scan_notices(name, state, datetime.now(UTC)).texts:
-        print(f"warning: {notice}", file=sys.stderr)
+        warn(notice)
     for scan in state.contributing:
         for table, location, found in kept_tables(questions, scan, values["where"]):
             if not state.holds(scan, location):
@@ -228,6 +228,8 @@ def _read(
     name: str, values: Mapping[str, Any], show: bool
 ) -> Iterator[tuple[str, Given | TableError]]:
     if os.path.isfile(name):
+        for notice in saved_notices(name, datetime.now(UTC)):
+            warn(notice)
         for entry in saved_entries(name):
             try:
                 found: Given | TableError = given_entry(entry, name)

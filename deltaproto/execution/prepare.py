@@ -202,6 +202,7 @@ def _effect(
     inspection = _inspection(watched)
     # The policy's patterns may mean the table as its owner names it.
     today = facts(inspection)._replace(table=plan.table)
+    checker.observe(checker.check(today))
     try:
         after = facts_after(today, observe(inspection.state), left, plan)
     except UnpredictableError as error:
