@@ -25,6 +25,7 @@ class CheckFormat(StrEnum):
     SARIF = "sarif"
     JUNIT = "junit"
     GITHUB = "github"
+    GITLAB = "gitlab"
 
 
 class Style(NamedTuple):
@@ -98,6 +99,10 @@ def write_check(
             from deltaproto.report.github import write_github
 
             write_github(_reports(tables, counts), file, hidden=counts.hidden)
+        case CheckFormat.GITLAB:
+            from deltaproto.report.gitlab import write_gitlab
+
+            write_gitlab(_reports(tables, counts), file, hidden=counts.hidden)
         case _:
             assert_never(style.format)
 
