@@ -8,20 +8,23 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
+from deltaproto.checking.age import Ages
 from deltaproto.checking.baseline import Baseline
 from deltaproto.checking.check import Checked, Checker, unreadable
 from deltaproto.checking.live import facts
 from deltaproto.checking.notes import notes
-from deltaproto.checking.saved import SavedError, read_saved, saved_notices
+from deltaproto.checking.saved import SavedError, read_saved
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inspect import READER, given_tables
 from deltaproto.cli.inventories import (
     ENGINE,
+    MAX_AGE,
     SCAN,
     Asked,
     EngineChoice,
+    max_age,
     newest_state,
     opened_inventory,
     require_finished,
@@ -177,8 +180,9 @@ def _one_or_many(
     if values["engine"] is EngineChoice.SPARK or is_inventory(name):
         inventory = opened_inventory(name, values)
         state = newest_state(inventory, values["scan"])
-        known.extend(f"{name}: {told(scan)}" for scan in state.contributing)
-        notices = scan_notices(name, state, datetime.now(UTC))
+        now = datetime.now(UTC)
+        known.extend(f"{name}: {told(scan, now)}" for scan in state.contributing)
+        notices = scan_notices(name, state, now, max_age(values))
         NOTICES.extend(notices.texts)
         if notices.old and values["fail_on"] is FailOn.WARNING:
             codes.add(ExitCode.FINDINGS)
@@ -226,13 +230,13 @@ def _read(
     name: str, values: Mapping[str, Any], known: list[str], codes: set[ExitCode], show: bool
 ) -> Iterator[Facts | Checked]:
     if os.path.isfile(name):
-        notices = saved_notices(name, datetime.now(UTC))
-        NOTICES.extend(notices)
-        if notices and values["fail_on"] is FailOn.WARNING:
-            codes.add(ExitCode.FINDINGS)
-        older = False
+        ages, older = Ages(name, datetime.now(UTC), max_age(values)), False
         try:
-            for found in read_saved(name):
+            for found in read_saved(name, ages):
+                if notices := ages.new():
+                    NOTICES.extend(notices)
+                    if values["fail_on"] is FailOn.WARNING:
+                        codes.add(ExitCode.FINDINGS)
                 older = older or (isinstance(found, Facts) and found.older)
                 yield unreadable(found.table, found) if isinstance(found, SavedError) else found
         except TableError as error:
@@ -295,6 +299,7 @@ COMMAND = Command(
             ("--baseline",), "Saved inspection: report the drift since then.", str, metavar="FILE"
         ),
         SCAN,
+        MAX_AGE,
         ENGINE,
         Option(("--show-suppressed",), "Show waived findings too.", bool, False),
         options.ALLOW_EMPTY,

@@ -8,12 +8,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from deltaproto.checking.saved import saved_entries, saved_notices
+from deltaproto.checking.age import Ages
+from deltaproto.checking.saved import saved_entries
 from deltaproto.checking.site import DEFAULT_ACCESS, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option
 from deltaproto.cli.inspect import given_tables
-from deltaproto.cli.inventories import SCAN, newest_state, require_finished, scan_notices
+from deltaproto.cli.inventories import (
+    MAX_AGE,
+    SCAN,
+    max_age,
+    newest_state,
+    old_scans,
+    require_finished,
+    scan_notices,
+)
 from deltaproto.cli.progress import counting, waiting, warn
 from deltaproto.drafting.alike import Alike
 from deltaproto.drafting.goals import Planner
@@ -91,6 +100,7 @@ ENDING = (
     FROM,
     WHERE,
     SCAN,
+    MAX_AGE,
     FRESH,
     options.ALLOW_EMPTY,
     ENGINE,
@@ -212,10 +222,12 @@ def _kept(
         # No row is planned: which ones are missing or doubled is unknown.
         yield name, error
         return
-    for notice in scan_notices(name, state, datetime.now(UTC)).texts:
+    now, days = datetime.now(UTC), max_age(values)
+    for notice in scan_notices(name, state, now, days).texts:
         warn(notice)
     for scan in state.contributing:
-        for table, location, found in kept_tables(questions, scan, values["where"]):
+        old = next(iter(old_scans(name, (scan,), now, days)), None)
+        for table, location, found in kept_tables(questions, scan, values["where"], old):
             if not state.holds(scan, location):
                 continue
             if values["fresh"] and not isinstance(found, TableError):
@@ -228,11 +240,12 @@ def _read(
     name: str, values: Mapping[str, Any], show: bool
 ) -> Iterator[tuple[str, Given | TableError]]:
     if os.path.isfile(name):
-        for notice in saved_notices(name, datetime.now(UTC)):
-            warn(notice)
-        for entry in saved_entries(name):
+        ages = Ages(name, datetime.now(UTC), max_age(values))
+        for entry in saved_entries(name, ages):
+            for notice in ages.new():
+                warn(notice)
             try:
-                found: Given | TableError = given_entry(entry, name)
+                found: Given | TableError = given_entry(entry, name, ages)
             except TableError as error:
                 found = error
             yield str(entry.get("table", name)), found

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
+from deltaproto.checking.age import at, in_words
 from deltaproto.fleet.overview import Overview
+from deltaproto.fleet.past import PastScan
 from deltaproto.policy.finding import Severity
 from deltaproto.report.check_words import hidden
 from deltaproto.report.document import (
@@ -22,6 +25,7 @@ from deltaproto.report.document import (
     Tone,
     listed,
 )
+from deltaproto.report.interface import NOTICES
 from deltaproto.report.overview.chart import bars
 from deltaproto.report.overview.clients import clients
 from deltaproto.report.overview.numbers import Fix, Numbers, command
@@ -33,10 +37,9 @@ _MOST_UNREAD = 200
 
 
 def document(
-    overview: Overview, numbers: Numbers, policy: str | None, most: int | None = None
+    overview: Overview, numbers: Numbers, policy: str | None, now: datetime, most: int | None = None
 ) -> Document:
     """Everything but the list of all tables, of which that has the first `most`."""
-    scan = overview.scan
     sections = [
         Section("glance", "The fleet at a glance", list(_glance(overview, numbers, policy))),
         Section("first", "Tables to fix first", list(_first(overview, numbers, policy, most))),
@@ -46,15 +49,21 @@ def document(
         Section("findings", "Findings", list(_findings(overview, numbers))),
         Section("unread", "What could not be read", list(_unread(overview))),
     ]
-    roots = ", ".join(scan.roots) or "named tables"
     return Document(
         "Delta protocols of the fleet",
-        (f"Scan {scan.scan_id}, ended {scan.ended_at:%Y-%m-%d %H:%M} UTC, of ", Code(roots)),
+        tuple(part for scan in overview.sources for part in _scan(scan, now)),
         sections,
     )
 
 
+def _scan(scan: PastScan, now: datetime) -> Line:
+    ended = f"ended {at(scan.ended_at)} ({in_words(now - scan.ended_at)})"
+    roots = ", ".join(scan.roots) or "named tables"
+    return (f"Scan {scan.scan_id}, {ended}, of ", Code(roots), ". ")
+
+
 def _glance(overview: Overview, numbers: Numbers, policy: str | None) -> Iterator[Block]:
+    yield from (Callout(Tone.WARNING, (f"Warning: {notice}",)) for notice in NOTICES)
     read, unread = len(overview.tables), len(overview.unread)
     if unread:
         told = f"{unread:,} could not be read: the picture is not complete."
