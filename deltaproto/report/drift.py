@@ -112,8 +112,10 @@ def whole(pair: Pair) -> bool:
     return pair.alike and not any(_unknown(scan) for scan in pair)
 
 
-def _missing(pair: Pair) -> Iterator[str]:
-    """A sentence for each scan that could not read everything."""
+def missing(pair: Pair) -> Iterator[str]:
+    """A sentence for each reason why changes may be missing."""
+    if not pair.alike:
+        yield "; ".join(_NOT_ALIKE)
     for which, scan in (("earlier", pair.before), ("later", pair.now)):
         if unknown := _unknown(scan):
             yield f"{unknown} in the {which} scan: what changed there is not known"
@@ -237,9 +239,7 @@ def _text(pair: Pair, counts: DriftCounts, out: Painter, now: datetime) -> None:
     out.line(out.paint(_total(pair, counts), BOLD) + out.paint(f"  {_span(pair)}", DIM))
     out.line(out.paint(f"  {pair.before.scan_id} to {pair.now.scan_id}", DIM))
     out.line(out.paint(f"  {_ended(pair, now)}", DIM))
-    if not pair.alike:
-        out.folded(f"{_NOT_ALIKE[0]}; {_NOT_ALIKE[1]}", YELLOW, first="  ")
-    for said in _missing(pair):
+    for said in missing(pair):
         out.folded(said, YELLOW, first="  ")
     for group, count in counts.ordered():
         severity = SEVERITY[group.kind]
@@ -259,9 +259,7 @@ def _text(pair: Pair, counts: DriftCounts, out: Painter, now: datetime) -> None:
 
 def _markdown(pair: Pair, counts: DriftCounts, file: IO[str], now: datetime) -> None:
     file.write(f"## Drift, {_span(pair)}\n\n**{_total(pair, counts)}**; {_ended(pair, now)}\n\n")
-    if not pair.alike:
-        file.write(f"{escape(_NOT_ALIKE[0])}\n\n")
-    file.writelines(f"{escape(said)}\n\n" for said in _missing(pair))
+    file.writelines(f"{escape(said)}\n\n" for said in missing(pair))
     rows = [
         (
             str(SEVERITY[group.kind]),

@@ -9,12 +9,14 @@ from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.report.document import (
     Block,
     Bullets,
+    Callout,
     Code,
     Document,
     Line,
     Listing,
     Section,
     Table,
+    Tone,
 )
 from deltaproto.report.plan_json import plan_id
 from deltaproto.report.runbook.before import stop, streams
@@ -55,6 +57,8 @@ def plan_document(
 
 
 def _plan(book: Book, entry: Entry, number: int, say: Phrases) -> Iterator[Block]:
+    if not entry.plan.complete:
+        yield Callout(Tone.DANGER, ("NOT COMPLETE: the answer may miss something.",))
     yield from steps_of(book, entry, number, say)
     if entry.plan.alternatives:
         blocks = list(_alternatives(entry.plan))

@@ -127,6 +127,17 @@ def cut(world: World) -> Words:
     return (str(file),)
 
 
+@situation("The lines of a saved jsonl inspection have no end mark", *READING)
+def unmarked(world: World) -> Words:
+    file = Path(world.saved(world.table("a"), world.table("b"), format_="jsonl"))
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    for line in lines:
+        line.pop("part", None)
+        line["schema_version"] = "1.0"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return (str(file),)
+
+
 @situation("A saved inspection was made with `--version`", *READING)
 def older(world: World) -> Words:
     log = world.log()

@@ -47,6 +47,13 @@ def lost(world: World) -> Words:
     return (where,)
 
 
+@situation("Rows of features are lost in the inventory", *ANSWERING)
+def lost_features(world: World) -> Words:
+    where = world.inventory(str(world.lake()))
+    DeltaTable(f"{where}/features").delete("location LIKE '%two%'")
+    return (where,)
+
+
 @situation("One row of the inventory is lost and another is stored twice", *ALL)
 def doubled(world: World) -> Words:
     where = world.inventory(str(world.lake()))
@@ -83,14 +90,14 @@ def aged(where: str, ended: datetime) -> None:
     DeltaTable(f"{where}/scans").update({"ended_at": moment})
 
 
-@situation("The newest scan is a week old", *ANSWERING)
+@situation("The newest scan is a week old", *ALL)
 def old(world: World) -> Words:
     where = world.inventory(world.table())
     aged(where, datetime.now(UTC) - timedelta(days=8))
     return (where,)
 
 
-@situation("The newest scan is dated in the future", *ANSWERING)
+@situation("The newest scan is dated in the future", *ALL)
 def future(world: World) -> Words:
     where = world.inventory(world.table())
     aged(where, datetime.now(UTC) + timedelta(days=8))

@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from deltaproto.fleet import local_engine, workers
+from deltaproto.fleet import local_disk, local_engine, workers
 from deltaproto.fleet.found import Found
 from deltaproto.fleet.look import Looker
 from tests.support.situations.world import Words, World, situation
@@ -123,6 +123,15 @@ def defect(world: World) -> Words:
 def hidden(world: World) -> Words:
     world.table("lake/_archive/old")
     return (str(world.lake()),)
+
+
+@situation("A table's folder has too many entries to search it for tables", "scan")
+def inside(world: World) -> Words:
+    lake = world.lake()
+    world.patch.setattr(local_disk, "_MOST_ENTRIES", 3)
+    for number in range(5):
+        (lake / "a" / "one" / f"file{number}").touch()
+    return (str(lake),)
 
 
 @situation("A link leads out of the roots", "scan")
