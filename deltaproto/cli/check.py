@@ -31,7 +31,7 @@ from deltaproto.cli.inventories import (
     scan_notices,
     told,
 )
-from deltaproto.cli.progress import counting, waiting
+from deltaproto.cli.progress import counting, waiting, warn
 from deltaproto.drafting.words import accesses
 from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
 from deltaproto.fleet.newest import NewestState
@@ -79,8 +79,13 @@ def run(values: Mapping[str, Any]) -> int:
         _compared(values["baseline"], checker, baseline, codes, style.fail_on),
     )
     tables = _watched(checker.with_policy(checks), codes, style.fail_on)
+    before = len(NOTICES)
     with options.opened(values["output"]) as file:
         write_check(tables, file, style, known)
+    if style.format is CheckFormat.JSONL:
+        # The lines that were written before a notice do not hold it.
+        for notice in NOTICES[before:]:
+            warn(notice)
     return int(ExitCode.worst(codes))
 
 

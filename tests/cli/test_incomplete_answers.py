@@ -93,6 +93,40 @@ def test_json_has_the_same_exit_code_and_the_message(
         assert said(row.messages["json"], ran), (line, ran)
 
 
+@pytest.mark.parametrize(
+    ("section", "situation"),
+    [
+        ("check", "A saved inspection was made with `--version`"),
+        ("check", "A table of the baseline was not checked"),
+        ("drift", "The newest scan was stopped"),
+        ("drift", "A scanned table is managed by a catalog"),
+        ("drift", "The two scans searched different roots"),
+    ],
+)
+def test_jsonl_whose_lines_cannot_hold_the_message(
+    section: str,
+    situation: str,
+    cli: Callable[..., Ran],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (row,) = (each for each in ROWS if each[:2] == (section, situation))
+    world = World(tmp_path / "0", section, cli, monkeypatch)
+    for line in world.lines(situation):
+        ran = run(world, *line, "--format", "jsonl")
+        assert (ran.code, said(row.messages["text"], ran)) == (row.codes[0][0], True)
+
+
+@pytest.mark.parametrize("format_", ["markdown", "html"])
+def test_the_page_of_a_plan_says_that_it_is_not_complete(
+    format_: str, cli: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = "plan-upgrade and plan-downgrade"
+    world = World(tmp_path / "0", section, cli, monkeypatch)
+    for line in world.lines("The table is managed by a catalog"):
+        assert said("NOT COMPLETE", run(world, *line, "--format", format_))
+
+
 def run(world: World, *words: str) -> Ran:
     if world.stdin is not None:
         world.patch.setattr("sys.stdin", io.StringIO(world.stdin))
