@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 from deltaproto.checking.baseline import Baseline
 from deltaproto.checking.policy_use import PolicyUse
+from deltaproto.checking.site import DEFAULT_ACCESS
 from deltaproto.clients.candidate import Candidate
-from deltaproto.clients.capability import Access
+from deltaproto.clients.capability import Access, Client
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.judgement import Verdict
 from deltaproto.clients.needs import Needs
+from deltaproto.clients.usability import Usability, usability
 from deltaproto.clients.verdicts import client_verdicts
 from deltaproto.errors import TableError, UsageError
 from deltaproto.policy.approvals import Approvals, Loss, Ruling
@@ -57,6 +59,8 @@ class Checked(NamedTuple):
     """findings of rules that the policy switches off"""
     of_policy: bool = False
     """these are findings on the policy itself; `table` is its file"""
+    usability: tuple[Usability, ...] = ()
+    """what each client can do since which version, where somebody asked for that"""
 
 
 def unreadable(table: str, error: TableError) -> Checked:
@@ -71,6 +75,7 @@ class Checker:
         asked: clients of the command line; they hold for every table.
         access: replaces the access of every declared client.
         baseline: the tables as they were saved.
+        survey: clients of which every version is judged, and none is declared.
         today: the day on which approvals must hold; None: today, in UTC.
 
     Raises:
@@ -86,9 +91,12 @@ class Checker:
         asked: Iterable[Declared] = (),
         access: tuple[Access, ...] = (),
         baseline: Baseline | None = None,
+        survey: Iterable[Client] = (),
         today: datetime.date | None = None,
     ) -> None:
         self._policy, self._asked, self._access = policy, tuple(asked), access
+        self._survey = tuple(survey)
+        self._surveyed: dict[Needs, tuple[Usability, ...]] = {}
         self._baseline = baseline
         self._candidates: dict[str, Candidate] = {}
         for declared in self._asked:
@@ -113,7 +121,8 @@ class Checker:
     def __getstate__(self) -> dict[str, Any]:
         # What it learnt of tables here is of no use on another machine.
         use = PolicyUse(self._policy, self._today)
-        return {**self.__dict__, "_known": {}, "_merged": {}, "_newest": None, "use": use}
+        forgotten: dict[str, Any] = {"_known": {}, "_surveyed": {}, "_merged": {}, "_newest": None}
+        return {**self.__dict__, **forgotten, "use": use}
 
     @property
     def clients(self) -> frozenset[str]:
@@ -131,13 +140,24 @@ class Checker:
         found = [*facts.findings, *examine(Case(facts, settings, verdicts, before))]
         if self._baseline is not None and before is None:
             found += not_in_baseline(facts.table)
-        return self._checked(facts, found, found_for, matched, verdicts)
+        checked = self._checked(facts, found, found_for, matched, verdicts)
+        return checked._replace(usability=self._usability(facts.needs)) if self._survey else checked
 
     def gone(self, before: Facts) -> Checked:
         """The check of a table of the baseline that no longer exists."""
         matched = self._match(before.table, before.location)
         found, settings = [gone_since_baseline(before)], self._settings(matched.entries)
         return self._checked(before._replace(complete=True), found, settings, matched, ())
+
+    def _usability(self, table: Needs) -> tuple[Usability, ...]:
+        found = self._surveyed.get(table)
+        if found is None:
+            if len(self._surveyed) >= _REMEMBERED:
+                self._surveyed.clear()
+            accesses = self._access or DEFAULT_ACCESS
+            each = (one for client in self._survey for one in usability(client, accesses, table))
+            found = self._surveyed[table] = tuple(each)
+        return found
 
     def _match(self, table: str, location: str | None) -> _Matched:
         names = Names(table, location)

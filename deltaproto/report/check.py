@@ -36,6 +36,8 @@ class Style(NamedTuple):
     fail_on: FailOn = FailOn.ERROR
     show_suppressed: bool = False
     summary: bool = True
+    every_version: bool = False
+    """of undeclared clients: what each version can do, not only the newest"""
 
 
 def write_check(
@@ -64,11 +66,17 @@ def write_check(
         case CheckFormat.MARKDOWN:
             from deltaproto.report.check_markdown import write_markdown
 
-            write_markdown(tables, file, notes, show_suppressed=style.show_suppressed)
+            write_markdown(
+                tables,
+                file,
+                notes,
+                show_suppressed=style.show_suppressed,
+                every_version=style.every_version,
+            )
         case CheckFormat.TEXT:
             from deltaproto.report.check_text import CheckText
 
-            text = CheckText(file, style.color, style.show_suppressed)
+            text = CheckText(file, style.color, style.show_suppressed, style.every_version)
             for checked in tables:
                 text.add(checked)
             text.close(notes if style.summary else (), summary=style.summary)

@@ -11,7 +11,7 @@ from tests.support.logs import add, commit_info, metadata, protocol
 from tests.support.situations.world import CHECK, Words, World, situation
 
 
-@situation("There is nothing to check against", "check")
+@situation("No client, policy or baseline is given", "check")
 def nothing(world: World) -> list[Words]:
     return [("check", world.table())]
 
