@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.checking.check import Checker
+from deltaproto.checking.policy_use import requires
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
@@ -20,7 +21,7 @@ from deltaproto.cli.inventories import (
 )
 from deltaproto.cli.progress import waiting, warn
 from deltaproto.drafting.users import newest
-from deltaproto.errors import ExitCode, UsageError, no_tables
+from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
 from deltaproto.fleet.inventory import inventory_at
 from deltaproto.fleet.overview import overview
 from deltaproto.fleet.past import LocalQuestions
@@ -38,7 +39,7 @@ def run(values: Mapping[str, Any]) -> int:
     storage = options.pairs(values["storage_option"], "--storage-option")
     policy = values["policy"]
     options.spare(values["output"], (policy, *values["catalogue"]))
-    checker = _checker(policy, values["catalogue"])
+    checker = _checker(policy, values["catalogue"], allow_empty=values["allow_empty"])
     show = not (values["no_progress"] or values["quiet"])
     with waiting("reading the inventory", show=show):
         questions = LocalQuestions(inventory_at(values["inventory"], storage))
@@ -66,9 +67,15 @@ def run(values: Mapping[str, Any]) -> int:
     return int(ExitCode.UNREADABLE if found.unread or incomplete else ExitCode.OK)
 
 
-def _checker(path: str | None, files: tuple[str, ...]) -> Checker:
+def _checker(path: str | None, files: tuple[str, ...], *, allow_empty: bool) -> Checker:
     if path is not None:
         policy = site_policy(path)
+        if not (requires(policy) or allow_empty):
+            raise TableError(
+                ErrorCode.NO_TABLES,
+                f"nothing to report: {path} declares no clients and no settings",
+                "add clients, or settings under tables; pass --allow-empty to report anyway",
+            )
         return Checker(policy, site_catalogue(files, policy))
     catalogue = site_catalogue(files)
     everybody = [
