@@ -41,6 +41,13 @@ class Engine(NamedTuple):
         return _parsed(self.name, self.version) >= _parsed(self.name, version)
 
     @property
+    def newer_than_known(self) -> bool:
+        """Whether the minor version is newer than every one that predictions are known for."""
+        newest = NEWEST if self.name is EngineName.DELTA_SPARK else NEWEST_RUNTIME
+        found = _parsed(self.name, self.version).numbers[:2]
+        return found > _parsed(self.name, newest).numbers[:2]
+
+    @property
     def fast_drop(self) -> bool:
         """DROP FEATURE leaves checkpointProtection instead of waiting: Delta 4.0, runtime 16.3."""
         return self.at_least("4.0" if self.name is EngineName.DELTA_SPARK else "16.3")
