@@ -131,6 +131,10 @@ class Range(NamedTuple):
     """features of tables that are reached by catalog name only"""
     exact: bool = False
     """`start` alone is meant"""
+    newest: str | None = None
+    """the newest release of the range that is known; None: only `start` is"""
+    partial: bool = False
+    """the documents name some features only: one that is not listed is not known to be refused"""
 
 
 class Client(NamedTuple):

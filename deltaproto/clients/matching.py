@@ -13,6 +13,7 @@ from deltaproto.clients.capability import (
     READING,
     STRANGE,
     Access,
+    Confidence,
     KnownBad,
     Path,
     Range,
@@ -74,7 +75,8 @@ def _judged(each: Range, path: Path, table: Needs, access: Access) -> Iterator[J
         yield from _catalog_only(each.catalog_only, table)
     for doubt in table.doubts:
         yield Judgement(Verdict.UNKNOWN, (), doubt)
-    protocol, confidence = table.protocol, each.confidence
+    protocol = table.protocol
+    confidence = Confidence.INFERRED if each.partial else each.confidence
     if violations := protocol.violations():
         yield Judgement(
             Verdict.UNKNOWN, (), f"the protocol breaks the spec: {violations[0].message}"

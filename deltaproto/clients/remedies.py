@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from deltaproto.clients.candidate import Candidate, Reference, beginning
+from deltaproto.clients.candidate import Candidate, Reference, beginning, latest
 from deltaproto.clients.capability import Access, Path
 from deltaproto.clients.matching import Judgement, Verdict, judge
 from deltaproto.clients.needs import Needs
@@ -74,17 +74,31 @@ def remedies(
 
 
 def _raised(candidate: Candidate, path: Path, table: Needs, access: Access) -> Remedy | None:
-    """The first later version that passes."""
+    """The newest known version that passes, as do all from the first later one that does."""
     client, here = candidate.client, candidate.documented or candidate.range
     later = client.ranges[client.ranges.index(here) + 1 :] if here in client.ranges else ()
+    first: Reference | None = None
+    newest: Reference | None = None
     for each in later:
-        there = beginning(each, client)
-        others = [p for p in there.paths if path.name is None or p.name in (path.name, None)]
-        for passing in others:
-            if there.range and judge(there.range, passing, table, access).verdict is Verdict.OK:
-                named = str(Reference(client.id, passing.name, each.start))
-                text = f"raise the client to {named}"
-                return Remedy("raise-client", Cost.CLIENT, text, client=named)
+        start = _passing(beginning(each, client), path, table, access)
+        known = _passing(latest(each, client), path, table, access) or start
+        if known is None and newest is not None:
+            break
+        first, newest = first or start or known, known or newest
+    if newest is None:
+        return None
+    text = f"upgrade the client to {newest}"
+    if first is not None and first.version not in (None, newest.version):
+        text += f" (works since {first.version})"
+    return Remedy("raise-client", Cost.CLIENT, text, client=str(newest))
+
+
+def _passing(there: Candidate, path: Path, table: Needs, access: Access) -> Reference | None:
+    """The first path of a version that passes, the one of the same name or the only one."""
+    others = [p for p in there.paths if path.name is None or p.name in (path.name, None)]
+    for passing in others:
+        if there.range and judge(there.range, passing, table, access).verdict is Verdict.OK:
+            return there.reference._replace(path=passing.name)
     return None
 
 

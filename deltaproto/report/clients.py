@@ -129,6 +129,10 @@ def range_rows(client: Client) -> list[tuple[str, ...]]:
 def range_facts(each: Range) -> list[tuple[str, str]]:
     """What else is known of a range: limits, what goes wrong, and the evidence."""
     facts = [(span(each), each.note)] if each.note else []
+    if each.newest:
+        facts.append((span(each), f"newest known version: {each.newest}"))
+    if each.partial:
+        facts.append((span(each), "a feature that is not listed is not known to be refused"))
     if each.whole:
         facts.append((span(each), "a listed feature without the one it requires is refused"))
     if each.catalog_only:

@@ -49,6 +49,7 @@ def _range_fields(each: Range) -> dict[str, Any]:
     return {
         "from": each.start,
         "before": each.end,
+        "newest": each.newest,
         "paths": [
             {
                 "name": path.name,
@@ -71,6 +72,7 @@ def _range_fields(each: Range) -> dict[str, Any]:
             for path in each.paths
         ],
         "requires_complete_protocols": each.whole,
+        "partial": each.partial,
         "catalog_only": sorted(each.catalog_only),
         "confidence": str(each.confidence),
         "evidence": [proof._asdict() for proof in each.evidence],

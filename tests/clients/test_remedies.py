@@ -59,13 +59,44 @@ LISTED = Protocol.carrying({VECTORS, "appendOnly", "invariants"})
 
 
 class TestRaising:
-    def test_the_first_later_version_that_passes_is_named(self) -> None:
+    def test_the_newest_version_is_named_with_the_first_that_passes(self) -> None:
         made = releases([VECTORS], [], [], [VECTORS], [VECTORS, "timestampNtz"])
         verdict = one(made, "@2.5", table(LISTED, used=[VECTORS]))
         remedy = of_kind(verdict, "raise-client")
         assert remedy is not None
-        assert (remedy.client, remedy.cost, remedy.command) == ("made@4", Cost.CLIENT, None)
-        assert remedy.text == "raise the client to made@4"
+        assert (remedy.client, remedy.cost, remedy.command) == ("made@5", Cost.CLIENT, None)
+        assert remedy.text == "upgrade the client to made@5 (works since 4)"
+
+    def test_a_version_after_one_that_fails_is_not_named(self) -> None:
+        made = releases([], [VECTORS], [], [VECTORS])
+        remedy = of_kind(one(made, "@1", table(LISTED, used=[VECTORS])), "raise-client")
+        assert remedy is not None
+        assert (remedy.client, remedy.text) == ("made@2", "upgrade the client to made@2")
+
+    def test_the_newest_known_version_of_the_range_is_named(self) -> None:
+        gate = {"legacy": [1, 2], "features": [VECTORS]}
+        made = client(
+            [
+                {"from": "1", "before": "2", "read": {"legacy": [1, 2]}},
+                {"from": "2", "before": "9", "newest": "8.4", "read": gate},
+            ]
+        )
+        remedy = of_kind(one(made, "@1", table(LISTED, used=[VECTORS])), "raise-client")
+        assert remedy is not None
+        assert remedy.client == "made@8.4"
+        assert remedy.text == "upgrade the client to made@8.4 (works since 2)"
+
+    def test_trino_is_upgraded_to_its_newest_known_version(self) -> None:
+        found = Catalogue().resolve("trino@420")
+        (verdict,) = client_verdicts(found, [READ], table(LISTED, used=[VECTORS]))
+        remedy = of_kind(verdict, "raise-client")
+        assert remedy is not None
+        assert (remedy.client, "works since 469" in remedy.text) == ("trino@483", True)
+        with_types = table(Protocol.carrying({"variantType"}), used=["variantType"])
+        (verdict,) = client_verdicts(found, [READ], with_types)
+        remedy = of_kind(verdict, "raise-client")
+        assert remedy is not None
+        assert (remedy.client, "works since 471" in remedy.text) == ("trino@483", True)
 
     def test_what_was_measured_of_a_release_goes_before_its_range(self) -> None:
         gate = {"legacy": [1, 2], "features": [VECTORS]}
@@ -123,7 +154,7 @@ class TestRaising:
             for verdict in client_verdicts(candidate(made, "@1"), [READ], table(LISTED))
         }
         assert {path: remedy and remedy.client for path, remedy in named.items()} == {
-            "a": "made/a@2",
+            "a": "made/a@3",
             "b": "made/b@3",
         }
 
