@@ -103,6 +103,7 @@ class Checker:
                     self._waived.append(_waived(catalogue, policy, waiver))
         self._known: dict[tuple[Needs, tuple[Declared, ...]], tuple[Judged, ...]] = {}
         self._merged: dict[tuple[Position, ...], Merged] = {}
+        self._newest: _Matched | None = None
         self._today = today or datetime.datetime.now(datetime.UTC).date()
         self._use = PolicyUse(policy, self._today)
         self.approvals = Approvals(policy, catalogue)
@@ -110,7 +111,7 @@ class Checker:
 
     def __getstate__(self) -> dict[str, Any]:
         # What it learnt of tables here is of no use on another machine.
-        return {**self.__dict__, "_known": {}, "_merged": {}}
+        return {**self.__dict__, "_known": {}, "_merged": {}, "_newest": None}
 
     @property
     def clients(self) -> frozenset[str]:
@@ -119,9 +120,8 @@ class Checker:
 
     def check(self, facts: Facts) -> Checked:
         """Verdicts on every declared client, and every rule's findings."""
-        names = Names(facts.table, facts.location)
-        entries = matching(self._policy, names)
-        found_for = self._settings(entries)
+        matched = self._newest = self._match(facts.table, facts.location)
+        found_for = self._settings(matched.entries)
         settings = found_for.settings
         verdicts = self._verdicts(facts.needs, (*self._asked, *(settings.clients or ())))
         baseline = self._baseline
@@ -129,24 +129,28 @@ class Checker:
         found = [*facts.findings, *examine(Case(facts, settings, verdicts, before))]
         if self._baseline is not None and before is None:
             found += not_in_baseline(facts.table)
-        return self._checked(facts, found, found_for, entries, verdicts)
+        return self._checked(facts, found, found_for, matched, verdicts)
 
     def gone(self, before: Facts) -> Checked:
         """The check of a table of the baseline that no longer exists."""
-        entries = matching(self._policy, Names(before.table, before.location))
-        found, settings = [gone_since_baseline(before)], self._settings(entries)
-        return self._checked(before._replace(complete=True), found, settings, entries, ())
+        matched = self._match(before.table, before.location)
+        found, settings = [gone_since_baseline(before)], self._settings(matched.entries)
+        return self._checked(before._replace(complete=True), found, settings, matched, ())
+
+    def _match(self, table: str, location: str | None) -> _Matched:
+        names = Names(table, location)
+        return _Matched((table, location), names, matching(self._policy, names))
 
     def _checked(
         self,
         facts: Facts,
         found: list[Finding],
         found_for: Merged,
-        entries: tuple[TableEntry, ...],
+        matched: _Matched,
         verdicts: tuple[Judged, ...],
     ) -> Checked:
         """The findings with the policy's severities, without those it waives or approves."""
-        settings, names = found_for.settings, Names(facts.table, facts.location)
+        settings, names = found_for.settings, matched.names
         graded = tuple(_graded(found, settings.severities))
         waivers = [each for each in self._waived if names.match(each.waiver.table)]
         kept, suppressed = [], []
@@ -168,7 +172,7 @@ class Checker:
             tuple(suppressed),
             None,
             facts.complete,
-            self._unasked(settings, entries),
+            self._unasked(settings, matched.entries),
             found_for.decisions,
             len(found) - len(graded),
         )
@@ -193,8 +197,11 @@ class Checker:
 
     def _observe(self, checked: Checked) -> None:
         """Note what a table uses of the policy; it may have been checked on another machine."""
-        names = Names(checked.table, checked.location)
-        entries = matching(self._policy, names)
+        # Links may change between two checks, so a match serves one table once.
+        matched, self._newest = self._newest, None
+        if matched is None or matched.of != (checked.table, checked.location):
+            matched = self._match(checked.table, checked.location)
+        names, entries = matched.names, matched.entries
         readable = checked.error is None
         self._use.table(checked.table, entries, self._settings(entries) if readable else None)
         if checked.unasked:
@@ -269,6 +276,15 @@ def _waiver(finding: Finding, waivers: Iterable[_Waived]) -> Waiver | None:
         ):
             return each.waiver
     return None
+
+
+class _Matched(NamedTuple):
+    """What the policy's patterns match of a table."""
+
+    of: tuple[str, str | None]
+    """the table and its location"""
+    names: Names
+    entries: tuple[TableEntry, ...]
 
 
 class _Waived(NamedTuple):

@@ -81,7 +81,7 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
         alternatives=(),
         kept=(),
         warnings=(*given.warnings, *walk.notes, *advice(given, made, after)),
-        clients=told(given, needs_after(given.needs, ending)),
+        clients=told(given, needs_after(given.needs, ending) if made else given.needs),
         complete=given.complete,
     )
 
