@@ -14,9 +14,13 @@ from deltaproto.clients.capability import Access, Path
 from deltaproto.clients.matching import Judgement, Verdict, judge
 from deltaproto.clients.needs import Needs
 from deltaproto.protocol import catalogue
+from deltaproto.protocol.compatibility_mode import FORMAT, FORMATS, LOCATION
 from deltaproto.protocol.feature import Drop
+from deltaproto.protocol.protocol import Protocol
 
 TABLE = "{table}"
+COPY_PROTOCOL = Protocol(1, 2)
+"""what readers of a copy see: Delta and Iceberg metadata of version 1"""
 
 
 class Cost(StrEnum):
@@ -26,6 +30,8 @@ class Cost(StrEnum):
     """a commit or a few, no file is rewritten"""
     CLIENT = "client"
     """another release of the client"""
+    COPY = "copy"
+    """a copy of the table is kept beside it"""
     HISTORY = "history"
     """the table's history is cut, or a protecting feature stays behind"""
     REWRITE = "rewrite"
@@ -36,7 +42,7 @@ class Remedy(NamedTuple):
     """One way out."""
 
     kind: str
-    """raise-client, use-catalog, normalise, add-feature or drop-feature"""
+    """raise-client, use-catalog, normalise, add-feature, drop-feature or read-copy"""
     cost: Cost
     text: str
     client: str | None = None
@@ -66,6 +72,7 @@ def remedies(
             _completed(candidate, path, table, access, judgement),
             _normalised(candidate, path, table, access),
             _by_name(candidate, judgement),
+            _copied(candidate, path, table, access, judgement),
             _dropped(candidate, path, table, access, judgement),
         )
         if remedy is not None
@@ -209,6 +216,31 @@ def _by_name(candidate: Candidate, judgement: Judgement) -> Remedy | None:
         return None
     return Remedy(
         "use-catalog", Cost.CLIENT, "reach the table by its catalog name, and check it by that"
+    )
+
+
+def _copied(
+    candidate: Candidate, path: Path, table: Needs, access: Access, judgement: Judgement
+) -> Remedy | None:
+    """Compatibility Mode of Databricks, for a client that reads and could read its copy."""
+    if access is not Access.READ or candidate.range is None or not judgement.because:
+        return None
+    if table.doubts or table.protocol.violations():
+        return None
+    copy = Needs(COPY_PROTOCOL, frozenset(), frozenset())
+    if judge(candidate.range, path, copy, access).verdict is not Verdict.OK:
+        return None
+    command = (
+        f"deltaproto plan-upgrade {TABLE} --engine databricks "
+        f"--set {FORMATS}={FORMAT} --set {LOCATION}=URI"
+    )
+    return Remedy(
+        "read-copy",
+        Cost.COPY,
+        "if the table is managed by Unity Catalog on Databricks, let the client read the copy that "
+        "Compatibility Mode keeps",
+        # The statement takes a name of three parts.
+        command=command if table.by_name else None,
     )
 
 

@@ -230,7 +230,7 @@ class TestDropping:
         each = {"read": {"legacy": [1], "features": ["catalogManaged", "vacuumProtocolCheck"]}}
         made = client([{**each, "catalog_only": ["catalogManaged"]}], "none")
         verdict = one(made, "", table(Protocol.carrying({"catalogManaged"})))
-        assert [remedy.kind for remedy in verdict.remedies] == ["use-catalog"]
+        assert [remedy.kind for remedy in verdict.remedies] == ["use-catalog", "read-copy"]
 
     def test_not_when_something_else_still_goes_wrong(self) -> None:
         wrong = [{"features": ["appendOnly"], "access": ["append"], "what": "It loses rows"}]
@@ -306,7 +306,7 @@ class TestCompleting:
 
 class TestOrder:
     def test_costs_are_named_the_cheapest_first(self) -> None:
-        assert list(Cost) == ["metadata", "client", "history", "rewrite"]
+        assert list(Cost) == ["metadata", "client", "copy", "history", "rewrite"]
 
     @pytest.mark.parametrize(
         ("feature", "kinds"),
@@ -378,3 +378,30 @@ class TestVerdicts:
         unknown = one(releases([]), "/engine@9", table(Protocol(1, 1)))
         assert unknown.named == "made/engine@9"
         assert one(releases([]), "@1.5", table(Protocol(1, 1))).named == "made@1.5"
+
+
+class TestCopies:
+    def test_a_reader_is_offered_the_copy_of_compatibility_mode(self) -> None:
+        made = releases([])
+        remedy = of_kind(one(made, "@1", table(LISTED, used=[VECTORS])), "read-copy")
+        assert remedy is not None
+        assert (remedy.cost, remedy.command) == (Cost.COPY, None)
+        assert "Compatibility Mode" in remedy.text
+        by_name = table(LISTED, used=[VECTORS])._replace(by_name=True)
+        remedy = of_kind(one(made, "@1", by_name), "read-copy")
+        assert remedy is not None
+        assert (remedy.command_for("main.sales.orders") or "").split(" --", 1) == [
+            "deltaproto plan-upgrade main.sales.orders",
+            "engine databricks --set delta.universalFormat.enabledFormats=compatibility "
+            "--set delta.universalFormat.compatibility.location=URI",
+        ]
+
+    def test_writers_readers_that_pass_and_those_of_no_version_1_are_not(self) -> None:
+        made = writers("appendOnly", "invariants")
+        listed = table(LISTED, used=[VECTORS])
+        (verdict,) = client_verdicts(candidate(made, ""), [APPEND], listed)
+        assert verdict.verdict is Verdict.REFUSED
+        assert of_kind(verdict, "read-copy") is None
+        assert of_kind(one(releases([VECTORS]), "@1", table(LISTED)), "read-copy") is None
+        odd = client([{"read": {"legacy": [2], "features": []}}], "none")
+        assert of_kind(one(odd, "", table(LISTED, used=[VECTORS])), "read-copy") is None
