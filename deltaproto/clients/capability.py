@@ -97,6 +97,8 @@ class KnownBad(NamedTuple):
     """which tables it happens to"""
     ungated: bool = False
     """it happens to tables that the gates refuse as well: one of the operations asks no gate"""
+    disputed: bool = False
+    """two sources disagree on it, so that it is not known; `what` names both"""
 
 
 class Path(NamedTuple):

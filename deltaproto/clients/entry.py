@@ -39,7 +39,7 @@ _RANGE = _PATH | {
 }
 _GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes", "readers"}
 _EVIDENCE = {"kind", "reference", "date"}
-_KNOWN_BAD = {"features", "access", "what", "reference", "fails", "where", "ungated"}
+_KNOWN_BAD = {"features", "access", "what", "reference", "fails", "where", "ungated", "disputed"}
 KINDS = ("measured", "source", "documentation", "inference")
 _MODES = {"columnMapping": ("none", "name", "id")}
 """Source: the protocol specification, delta.columnMapping.mode."""
@@ -229,6 +229,7 @@ def _known_bad(plain: Any, where: str) -> KnownBad:
         fails=members.flag(plain, "fails", where),
         where=members.choice(plain, "where", Where, where, Where.USED),
         ungated=members.flag(plain, "ungated", where),
+        disputed=members.flag(plain, "disputed", where),
     )
 
 

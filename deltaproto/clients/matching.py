@@ -132,7 +132,9 @@ def _known_bad(bad: KnownBad, table: Needs, access: Access) -> Iterator[Judgemen
         uses = _happens(bad.where, table, name)
         if access not in bad.access or uses is False:
             continue
-        if not bad.fails:
+        if bad.disputed:
+            yield Judgement(Verdict.UNKNOWN, (name,), _phrase(bad.what))
+        elif not bad.fails:
             yield Judgement(Verdict.WRONG, (name,), _phrase(bad.what))
         elif uses:
             yield Judgement(Verdict.REFUSED, (name,), _phrase(bad.what))

@@ -141,7 +141,7 @@ def range_facts(each: Range) -> list[tuple[str, str]]:
     for path in each.paths:
         for bad in path.known_bad:
             names = ", ".join(sorted(bad.features))
-            kind = "fails" if bad.fails else "WRONG"
+            kind = "unknown" if bad.disputed else "fails" if bad.fails else "WRONG"
             facts.append((span(each), f"{kind} with {names}: {bad.what} ({bad.reference})"))
     for proof in each.evidence:
         dated = f", {proof.date}" if proof.date else ""

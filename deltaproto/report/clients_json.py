@@ -65,6 +65,7 @@ def _range_fields(each: Range) -> dict[str, Any]:
                         "fails": bad.fails,
                         "where": str(bad.where),
                         "ungated": bad.ungated,
+                        "disputed": bad.disputed,
                     }
                     for bad in path.known_bad
                 ],

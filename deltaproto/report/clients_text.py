@@ -23,7 +23,13 @@ from deltaproto.report.clients import (
 )
 from deltaproto.report.console import DataConsole, pairs
 
-_STYLES = {"yes": "green", "only unused": "yellow", "not checked": "bold red", "no": "red"}
+_STYLES = {
+    "yes": "green",
+    "unknown": "yellow",
+    "only unused": "yellow",
+    "not checked": "bold red",
+    "no": "red",
+}
 
 
 def print_clients(console: DataConsole, rows: Iterable[Sequence[str]]) -> None:

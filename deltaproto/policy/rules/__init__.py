@@ -37,6 +37,7 @@ from deltaproto.policy.rules import (
     unknown_feature,
     unrequested_feature,
     unused_feature,
+    writer_version_one,
 )
 from deltaproto.policy.subject import Subject
 
@@ -59,6 +60,7 @@ _MODULES: tuple[ModuleType, ...] = (
     invalid_isolation_level,
     checkpoint_protection,
     schema_missing,
+    writer_version_one,
     reader_refused,
     readers_disagree,
     checkpoint_unreadable,
