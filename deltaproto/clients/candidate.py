@@ -69,13 +69,13 @@ def referred(reference: Reference, client: Client) -> Candidate:
             )
         return _known(reference, client, next(iter(client.ranges), None), client.measured)
     if reference.version is None:
-        example = latest_version(client.newest, client) or scheme.EXAMPLES[client.versions]
+        example = _example(client)
         raise UsageError(f"which version of {client.id}?", f"write it as {client.id}@{example}")
     version = scheme.parse(client.versions, reference.version)
     if version is None:
         raise UsageError(
             f"{reference.version} is no version of {client.id}",
-            f"for example {client.id}@{scheme.EXAMPLES[client.versions]}",
+            f"for example {client.id}@{_example(client)}",
         )
     ranges = (each for each in client.ranges if _holds(each, client.versions, version))
     measured = [
@@ -114,6 +114,10 @@ def latest_version(each: Range, client: Client) -> str | None:
     ]
     known = [text for text in (*inside, each.newest, each.start) if text is not None]
     return max(known, key=lambda text: order(client, text), default=None)
+
+
+def _example(client: Client) -> str:
+    return latest_version(client.newest, client) or scheme.EXAMPLES[client.versions]
 
 
 def order(client: Client, text: str) -> scheme.Version:
