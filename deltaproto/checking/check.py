@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 from deltaproto.checking.baseline import Baseline
 from deltaproto.checking.policy_use import PolicyUse
+from deltaproto.checking.site import DEFAULT_ACCESS
 from deltaproto.clients.candidate import Candidate
-from deltaproto.clients.capability import Access
+from deltaproto.clients.capability import Access, Client
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.judgement import Verdict
 from deltaproto.clients.needs import Needs
+from deltaproto.clients.usability import Usability, usability
 from deltaproto.clients.verdicts import client_verdicts
 from deltaproto.errors import TableError, UsageError
 from deltaproto.policy.approvals import Approvals, Loss, Ruling
@@ -57,6 +59,8 @@ class Checked(NamedTuple):
     """findings of rules that the policy switches off"""
     of_policy: bool = False
     """these are findings on the policy itself; `table` is its file"""
+    usability: tuple[Usability, ...] = ()
+    """what each client can do since which version, where somebody asked for that"""
 
 
 def unreadable(table: str, error: TableError) -> Checked:
@@ -71,6 +75,7 @@ class Checker:
         asked: clients of the command line; they hold for every table.
         access: replaces the access of every declared client.
         baseline: the tables as they were saved.
+        survey: clients of which every version is judged, and none is declared.
         today: the day on which approvals must hold; None: today, in UTC.
 
     Raises:
@@ -86,9 +91,12 @@ class Checker:
         asked: Iterable[Declared] = (),
         access: tuple[Access, ...] = (),
         baseline: Baseline | None = None,
+        survey: Iterable[Client] = (),
         today: datetime.date | None = None,
     ) -> None:
         self._policy, self._asked, self._access = policy, tuple(asked), access
+        self._survey = tuple(survey)
+        self._surveyed: dict[Needs, tuple[Usability, ...]] = {}
         self._baseline = baseline
         self._candidates: dict[str, Candidate] = {}
         for declared in self._asked:
@@ -111,7 +119,7 @@ class Checker:
 
     def __getstate__(self) -> dict[str, Any]:
         # What it learnt of tables here is of no use on another machine.
-        return {**self.__dict__, "_known": {}, "_merged": {}, "_newest": None}
+        return {**self.__dict__, "_known": {}, "_surveyed": {}, "_merged": {}, "_newest": None}
 
     @property
     def clients(self) -> frozenset[str]:
@@ -129,13 +137,24 @@ class Checker:
         found = [*facts.findings, *examine(Case(facts, settings, verdicts, before))]
         if self._baseline is not None and before is None:
             found += not_in_baseline(facts.table)
-        return self._checked(facts, found, found_for, matched, verdicts)
+        checked = self._checked(facts, found, found_for, matched, verdicts)
+        return checked._replace(usability=self._usability(facts.needs)) if self._survey else checked
 
     def gone(self, before: Facts) -> Checked:
         """The check of a table of the baseline that no longer exists."""
         matched = self._match(before.table, before.location)
         found, settings = [gone_since_baseline(before)], self._settings(matched.entries)
         return self._checked(before._replace(complete=True), found, settings, matched, ())
+
+    def _usability(self, table: Needs) -> tuple[Usability, ...]:
+        found = self._surveyed.get(table)
+        if found is None:
+            if len(self._surveyed) >= _REMEMBERED:
+                self._surveyed.clear()
+            accesses = self._access or DEFAULT_ACCESS
+            each = (one for client in self._survey for one in usability(client, accesses, table))
+            found = self._surveyed[table] = tuple(each)
+        return found
 
     def _match(self, table: str, location: str | None) -> _Matched:
         names = Names(table, location)
@@ -238,11 +257,13 @@ class Checker:
 
     def _settings(self, entries: tuple[TableEntry, ...]) -> Merged:
         key = tuple(entry.position for entry in entries)
-        if key not in self._merged:
+        # Another thread may clear what is remembered at any time.
+        found = self._merged.get(key)
+        if found is None:
             if len(self._merged) >= _REMEMBERED:
                 self._merged.clear()
-            self._merged[key] = merged(self._policy, entries)
-        return self._merged[key]
+            found = self._merged[key] = merged(self._policy, entries)
+        return found
 
     def _unasked(self, settings: Settings, entries: tuple[TableEntry, ...]) -> bool:
         if self._asked or self._baseline is not None or not self._policy.tables:
@@ -251,7 +272,8 @@ class Checker:
 
     def _verdicts(self, table: Needs, declared: tuple[Declared, ...]) -> tuple[Judged, ...]:
         key = (table, declared)
-        if key not in self._known:
+        found = self._known.get(key)
+        if found is None:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             judged = (
@@ -263,8 +285,8 @@ class Checker:
             )
             # A client that is declared twice for the same use is judged once.
             once = {(j.verdict, j.declared.label, j.declared.consumer): j for j in judged}
-            self._known[key] = tuple(once.values())
-        return self._known[key]
+            found = self._known[key] = tuple(once.values())
+        return found
 
 
 def _waiver(finding: Finding, waivers: Iterable[_Waived]) -> Waiver | None:

@@ -27,6 +27,7 @@ from deltaproto.fleet.schemas import is_inventory
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
+from deltaproto.report.paint import flat
 from deltaproto.report.plan import PlanReport, Script
 from deltaproto.report.plan_script import is_complete
 from deltaproto.tables.defect import one_table
@@ -213,7 +214,7 @@ def _kept(
         yield name, error
         return
     for notice in scan_notices(name, state, datetime.now(UTC)).texts:
-        print(f"warning: {notice}", file=sys.stderr)
+        print(f"warning: {flat(notice)}", file=sys.stderr)
     for scan in state.contributing:
         for table, location, found in kept_tables(questions, scan, values["where"]):
             if not state.holds(scan, location):

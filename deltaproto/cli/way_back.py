@@ -12,7 +12,7 @@ from deltaproto.execution.prepare import Context
 from deltaproto.execution.records import WAY_BACK
 from deltaproto.execution.undo import undo
 from deltaproto.planning.plan import Plan
-from deltaproto.report.interface import visible
+from deltaproto.report.paint import flat
 from deltaproto.report.plan_keep import keep_plan
 
 
@@ -32,7 +32,7 @@ def way_back(planned: Planned, context: Context, *, keep: bool) -> Planned:
     if begun is None or not journal_path(folder, begun.id).exists():
         begun = _made(undo(planned, context), path, keep=keep)
     for text in begun.plan.warnings:
-        print(f"warning: {visible(text)}", file=sys.stderr)
+        print(f"warning: {flat(text)}", file=sys.stderr)
     return begun
 
 

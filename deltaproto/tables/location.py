@@ -68,7 +68,7 @@ def locate(table: str) -> Location:
 
 
 def _without_credentials(table: str) -> None:
-    if "://" not in table:
+    if ":" not in table:
         return
     from deltaproto.tables.redact import confidential
 

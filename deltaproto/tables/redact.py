@@ -17,6 +17,12 @@ _USERINFO = re.compile(r"(?i)(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/@\s:]*:[^/@\s]+|
 _TOKEN = re.compile(r"(?i)(\b(?:https?|wss?|ftps?|jdbc:[a-z0-9:+.-]{1,60})://)[^/@\s:?#]+@")
 # A secret key may hold slashes.
 _KEYS = re.compile(r"(?i)(\b(?:s3[an]?|gs|r2|oss|cosn?)://)[^/@\s:]+:[^@\s?#]+@")
+# Oracle's thin and oci drivers, among others, take user/password@ without slashes before it.
+_SLASHED = re.compile(r"(?i)(\bjdbc:[a-z0-9:+.-]{1,60}:)[^/@\s:]+/[^@\s]+@")
+_JDBC = re.compile(r"(?i)([,:/](?:[a-z]{0,20}(?:passw(?:or)?d|pwd|token|secret))=)[^,;&\s]+")
+_WITHOUT_HOST = re.compile(
+    r"(?i)(?:delta\.`)?(?:jdbc:|(?:s3[an]?|gs|abfss?|wasbs?|az|azure|adl|dbfs|hdfs|https?|r2|oss):/)"
+)
 _ADDRESS = re.compile(r"(?:delta\.`)?(?:jdbc:)?(?:[A-Za-z][\w+.-]{0,30}:){1,4}//")
 _SIGNED = re.compile(
     r"(?i)((?:[?&;#]|%3F|%26|%3B)(?:sig|signature|sas|token|auth|"
@@ -32,6 +38,7 @@ _PATTERNS = (
     (_USERINFO, rf"\1{HIDDEN}@"),
     (_KEYS, rf"\1{HIDDEN}@"),
     (_TOKEN, rf"\1{HIDDEN}@"),
+    (_SLASHED, rf"\1{HIDDEN}@"),
     # query parameters of signed URLs
     (_SIGNED, rf"\1{HIDDEN}"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}"), rf"\1 {HIDDEN}"),
@@ -75,6 +82,10 @@ def public(address: str) -> str:
 
     Local paths are what they are, whatever they look like.
     """
+    if address[:12].lower().removeprefix("delta.`").startswith("jdbc:"):
+        address = _JDBC.sub(rf"\1{HIDDEN}", address)
+    if _WITHOUT_HOST.match(address) and not _ADDRESS.match(address):
+        return _SIGNED.sub(rf"\1{HIDDEN}", _SLASHED.sub(rf"\1{HIDDEN}@", address, count=1))
     if "://" not in address or not (found := _ADDRESS.match(address)):
         return address
     if found[0].lower() in ("file://", "delta.`file://"):
@@ -90,7 +101,7 @@ def public(address: str) -> str:
 def confidential(address: str) -> bool:
     """True where `public` hides something, or has done so."""
     return public(address) != address or any(
-        mark in address for mark in (f"://{HIDDEN}@", f"={HIDDEN}", f"%3D{HIDDEN}")
+        mark in address for mark in (f":{HIDDEN}@", f"://{HIDDEN}@", f"={HIDDEN}", f"%3D{HIDDEN}")
     )
 
 

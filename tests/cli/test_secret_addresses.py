@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from deltaproto.planning.seal import KEY, seal
 from tests.conftest import Ran
+from tests.support.logs import Log, metadata, protocol
 
 Cli = Callable[..., Ran]
 CANARY = "c4n4ryV4lue9"
@@ -20,6 +25,16 @@ ADDRESSES = (
     f"s3://lake/t?X-Amz-Security-Token={CANARY}",
     f"jdbc:postgresql://host/db?user=a&password={CANARY}",
     f"https://{CANARY}@host/t",
+    f"https://a.blob.core.windows.net/c/t?sv=2024&se=x&sp=r&sig={CANARY}",
+    f"wasbs://c@a.blob.core.windows.net/t?sv=1&sig={CANARY}",
+    f"abfss:/c@a/t?sig={CANARY}",
+    f"gs:/lake/t?X-Goog-Signature={CANARY}",
+    f"jdbc:oracle:thin:scott/{CANARY}@host:1521:orcl",
+    f"jdbc:oracle:thin:scott/{CANARY}@//host:1521/service",
+    f"jdbc:h2:mem:db;USER=sa;PASSWORD={CANARY}",
+    f"jdbc:sqlserver://host:1433;user=sa;password={CANARY}",
+    f"jdbc:teradata://host/DATABASE=d,USER=u,PASSWORD={CANARY}",
+    f"JDBC:db2:d:user=a;password={CANARY};",
 )
 COMMANDS = (
     ("inspect",),
@@ -43,6 +58,40 @@ def test_on_the_command_line(
             ran = cli(*words, address, "--format", format_)
             assert ran.code in (2, 3), words
             assert CANARY not in ran.out + ran.err, words
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_in_plan_files(
+    cli: Cli, log: Log, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan that somebody sealed, or an older release made."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    log.commit(0, protocol(1, 2), metadata())
+    file = Path("plan.json")
+    words = ("--enable", "deletionVectors", "--format", "json", "-o", str(file))
+    assert cli("plan-upgrade", log.table, *words).code == 0
+    whole = json.loads(file.read_text())
+    error = {"code": "not-found", "message": f"{address} is gone", "hint": ""}
+    entries: list[dict[str, Any]] = [
+        {**whole, "table": address},
+        {**whole, "location": address},
+        {**whole, "sql_name": f"delta.`{address}`"},
+        {**whole, "table": f"delta.`{address}`"},
+        {"table": address, "error": error},
+    ]
+    for entry in entries:
+        if KEY in entry:
+            entry[KEY] = seal(entry)
+        file.write_text(json.dumps({**whole, "plans": [entry]}))
+        for words in (("runbook",), ("runbook", "--format", "html"), ("apply", "--yes")):
+            ran = cli(words[0], str(file), *words[1:])
+            assert ran.code in (2, 3), words
+            assert CANARY not in ran.out + ran.err, words
+        ran = cli("apply", str(file), "--dry-run", "--format", "json")
+        assert (ran.code in (2, 3), CANARY in ran.out + ran.err) == (True, False)
+    for each in (file.parent / ".deltaproto").glob("*"):
+        assert CANARY.encode() not in each.read_bytes()
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

@@ -103,8 +103,8 @@ def _listing(listing: Listing) -> str:
 
 
 def _begun(line: Line) -> str:
-    """A line at whose beginning a few characters would make a list or a heading of it."""
-    text = re.sub(r"^([-+=])", r"\\\1", _inline(line).lstrip())
+    """A line whose first characters would make a list, a heading or a CI command of it."""
+    text = re.sub(r"^([-+=]|::)", r"\\\1", _inline(line).lstrip())
     return re.sub(r"^(\d{1,9})([.)])", r"\1\\\2", text)
 
 
