@@ -8,7 +8,7 @@ from typing import NamedTuple
 from deltaproto.checking.check import Checker
 from deltaproto.checking.predicted import UnpredictableError, effect, facts_after
 from deltaproto.checking.site import DEFAULT_ACCESS, site_catalogue
-from deltaproto.clients.candidate import Candidate, beginning
+from deltaproto.clients.candidate import Candidate, latest
 from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.errors import UsageError
@@ -129,9 +129,9 @@ def _blocked(plan: Plan, given: Given, why: list[Blocked]) -> Plan:
 
 
 def newest(catalogue: Catalogue) -> Iterator[User]:
-    """Every client as its newest versions are known to behave."""
+    """Every client in the newest version that is known."""
     for client in catalogue.clients():
-        candidate = beginning(client.newest, client)
+        candidate = latest(client.newest, client)
         offers = tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in candidate.paths))
         if offers:
             yield User(candidate, offers)

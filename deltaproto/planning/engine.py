@@ -12,7 +12,7 @@ from deltaproto.protocol.catalogue import record
 from deltaproto.protocol.feature import EVERY_RUNTIME, Feature, Status
 
 NEWEST = "4.4.0"
-NEWEST_RUNTIME = "17.3"
+NEWEST_RUNTIME = "19"
 
 
 class EngineName(StrEnum):
