@@ -78,10 +78,12 @@ def run(values: Mapping[str, Any]) -> int:
             return _typed(prepared.planned.plan.table)
 
         ready, stuck = _chosen(plans, context, values)
+        to.report.expect([*(each.planned.id for each in stuck), *(each.id for each in ready)])
         with terminable(), going_on(None if values["dry_run"] else _AGAIN):
             for applied in chain(stuck, apply_plans(ready, session, confirm, ask_all_first=asks)):
                 codes.add(applied.code)
                 to.result(applied)
+        options.policy_notices(context.checker)
     codes.add(to.output.code)
     if not values["detailed_exitcode"]:
         codes = {ExitCode.OK if code is ExitCode.CHANGES else code for code in codes}

@@ -12,7 +12,7 @@ from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.result import StepRecord
 from deltaproto.planning.plan import Step
 from deltaproto.report.apply_text import ApplyText
-from deltaproto.report.paint import duration, flat, inert
+from deltaproto.report.paint import duration, flat
 from deltaproto.report.plan_json import stamp
 
 _SHOWN = 12
@@ -76,7 +76,7 @@ class Display:
             if last is not None and now - last < _EVERY_SECONDS:
                 return
             self._printed[planned.id] = now
-            print(inert(flat(f"{planned.plan.table}: {said}")), file=sys.stderr, flush=True)
+            print(flat(f"{planned.plan.table}: {said}"), file=sys.stderr, flush=True)
 
     def _set(self, planned: Planned, said: str | None) -> None:
         if not self._show:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from deltaproto.planning import arithmetic, mapping
+from deltaproto.planning import arithmetic, compatibility, mapping
 from deltaproto.planning.consistency import broken, completed
 from deltaproto.planning.coordinated import unremovable
 from deltaproto.planning.engine import DEFAULT, Engine
@@ -65,7 +65,8 @@ def set_properties(
     if refusal is not None:
         return Outcome(table, tuple(commits), done.rewrites, refusal)
     changed = _forgotten(table, changed)
-    warnings = (*done.warnings, *_by_name(table, changed))
+    of_copies = compatibility.warnings(table, properties)
+    warnings = (*done.warnings, *of_copies, *_by_name(table, changed))
     return Outcome(changed, (*commits, Commit(SET, after)), done.rewrites, None, warnings)
 
 

@@ -12,8 +12,17 @@ from deltaproto.planning.engine import DEFAULT, Engine, EngineName
 from deltaproto.planning.outcome import Refusal, elsewhere
 from deltaproto.planning.retention import LOG
 from deltaproto.planning.table import MODE, READER, WRITER
+from deltaproto.protocol import compatibility_mode
 from deltaproto.protocol.intervals import parse_interval
-from deltaproto.protocol.properties import CANONICAL, NEEDED, NEEDED_AFTER, PREFIXES, SINCE, wanted
+from deltaproto.protocol.properties import (
+    CANONICAL,
+    FORMATS,
+    NEEDED,
+    NEEDED_AFTER,
+    PREFIXES,
+    SINCE,
+    wanted,
+)
 
 _RESERVED = ("location", "provider", "owner", "external")
 # Those that Databricks documents, or takes more values for.
@@ -22,7 +31,12 @@ _ON_DATABRICKS = (
     "delta.tunefilesizesforrewrites",
     "delta.parquet.compression.codec",
     "delta.autooptimize.autocompact",
+    compatibility_mode.LOCATION.lower(),
+    compatibility_mode.INTERVAL.lower(),
 )
+_OF_COPIES = {
+    key.lower(): key for key in (compatibility_mode.LOCATION, compatibility_mode.INTERVAL)
+}
 # Delta stores these in lowercase.
 _ANY = "delta.universalformat.config."
 # Those that Delta alone sets.
@@ -39,7 +53,9 @@ _JUDGED_LATER = ("delta.isolationLevel", MODE, READER, WRITER)
 def canonical(key: str) -> str:
     """The name that Delta stores for a property."""
     lower = key.lower()
-    return lower if lower.startswith(_ANY) else CANONICAL.get(lower, key)
+    if lower.startswith(_ANY):
+        return lower
+    return CANONICAL.get(lower) or _OF_COPIES.get(lower, key)
 
 
 def suggestion(key: str) -> str | None:
@@ -139,6 +155,8 @@ def _unfit(key: str, value: str, engine: Engine) -> Refusal | None:
     needed = None if name in _JUDGED_LATER else wanted(name, value, on_databricks=there)
     if needed is None:
         return None
+    if name == FORMATS and compatibility_mode.requested({name: value}) and not there:
+        needed += ": Compatibility Mode is a service of Databricks (--engine databricks)"
     error = engine.bad_value
     if name.endswith("Duration") and engine.name is EngineName.DELTA_SPARK:
         error = _bad_interval(value, engine)

@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from deltaproto.protocol import compatibility_mode
 from deltaproto.protocol.intervals import parse_interval
 
 PREFIXES = ("delta.feature.", "delta.constraints.", "delta.universalformat.config.")
 """what names begin with that Delta takes without knowing them, in lowercase"""
-FORMATS = "delta.universalFormat.enabledFormats"
+FORMATS = compatibility_mode.FORMATS
 STATISTICS = "delta.dataSkippingStatsColumns"
 INDEXED = "delta.dataSkippingNumIndexedCols"
 _INT, _LONG = 2**31, 2**63
@@ -233,7 +234,6 @@ NEEDED_AFTER = (
 
 ON_DATABRICKS: Mapping[str, tuple[str, ...]] = {
     "delta.autoOptimize.autoCompact": ("auto", "legacy"),
-    "delta.universalFormat.enabledFormats": ("compatibility",),
 }
 """values that Databricks documents, and Delta Spark does not take"""
 
@@ -250,4 +250,8 @@ def wanted(key: str, value: str, *, on_databricks: bool = False) -> str | None:
         return None
     if on_databricks and value.lower() in ON_DATABRICKS.get(key, ()):
         return None
+    if on_databricks and key == FORMATS:
+        others = [name for name in formats_in(value) if name != compatibility_mode.FORMAT]
+        copied = len(others) == len(formats_in(value)) - 1
+        return None if copied and _are_formats(",".join(others)) else kind.wanted
     return kind.wanted

@@ -13,6 +13,7 @@ import pytest
 
 from deltaproto.planning.seal import KEY, seal
 from tests.conftest import Ran
+from tests.support.failures import collect_failures
 from tests.support.logs import Log, metadata, protocol
 
 Cli = Callable[..., Ran]
@@ -35,6 +36,45 @@ ADDRESSES = (
     f"jdbc:sqlserver://host:1433;user=sa;password={CANARY}",
     f"jdbc:teradata://host/DATABASE=d,USER=u,PASSWORD={CANARY}",
     f"JDBC:db2:d:user=a;password={CANARY};",
+    f"JDBC:sqlserver:host;user=a;PWD={CANARY}",
+    f"delta.`jdbc:oracle:thin:scott/{CANARY}@//host/db`",
+    f"abfss://c@a.dfs.core.windows.net/t%3FSIG%3D{CANARY}",
+    f"abfss://c@a.dfs.core.windows.net/t%253Fsig%253D{CANARY}",
+    f"az://c/t?sv=2021&se=2030&sr=b&sp=r&SIG={CANARY}",
+    f"s3://lake/t?x-amz-signature={CANARY}",
+    f"s3:/lake/t?X-Amz-Signature={CANARY}",
+    f"s3://me%3A{CANARY}@lake/t",
+    f"gs://lake/t?s%69g={CANARY}",
+    f"https://a.blob.core.windows.net/c/t?code={CANARY}",
+    f"DefaultEndpointsProtocol=https;AccountName=a;AccountKey={CANARY};EndpointSuffix=x",
+)
+ELSEWHERE = (
+    ("scan", "ok", "--to={}"),
+    ("scan", "--list", "{}"),
+    ("scan", "--config", "{}"),
+    ("scan", "--config", "roots.json"),
+    ("scan", "--config", "to.json"),
+    ("scan", "ok", "--include", "{}"),
+    ("check", "ok", "--policy", "{}"),
+    ("check", "ok", "--policy", "policy.json"),
+    ("check", "ok", "--policy", "catalogs.json"),
+    ("check", "ok", "--client", "{}"),
+    ("check", "ok", "--client", "trino@476", "--baseline={}"),
+    ("check", "saved.json", "--client", "trino@476"),
+    ("check", "ok", "--client", "trino@476", "--baseline", "saved.json"),
+    ("plan-downgrade", "saved.json", "--lowest"),
+    ("plan-downgrade", "--from", "{}", "--lowest"),
+    ("plan-upgrade", "ok", "--sql", "ALTER TABLE delta.`{}` SET TBLPROPERTIES ('a'='b')"),
+    ("conflicts", "--sql", "DELETE FROM delta.`{}` WHERE x = 1"),
+    ("conflicts", "--sql", "SELECT * FROM delta.`{}`"),
+    ("inspect", "ok", "--format", "{}"),
+    ("inspect", "ok", "--{}"),
+    ("clients", "{}"),
+    ("clients", "--catalogue", "{}"),
+    ("features", "{}"),
+    ("explain", "{}"),
+    ("certify", "x@1", "--adapter", "{}"),
+    ("{}",),
 )
 COMMANDS = (
     ("inspect",),
@@ -112,3 +152,30 @@ def test_in_lists_and_inventories(
     assert (ran.code, CANARY in ran.out + ran.err) == (3, False)
     for file in where.rglob("*"):
         assert not file.is_file() or CANARY.encode() not in file.read_bytes()
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_in_every_other_place(
+    cli: Cli, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Log(tmp_path / "ok").commit(0, protocol(1, 2), metadata())
+    error = {"code": "not-found", "message": f"{address} is gone", "hint": address}
+    for name, document in {
+        "roots": {"scan": {"roots": [address]}},
+        "to": {"scan": {"roots": ["ok"], "to": address}},
+        "policy": {"policy_version": 1, "tables": {address: {"max_reader_version": 1}}},
+        "catalogs": {"policy_version": 1, "catalogues": [address]},
+        "saved": {
+            "schema_version": "1.0",
+            "command": "inspect",
+            "tables": [{"table": address, "location": address, "error": error}],
+        },
+    }.items():
+        Path(f"{name}.json").write_text(json.dumps(document))
+    with collect_failures() as failures:
+        for words in ELSEWHERE:
+            for more in ((), ("--format", "json")):
+                with failures.of(" ".join(words)):
+                    ran = cli(*(word.replace("{}", address) for word in words), *more)
+                    assert CANARY not in ran.out + ran.err

@@ -18,7 +18,7 @@ from deltaproto.planning.ddl.types import Definition
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite, elsewhere
 from deltaproto.planning.pulled import upgraded
-from deltaproto.planning.refused import asked_wrongly, nonsense
+from deltaproto.planning.refused import asked_wrongly, nonsense, unlocated
 from deltaproto.planning.schema import (
     Atomic,
     Column,
@@ -125,6 +125,7 @@ class CreateTable(NamedTuple):
         if wrong is not None:
             return wrong
         wrong = nonsense(self.properties, engine) or asked_wrongly(self.properties, engine)
+        wrong = wrong or unlocated(self.properties, {})
         if wrong is not None:
             # Only ALTER TABLE has an error class for a value.
             return wrong._replace(error="") if wrong.error == engine.bad_value else wrong

@@ -26,7 +26,7 @@ from deltaproto.report.document.blocks import (
     Table,
     Tone,
 )
-from deltaproto.report.interface import visible
+from deltaproto.report.interface import inert_lines, visible
 from deltaproto.report.markdown import escape
 from deltaproto.report.paint import flat
 
@@ -96,7 +96,7 @@ def _cell(line: Line) -> str:
 
 
 def _listing(listing: Listing) -> str:
-    text = visible(listing.text)
+    text = inert_lines(visible(listing.text))
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{listing.language}\n{text}\n{fence}"
