@@ -102,7 +102,7 @@ def unreadable(before: Mapping[str, str], after: Mapping[str, str]) -> Refusal |
         before: the properties that are stored.
         after: those that the change would leave; the same if it changes no metadata.
     """
-    stored = [key for key in NEEDED if wanted(key, before.get(key, "")) and key in before]
+    stored = [key for key in NEEDED if key in before and wanted(key, before[key])]
     if after != before:
         stored += [key for key in NEEDED_AFTER if key in after and wanted(key, after[key])]
     if not stored:

@@ -102,14 +102,14 @@ def carried_out(statement: Statement, table: Table, engine: Engine) -> Outcome:
 
 def _readable(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
     """The outcome, or a refusal where Delta Spark cannot parse what the table stores."""
-    doubt = doubtful(before.configuration)
-    if doubt is None or not outcome.commits or engine.name is not EngineName.DELTA_SPARK:
+    if not outcome.commits or engine.name is not EngineName.DELTA_SPARK:
         return outcome
     after = outcome.table
     refusal = unreadable(before.configuration, after.configuration)
     if refusal is not None:
         return Outcome(before, refusal=refusal)
-    if after.configuration != before.configuration:
+    doubt = doubtful(before.configuration) if after.configuration == before.configuration else None
+    if doubt is None:
         return outcome
     commits = tuple(commit._replace(sure=False) for commit in outcome.commits)
     warning = _DOUBT.format(doubt, before.configuration[doubt])
