@@ -41,6 +41,7 @@ TABLE = Table(Protocol(1, 2)).with_schema(SCHEMA)
         *("interval 1 day 2 hours > d", "timestamp_ltz '2026-01-01' > t", "_metadata.x = 1"),
         *("i > ?", "i > :x", "db.f(i) > 1", "system.builtin.abs(i) > 1", "current_time > t"),
         *("case i when 'a' then true end", "if(i > 'a', true, false)", "coalesce(i > 'a', true)"),
+        *("i is null is true", "i in (1) = ok", "i between 1 and 2 is true"),
         *("case when", "i >", "(i", "i)", "array(1, 2)[", "²", "1e", "1e+", "5BD > 1", "..", "x'0"),
     ],
 )
@@ -122,6 +123,26 @@ def test_a_statement_that_is_not_resolved_promises_nothing(sql: str, engine: Eng
     assert said.refusal is None
     assert UNRESOLVED in said.warnings
     assert said.fewest == 0
+
+
+@each_row(
+    ("default", "error"),
+    [
+        ("uuid()", "INVALID_DEFAULT_VALUE.NON_DETERMINISTIC"),
+        ("sum(1)", "INVALID_DEFAULT_VALUE.DATA_TYPE"),
+        ("s", "INVALID_DEFAULT_VALUE.NOT_CONSTANT"),
+        ("(select 'x')", "INVALID_DEFAULT_VALUE.SUBQUERY_EXPRESSION"),
+        ("nosuch()", "UNRESOLVED_ROUTINE"),
+        ("array('x')", "INVALID_DEFAULT_VALUE.DATA_TYPE"),
+    ],
+)
+def test_a_default_is_a_constant_of_its_type(default: str, error: str) -> None:
+    protocol = Protocol.carrying({"allowColumnDefaults", "columnMapping"})
+    table = TABLE._replace(protocol=protocol).with_properties({"delta.columnMapping.mode": "name"})
+    (each,) = parse(f"alter table t alter column s set default {default}")
+    refusal = each.statement.outcome(table, Engine()).refusal
+    assert refusal is not None
+    assert refusal.error == error
 
 
 def test_without_columns_nothing_is_refused() -> None:

@@ -148,8 +148,7 @@ class _Reader:
                 continue
             if self.cursor.take("IS"):
                 self.cursor.take("NOT")
-                value = self._is(value)
-                continue
+                return self._is(value)
             negated = self.cursor.keys(2)[1:] and self.cursor.keys(1) == ("NOT",)
             at = self.cursor.at
             if negated:
@@ -158,7 +157,7 @@ class _Reader:
             if not word:
                 self.cursor.at = at
                 return value
-            value = self._matched(value, word)
+            return self._matched(value, word)
 
     def _is(self, value: Value) -> Value:
         if self.cursor.take("NULL"):

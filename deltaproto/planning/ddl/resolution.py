@@ -74,7 +74,9 @@ def default(expression: str, kind: Type, engine: Engine) -> Judged:
     elif found.queries:
         refusal = _bad_default("SUBQUERY_EXPRESSION", f"{expression} is a query")
     elif refusal is None and found.functions & (AGGREGATES | NON_DETERMINISTIC):
-        refusal = _bad_default("DATA_TYPE", f"{expression} is not a constant")
+        of_type = stored(found, kind, strict=True) is Fit.YES
+        error = "NON_DETERMINISTIC" if of_type else "DATA_TYPE"
+        refusal = _bad_default(error, f"{expression} is not a constant")
     elif refusal is None and stored(found, kind, strict=True) is Fit.NO:
         refusal = _bad_default("DATA_TYPE", f"{expression} is not of the column's type")
         if _overflows(found, kind):
