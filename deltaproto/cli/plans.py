@@ -141,7 +141,8 @@ def plan_tables(
         values["output"], (*names, values["policy"], *values.get("sql", ()), *values["catalogue"])
     )
     codes = {ExitCode.OK}
-    alike = Alike(planner)
+    # SQL may name a version of the table.
+    alike = Alike(planner, by_version=bool(values.get("sql")))
     session = options.spark_settings(values).conf
     with options.opened(values["output"]) as file:
         report = PlanReport(

@@ -19,13 +19,13 @@ _REMEMBERED = 4096
 class Alike:
     """A planner that remembers."""
 
-    def __init__(self, planner: Callable[[Given], Plan]) -> None:
-        self._planner = planner
+    def __init__(self, planner: Callable[[Given], Plan], *, by_version: bool = False) -> None:
+        self._planner, self._by_version = planner, by_version
         self._known: dict[Hashable, Plan] = {}
 
     def __call__(self, given: Given) -> Plan:
         """The plan for one table."""
-        key = _key(given)
+        key = _key(given, by_version=self._by_version)
         plan = self._known.get(key)
         if plan is None:
             if len(self._known) >= _REMEMBERED:
@@ -43,9 +43,10 @@ class Alike:
         )
 
 
-def _key(given: Given) -> Hashable:
+def _key(given: Given, *, by_version: bool) -> Hashable:
     table = given.table
     return (
+        given.fingerprint.version if by_version else None,
         table.protocol,
         *(value for value in table[1:] if not isinstance(value, Mapping)),
         *sorted(table.configuration.items()),

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from deltaproto.planning import arithmetic, compatibility, iceberg, mapping
+from deltaproto.planning import arithmetic, compatibility, mapping
+from deltaproto.planning.consistency import broken, completed
+from deltaproto.planning.coordinated import unremovable
 from deltaproto.planning.engine import DEFAULT, Engine
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.pulled import upgraded
@@ -20,9 +22,15 @@ from deltaproto.planning.refused import (
     refused,
 )
 from deltaproto.planning.table import MODE, READER, ROW_TRACKING, WRITER, Table
+from deltaproto.protocol.properties import FORMATS, formats_in
 from deltaproto.protocol.protocol import Protocol
 
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
+_CONVERTS = (
+    "for a table that a catalog names, Delta Spark converts the metadata as well, and fails with "
+    "DELTA_MISSING_ICEBERG_CLASS where delta-iceberg is not among its jars"
+)
+_PROTOCOL = (READER.lower(), WRITER.lower(), "delta.ignoreprotocoldefaults")
 
 
 def set_properties(
@@ -52,12 +60,13 @@ def set_properties(
     if isinstance(after, Refusal):
         return Outcome(table, tuple(commits), done.rewrites, after)
     stored = {key: value for key, value in properties.items() if not about_protocol(key)}
-    changed = iceberg.completed(table.with_properties(stored)._replace(protocol=after))
-    refusal = iceberg.broken(table, changed, engine, setting=True)
+    changed = completed(table, table.with_properties(stored)._replace(protocol=after))
+    refusal = broken(table, changed, engine, setting=True)
     if refusal is not None:
         return Outcome(table, tuple(commits), done.rewrites, refusal)
     changed = _forgotten(table, changed)
-    warnings = (*done.warnings, *compatibility.warnings(table, properties))
+    of_copies = compatibility.warnings(table, properties)
+    warnings = (*done.warnings, *of_copies, *_by_name(table, changed))
     return Outcome(changed, (*commits, Commit(SET, after)), done.rewrites, None, warnings)
 
 
@@ -67,18 +76,27 @@ def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT
     The protocol never shrinks by it, and a property that is not set costs a commit all the same.
     """
     names = list(keys)
+    refusal = unremovable(table.configuration, names)
+    if refusal is not None:
+        return Outcome(table, refusal=refusal)
     done = Outcome(table)
     if MODE in names:
         done = mapping.removed(table, engine, keep_mode=False)
         if done.refusal is not None or (done.commits and len(names) == 1):
             return done
-    changed = iceberg.completed(done.table.without_properties(*names))
-    refusal = iceberg.broken(done.table, changed, engine)
+    changed = completed(done.table, done.table.without_properties(*names))
+    refusal = broken(done.table, changed, engine)
     if refusal is not None:
         return done._replace(refusal=refusal)
     commits = (*done.commits, Commit(UNSET, table.protocol))
     changed = _forgotten(table, changed)
     return Outcome(changed, commits, done.rewrites, None, done.warnings)
+
+
+def _by_name(before: Table, after: Table) -> tuple[str, ...]:
+    """What Delta Spark does beyond the commit where the table has a name in a catalog."""
+    old, new = (formats_in(table.configuration.get(FORMATS, "")) for table in (before, after))
+    return (_CONVERTS,) if "iceberg" in new and new != old else ()
 
 
 def _forgotten(before: Table, after: Table) -> Table:
@@ -117,4 +135,4 @@ def _backfilled(table: Table, engine: Engine) -> tuple[Table, list[Commit]]:
 def about_protocol(key: str) -> bool:
     """Whether a property is about the protocol, and so never stored."""
     lower = key.lower()
-    return lower in (READER.lower(), WRITER.lower()) or lower.startswith(FEATURE)
+    return lower in _PROTOCOL or lower.startswith(FEATURE)

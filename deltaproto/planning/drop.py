@@ -11,7 +11,7 @@ from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.prepare import TIMESTAMPS, Prepared, prepare
 from deltaproto.planning.retention import LOG, TRUNCATION, hours
-from deltaproto.planning.table import ROW_ID_COLUMNS, Table
+from deltaproto.planning.table import PROTECTED_BEFORE, ROW_ID_COLUMNS, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 
@@ -19,7 +19,6 @@ _BARRIERS = 3
 EMPTY, _UNSET, _DROP = "Empty Commit", "UNSET TBLPROPERTIES", "DROP FEATURE"
 WAIT = "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"
 TOO_YOUNG = "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST"
-PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
 # Removed by the commit that drops the feature itself.
 _AT_DROP = {
     "rowTracking": (
@@ -185,10 +184,25 @@ def _wait(error: str, name: str) -> Refusal:
     )
 
 
+def beyond(table: Table) -> Refusal:
+    """Why checkpointProtection cannot go from a table that lacks versions which it protects."""
+    value = table.configuration.get(PROTECTED_BEFORE, "0")
+    return Refusal(
+        "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
+        f"{PROTECTED_BEFORE} is {value}, and the table has no such version yet, so that waiting "
+        "does not help: a clone has the value of its source",
+        f"on a clone, whose own history begins later, UNSET TBLPROPERTIES ('{PROTECTED_BEFORE}') "
+        "first",
+    )
+
+
 def _drop_protection(table: Table, engine: Engine) -> Outcome:
     protocol, shown = table.protocol, table.shows(CHECKPOINT_PROTECTION)
     commits = [Commit(_UNSET, protocol)]
     if table.configuration.get(PROTECTED_BEFORE, "0") != "0":
+        # The checkpoint of its empty commit has to be at the protected version or later.
+        if table.beyond > 1:
+            return Outcome(table, (Commit(EMPTY, protocol),), refusal=beyond(table))
         if shown is not False:
             error = "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD"
             waiting = _wait(error, "what checkpointProtection protects")._replace(sure=bool(shown))

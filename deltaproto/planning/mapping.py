@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deltaproto.planning import iceberg
+from deltaproto.planning.consistency import broken
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import REMOVE_MAPPING, Commit, Outcome, Refusal, Rewrite
 from deltaproto.planning.table import MODE, Table
@@ -64,7 +64,7 @@ def removed(table: Table, engine: Engine, *, keep_mode: bool) -> Outcome:
         return Outcome(table, refusal=_not_yet(engine) if table.mapped else None)
     after = table.without_mapping()
     after = after.with_properties({MODE: NONE}) if keep_mode else after
-    refusal = unnameable(table) or iceberg.broken(table, after, engine)
+    refusal = unnameable(table) or broken(table, after, engine)
     if refusal is not None:
         return Outcome(table, refusal=refusal)
     commit = Commit(REMOVE_MAPPING, table.protocol)

@@ -9,6 +9,7 @@ from deltaproto.planning.logged_schema import from_log
 from deltaproto.planning.table import (
     MAX_COLUMN,
     MODE,
+    PROTECTED_BEFORE,
     ROW_ID_COLUMNS,
     ROW_TRACKING,
     Table,
@@ -33,6 +34,7 @@ def observe(state: TableState) -> Table:
         clustering=state.clustering_columns,
         partition_columns=metadata.partition_columns,
         strays=strays(state.protocol, metadata.configuration, metadata.schema),
+        beyond=_beyond(metadata.configuration, state.version),
         to_checkpoint=to_checkpoint(metadata.configuration, state.version),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
     )
@@ -74,6 +76,11 @@ def to_checkpoint(configuration: Mapping[str, str | None], version: int) -> int:
     """
     interval = checkpoint_interval(configuration)
     return interval - version % interval
+
+
+def _beyond(configuration: Mapping[str, str | None], version: int) -> int:
+    stored = configuration.get(PROTECTED_BEFORE) or ""
+    return max(int(stored) - version, 0) if stored.isdecimal() and len(stored) < 20 else 0
 
 
 def strays(protocol: Protocol, configuration: Mapping[str, str | None], schema: Any) -> bool | None:

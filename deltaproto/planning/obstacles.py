@@ -8,6 +8,7 @@ from deltaproto.clients.capability import Access
 from deltaproto.clients.judgement import Verdict
 from deltaproto.planning.candidates import Candidates
 from deltaproto.planning.compatibility import READ_COPY
+from deltaproto.planning.drop import beyond
 from deltaproto.planning.given import Given
 from deltaproto.planning.goal import AtMost, Ending, Goal, Usable, needs_after
 from deltaproto.planning.impact import impact
@@ -42,6 +43,9 @@ def obstacles(given: Given, goal: Goal, ending: Ending, can: Candidates) -> Iter
     for name in objections:
         if name in stuck:
             yield Blocked(*stuck[name])
+        elif name == CHECKPOINT_PROTECTION and given.table.beyond > 1:
+            refusal = beyond(given.table)
+            yield Blocked(name, refusal.message, refusal.remedy, refusal.error)
         elif name == CHECKPOINT_PROTECTION:
             yield Blocked(
                 name,

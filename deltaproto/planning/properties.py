@@ -6,59 +6,24 @@ begin with `delta.`; Spark's reserved properties.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from deltaproto.planning.engine import DEFAULT, Engine, EngineName
 from deltaproto.planning.outcome import Refusal, elsewhere
-from deltaproto.planning.retention import parse_interval
-from deltaproto.planning.table import MODE
+from deltaproto.planning.retention import LOG
+from deltaproto.planning.table import MODE, READER, WRITER
 from deltaproto.protocol import compatibility_mode
+from deltaproto.protocol.intervals import parse_interval
+from deltaproto.protocol.properties import (
+    CANONICAL,
+    FORMATS,
+    NEEDED,
+    NEEDED_AFTER,
+    PREFIXES,
+    SINCE,
+    wanted,
+)
 
-_BOOLEANS = """
-ignoreProtocolDefaults enableExpiredLogCleanup enableFullRetentionRollback randomizeFilePrefixes
-appendOnly enableDeletionVectors enableVariantShredding autoOptimize
-compatibility.symlinkFormatManifest.enabled checkpoint.writeStatsAsJson
-checkpoint.writeStatsAsStruct enableChangeDataCapture enableChangeDataFeed enableRowTracking
-rowTrackingSuspended universalFormat.iceberg.atomicConversion.supported castIcebergTimeType
-ignoreIcebergBucketPartition autoOptimize.optimizeWrite enableTypeWidening enableInCommitTimestamps
-enableMaterializePartitionColumnsFeature writePartitionColumnsToParquet enableIcebergCompatV1
-enableIcebergCompatV2 enableIcebergCompatV3 autoOptimize.autoCompact
-"""
-_INTERVALS = """
-logRetentionDuration sampleRetentionDuration checkpointRetentionDuration
-dropFeatureTruncateHistory.retentionDuration deletedFileRetentionDuration
-setTransactionRetentionDuration
-"""
-_INT, _LONG = 2**31, 2**63
-_NUMBERS = {
-    "checkpointInterval": range(1, _INT),
-    "randomPrefixLength": range(1, _INT),
-    "dataSkippingNumIndexedCols": range(-1, _INT),
-    "dataSkippingStringPrefixLength": range(_INT),
-    "requireCheckpointProtectionBeforeVersion": range(_LONG),
-    "inCommitTimestampEnablementVersion": range(-_LONG, _LONG),
-    "inCommitTimestampEnablementTimestamp": range(-_LONG, _LONG),
-}
-_WORDS = {
-    "checkpointPolicy": ("classic", "v2"),
-    "parquet.format.version": ("1.0.0", "2.12.0"),
-}
-_OTHERS = """
-minReaderVersion minWriterVersion redirectReaderWriter-preview redirectWriterOnly-preview
-dataSkippingStatsColumns columnMapping.mode columnMapping.maxColumnId
-isolationLevel universalFormat.enabledFormats coordinatedCommits.commitCoordinator-preview
-coordinatedCommits.commitCoordinatorConf-preview coordinatedCommits.tableConf-preview
-"""
-_KIND: dict[str, str] = {
-    **dict.fromkeys(_BOOLEANS.split(), "boolean"),
-    **dict.fromkeys(_INTERVALS.split(), "interval"),
-    **dict.fromkeys(_NUMBERS, "number"),
-    **dict.fromkeys(_WORDS, "word"),
-    **dict.fromkeys(_OTHERS.split(), "other"),
-}
-_CANONICAL = {f"delta.{key}".lower(): f"delta.{key}" for key in _KIND}
-_PREFIXES = ("delta.feature.", "delta.constraints.", "delta.universalformat.config.")
 _RESERVED = ("location", "provider", "owner", "external")
 # Those that Databricks documents, or takes more values for.
 _ON_DATABRICKS = (
@@ -72,38 +37,25 @@ _ON_DATABRICKS = (
 _OF_COPIES = {
     key.lower(): key for key in (compatibility_mode.LOCATION, compatibility_mode.INTERVAL)
 }
-# With the release that came to know them, where that was after 3.0 (`DeltaConfigs` of each).
-_SINCE = {
-    f"delta.{name}".lower(): release
-    for release, names in {
-        "3.1": "enableIcebergCompatV2 autoOptimize.autoCompact autoOptimize.optimizeWrite",
-        "3.2": "enableTypeWidening",
-        "3.3": "enableInCommitTimestamps inCommitTimestampEnablementVersion "
-        "inCommitTimestampEnablementTimestamp requireCheckpointProtectionBeforeVersion "
-        "redirectReaderWriter-preview redirectWriterOnly-preview "
-        "coordinatedCommits.commitCoordinator-preview "
-        "coordinatedCommits.commitCoordinatorConf-preview coordinatedCommits.tableConf-preview",
-        "4.0": "enableVariantShredding castIcebergTimeType ignoreIcebergBucketPartition",
-        "4.1": "rowTrackingSuspended enableMaterializePartitionColumnsFeature "
-        "dataSkippingStringPrefixLength",
-        "4.2": "universalFormat.iceberg.atomicConversion.supported",
-        "4.3": "enableIcebergCompatV3 parquet.format.version",
-        "4.4": "writePartitionColumnsToParquet",
-    }.items()
-    for name in names.split()
-}
+# Delta stores these in lowercase.
+_ANY = "delta.universalformat.config."
 # Those that Delta alone sets.
 _FIXED = ("delta.columnmapping.maxcolumnid", "clusteringcolumns")
-_LOG, _FILES = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
-_DEFAULTS = {_LOG: "30 days", _FILES: "1 week"}
+FILES = "delta.deletedFileRetentionDuration"
+_DEFAULTS = {LOG: "30 days", FILES: "1 week"}
+# Jackson's exceptions have no error class.
+_AS_JSON = ("delta.coordinatedCommits.", "delta.redirect")
 _ORDERED_SINCE = "4.1"
-_WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
+# Their refusals have error classes of their own.
+_JUDGED_LATER = ("delta.isolationLevel", MODE, READER, WRITER)
 
 
 def canonical(key: str) -> str:
     """The name that Delta stores for a property."""
     lower = key.lower()
-    return _CANONICAL.get(lower) or _OF_COPIES.get(lower, key)
+    if lower.startswith(_ANY):
+        return lower
+    return CANONICAL.get(lower) or _OF_COPIES.get(lower, key)
 
 
 def suggestion(key: str) -> str | None:
@@ -112,8 +64,8 @@ def suggestion(key: str) -> str | None:
     Empty when it is not known, and nothing is similar.
     """
     lower = key.lower()
-    known = {**_CANONICAL, **{each: each for each in _ON_DATABRICKS}}
-    if not lower.startswith("delta.") or lower in known or lower.startswith(_PREFIXES):
+    known = {**CANONICAL, **{each: each for each in _ON_DATABRICKS}}
+    if not lower.startswith("delta.") or lower in known or lower.startswith(PREFIXES):
         return None
     import difflib
 
@@ -143,6 +95,35 @@ def unsettable(properties: Mapping[str, str], engine: Engine = DEFAULT) -> Refus
     return _too_short(properties, engine) if ordered else None
 
 
+def unreadable(before: Mapping[str, str], after: Mapping[str, str]) -> Refusal | None:
+    """The refusal of any change of a table that stores values which Delta cannot parse.
+
+    Args:
+        before: the properties that are stored.
+        after: those that the change would leave; the same if it changes no metadata.
+    """
+    stored = [key for key in NEEDED if key in before and wanted(key, before[key])]
+    if after != before:
+        stored += [key for key in NEEDED_AFTER if key in after and wanted(key, after[key])]
+    if not stored:
+        return None
+    key = stored[0]
+    value = {**before, **after}[key]
+    error = "DELTA_INVALID_INTERVAL" if key.endswith("Duration") else ""
+    repair = f"only another client can repair it: set {key} to {wanted(key, value)}"
+    return Refusal(
+        error,
+        f"the table stores {key} = {value}, which Delta Spark cannot parse",
+        repair if key in NEEDED else f"set {key} to {wanted(key, value)}, or unset it, first",
+    )
+
+
+def doubtful(stored: Mapping[str, str]) -> str | None:
+    """A stored property whose value Delta does not take, so that writes may fail; None: none."""
+    keys = (key for key in sorted(stored) if key.startswith("delta."))
+    return next((key for key in keys if wanted(key, stored[key], on_databricks=True)), None)
+
+
 def _unknown(key: str, engine: Engine) -> Refusal | None:
     lower = key.lower()
     if lower in _RESERVED:
@@ -151,15 +132,15 @@ def _unknown(key: str, engine: Engine) -> Refusal | None:
     if lower in _FIXED:
         error, why = "DELTA_CANNOT_MODIFY_TABLE_PROPERTY", f"Delta sets {key} itself"
         return Refusal(error, why, "leave it out")
-    unknown = lower.startswith("delta.") and lower not in _CANONICAL
-    since = _SINCE.get(lower)
+    unknown = lower.startswith("delta.") and lower not in CANONICAL
+    since = SINCE.get(lower)
     if since is not None and engine.name is EngineName.DELTA_SPARK and not engine.at_least(since):
         return Refusal(
             "DELTA_UNKNOWN_CONFIGURATION",
             f"{engine} knows no property {canonical(key)}",
             f"delta-spark@{since} or later does",
         )
-    if unknown and not lower.startswith(_PREFIXES):
+    if unknown and not lower.startswith(PREFIXES):
         return Refusal(
             "DELTA_UNKNOWN_CONFIGURATION",
             f"Delta knows no property {key}",
@@ -169,43 +150,36 @@ def _unknown(key: str, engine: Engine) -> Refusal | None:
 
 
 def _unfit(key: str, value: str, engine: Engine) -> Refusal | None:
-    name = canonical(key).removeprefix("delta.")
-    error, wanted = engine.bad_value, ""
-    kind = _KIND.get(name)
-    if kind == "boolean" and value.lower() not in ("true", "false"):
-        wanted = "true or false"
-    elif kind == "number" and not (_WHOLE.fullmatch(value) and int(value) in _NUMBERS[name]):
-        least = _NUMBERS[name].start
-        wanted = f"a whole number from {least} on" if least >= -1 else "a whole number"
-    elif kind == "word" and value not in _WORDS[name]:
-        wanted = " or ".join(_WORDS[name])
-    elif kind == "interval":
-        parsed = parse_interval(value)
-        error = error if parsed is not None else "DELTA_INVALID_INTERVAL"
-        if parsed is None or parsed.months or parsed.hours < 0:
-            wanted = "an interval such as '30 days', without months and years"
-    elif name == "universalFormat.enabledFormats":
-        found = compatibility_mode.formats({f"delta.{name}": value})
-        there = engine.name is EngineName.DATABRICKS
-        known = {"iceberg", "hudi", *([compatibility_mode.FORMAT] if there else [])}
-        if len({*found}) < len(found) or not {*found} <= known:
-            wanted = "iceberg, hudi, or both"
-            if compatibility_mode.FORMAT in found and len({*found}) == len(found):
-                wanted += ": Compatibility Mode is a service of Databricks (--engine databricks)"
-    if not wanted:
+    name = canonical(key)
+    there = engine.name is EngineName.DATABRICKS
+    needed = None if name in _JUDGED_LATER else wanted(name, value, on_databricks=there)
+    if needed is None:
         return None
-    return Refusal(error, f"delta.{name} cannot be {value or 'empty'}", f"write {wanted}")
+    if name == FORMATS and compatibility_mode.requested({name: value}) and not there:
+        needed += ": Compatibility Mode is a service of Databricks (--engine databricks)"
+    error = engine.bad_value
+    if name.endswith("Duration") and engine.name is EngineName.DELTA_SPARK:
+        error = _bad_interval(value, engine)
+    elif name.startswith(_AS_JSON):
+        error = "INTERNAL_ERROR" if value == "null" else ""
+    return Refusal(error, f"{name} cannot be {value or 'empty'}", f"write {needed}")
+
+
+def _bad_interval(value: str, engine: Engine) -> str:
+    if not value.strip():
+        return "DELTA_INVALID_CALENDAR_INTERVAL_EMPTY"
+    return "DELTA_INVALID_INTERVAL" if parse_interval(value) is None else engine.bad_value
 
 
 def _too_short(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
     """Delta compares what one statement sets, and where it sets only one of both, the default."""
-    if not {_LOG, _FILES} & {*properties}:
+    if not {LOG, FILES} & {*properties}:
         return None
-    log, files = (parse_interval(properties.get(key, _DEFAULTS[key])) for key in (_LOG, _FILES))
+    log, files = (parse_interval(properties.get(key, _DEFAULTS[key])) for key in (LOG, FILES))
     if log is None or files is None or log.hours >= files.hours:
         return None
     return Refusal(
         engine.bad_value,
-        f"{_LOG} would be shorter than {_FILES}, as this statement sets them",
+        f"{LOG} would be shorter than {FILES}, as this statement sets them",
         "set both in one statement",
     )

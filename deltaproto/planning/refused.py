@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deltaproto.planning import mapping
+from deltaproto.planning import coordinated, mapping
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Refusal
 from deltaproto.planning.properties import unsettable
@@ -30,7 +30,11 @@ refusal, which may have none"""
 
 def invalid(table: Table, properties: Mapping[str, str], engine: Engine) -> Refusal | None:
     """Why nothing of the statement is done; None where it is begun."""
-    return nonsense(properties, engine) or _bad_row_tracking(table, properties, engine)
+    return (
+        nonsense(properties, engine)
+        or coordinated.unsettable(table.configuration, properties)
+        or _bad_row_tracking(table, properties, engine)
+    )
 
 
 def nonsense(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
@@ -128,15 +132,18 @@ def _bad_feature(key: str, value: str, engine: Engine) -> Refusal | None:
 def _bad_row_tracking(
     table: Table, properties: Mapping[str, str], engine: Engine
 ) -> Refusal | None:
-    if properties.get(ROW_TRACKING, "").lower() != "true":
-        return None
-    if table.with_properties(properties).on(_SUSPENDED):
+    after = table.with_properties(properties)
+    if (
+        {ROW_TRACKING, _SUSPENDED} & {*properties}
+        and after.on(ROW_TRACKING)
+        and after.on(_SUSPENDED)
+    ):
         return Refusal(
             "DELTA_ROW_TRACKING_ILLEGAL_PROPERTY_COMBINATION",
             f"{ROW_TRACKING} and {_SUSPENDED} exclude each other",
             f"set {_SUSPENDED} = false",
         )
-    if table.on(ROW_TRACKING):
+    if properties.get(ROW_TRACKING, "").lower() != "true" or table.on(ROW_TRACKING):
         return None
     if engine.name is EngineName.DELTA_SPARK and not engine.at_least(_BACKFILLS):
         return Refusal(

@@ -10,6 +10,7 @@ from deltaproto.planning.candidates import rank
 from deltaproto.planning.drop import EMPTY, TOO_YOUNG
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Outcome, Refusal
+from deltaproto.planning.properties import doubtful, unreadable
 from deltaproto.planning.retention import LOG, TRUNCATION, hours, setting
 from deltaproto.planning.statement import (
     ClusterBy,
@@ -23,6 +24,8 @@ from deltaproto.planning.switches import in_order, switched_off
 from deltaproto.planning.table import MODE, READER, WRITER, Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+
+_DOUBT = "the table stores {} = {}, which Delta does not take: Delta Spark may refuse to write"
 
 
 class Drops(StrEnum):
@@ -84,7 +87,8 @@ def route(table: Table, choice: Choice, engine: Engine, drops: Drops) -> list[Mo
 
 def carried_out(statement: Statement, table: Table, engine: Engine) -> Outcome:
     """What a statement does, with the checkpoints that Delta makes unasked as commits go by."""
-    outcome = _within(statement.outcome(table, engine), table, engine)
+    outcome = _readable(statement.outcome(table, engine), table, engine)
+    outcome = _within(outcome, table, engine)
     after = outcome.table
     if outcome.commits and table.open:
         first = outcome.commits[0]
@@ -94,6 +98,22 @@ def carried_out(statement: Statement, table: Table, engine: Engine) -> Outcome:
         after = after._replace(open=frozenset()) if ends else after
         after = after.grown(retention, sure=outcome.fewest > 0)
     return outcome._replace(table=after.committed(outcome.fewest, outcome.most))
+
+
+def _readable(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
+    """The outcome, or a refusal where Delta Spark cannot parse what the table stores."""
+    if not outcome.commits or engine.name is not EngineName.DELTA_SPARK:
+        return outcome
+    after = outcome.table
+    refusal = unreadable(before.configuration, after.configuration)
+    if refusal is not None:
+        return Outcome(before, refusal=refusal)
+    doubt = doubtful(before.configuration) if after.configuration == before.configuration else None
+    if doubt is None:
+        return outcome
+    commits = tuple(commit._replace(sure=False) for commit in outcome.commits)
+    warning = _DOUBT.format(doubt, before.configuration[doubt])
+    return outcome._replace(commits=commits, warnings=(*outcome.warnings, warning))
 
 
 def _within(outcome: Outcome, before: Table, engine: Engine) -> Outcome:

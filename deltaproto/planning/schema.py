@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from deltaproto.protocol.metadata import quoted
+
 # What a Parquet column without mapping may not have in its name (Delta's SchemaUtils).
 FORBIDDEN = frozenset(" ,;{}()\n\t=")
 
@@ -73,6 +75,11 @@ def same(one: str, other: str) -> bool:
 def dotted(path: Path) -> str:
     """A path as error messages show it."""
     return ".".join(path)
+
+
+def written(path: Path) -> str:
+    """A path as lists of columns hold it: dotted, with names quoted as Spark quotes them."""
+    return ".".join(map(quoted, path))
 
 
 def parts(column: Column) -> tuple[Column, ...]:
@@ -198,6 +205,17 @@ def of_type(schema: Struct, *prefixes: str) -> tuple[str, ...]:
         for path, column in walk(schema)
         if isinstance(column.type, Atomic) and column.type.name.startswith(prefixes)
     )
+
+
+def repeated(schema: Struct) -> Path | None:
+    """The first column or field whose name another one beside it has, in any case."""
+    for path, column in ((), Column("", schema)), *walk(schema):
+        fields = column.type.columns if isinstance(column.type, Struct) else ()
+        names = [field.name.casefold() for field in fields]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                return (*path, fields[number].name)
+    return None
 
 
 def settled(schema: Struct) -> Struct:

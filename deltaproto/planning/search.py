@@ -121,6 +121,8 @@ def _drops(task: Task, choice: Choice) -> list[Drops]:
     every = [Drops.TRUNCATING, Drops.FAST]
     if not protected and not residue:
         return [Drops.FAST]
+    if residue and task.table.beyond > 1:
+        return []
     if not task.engine.fast_drop:
         if residue or task.history is None:
             return every

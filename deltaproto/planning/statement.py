@@ -14,8 +14,9 @@ from deltaproto.planning.engine import CLUSTERS_EXISTING, Engine, EngineName
 from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
 from deltaproto.planning.prepare import purged
 from deltaproto.planning.refused import FEATURE
+from deltaproto.planning.statistics import unclusterable, unranked
 from deltaproto.planning.table import Table
-from deltaproto.tables.sql import column_name, identifier, literal
+from deltaproto.tables.sql import column_name, identifier, literal, name_parts
 
 
 class Action(StrEnum):
@@ -171,6 +172,10 @@ class ClusterBy(NamedTuple):
         return f"ALTER TABLE {table} CLUSTER BY ({', '.join(map(column_name, self.columns))})"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
+        columns = [tuple(name_parts(column)) for column in self.columns]
+        refusal = unclusterable(table, columns)
+        if refusal is not None:
+            return Outcome(table, refusal=refusal)
         if table.partition_columns:
             refusal = Refusal(
                 "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
@@ -188,6 +193,9 @@ class ClusterBy(NamedTuple):
             return Outcome(table, refusal=refusal)
         if not self.columns and "clustering" not in protocol.supported:
             return Outcome(table)
+        refusal = unranked(table, columns)
+        if refusal is not None:
+            return Outcome(table, refusal=refusal)
         if self.columns:
             protocol = arithmetic.enabled(protocol, "clustering", engine)
         after = table._replace(protocol=protocol, clustering=self.columns)

@@ -21,6 +21,7 @@ CONSTRAINT = "delta.constraints."
 MODE = "delta.columnMapping.mode"
 READER, WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
 ROW_TRACKING = "delta.enableRowTracking"
+PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
 CHECKPOINT_POLICY = "delta.checkpointPolicy"
 MAX_COLUMN = "delta.columnMapping.maxColumnId"
 ROW_ID_COLUMNS = (
@@ -79,6 +80,11 @@ class Table(NamedTuple):
     before it: Delta deletes what lies between two checkpoints by the age of its last file"""
     schema: Struct | None = None
     """None: not known"""
+    version: int | None = None
+    """the newest version, for statements that name one; None: not known, or not needed"""
+    beyond: int = 0
+    """versions that the table lacks up to the one before which checkpointProtection protects: a
+    clone has the value of its source"""
     to_checkpoint: int | None = None
     """commits until Delta makes a checkpoint unasked; None: not known, or without consequence"""
 
@@ -148,21 +154,25 @@ class Table(NamedTuple):
 
     def committed(self, fewest: int, most: int) -> Table:
         """After so many commits: at every tenth version, or so, Delta makes a checkpoint."""
-        left = self.to_checkpoint
+        version = None
+        if self.version is not None and fewest == most:
+            version = self.version + most
+        table = self._replace(version=version, beyond=max(self.beyond - fewest, 0))
+        left = table.to_checkpoint
         if left is None or most == 0:
-            return self
-        after = self.checkpointed() if "v2Checkpoint" in self.protocol.supported else self
+            return table
+        after = table.checkpointed() if "v2Checkpoint" in table.protocol.supported else table
         kind = after.v2_checkpoint
         if fewest < left and (most >= left or fewest < most):
             # The next one may be anywhere now.
-            kind = self.v2_checkpoint if self.v2_checkpoint is kind else None
+            kind = table.v2_checkpoint if table.v2_checkpoint is kind else None
         elif fewest < left:
-            kind = self.v2_checkpoint
+            kind = table.v2_checkpoint
         coming = None
         if fewest == most:
-            interval = checkpoint_interval(self.configuration)
+            interval = checkpoint_interval(table.configuration)
             coming = left - most if most < left else interval - (most - left) % interval
-        return self._replace(v2_checkpoint=kind, to_checkpoint=coming)
+        return table._replace(v2_checkpoint=kind, to_checkpoint=coming)
 
     def with_schema(self, schema: Struct | None) -> Table:
         """With these columns; what is told from a schema follows."""

@@ -95,7 +95,7 @@ class _Walk:
 
     def __init__(self, given: Given) -> None:
         self._engine = given.engine
-        self.table = given.table
+        self.table = given.table._replace(version=given.fingerprint.version)
         self.moves: list[Move] = []
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []
@@ -212,7 +212,7 @@ def _idle(statement: Statement, table: Table, outcome: Outcome) -> bool:
 def _same(one: Table, other: Table) -> bool:
     """Whether two tables differ at most in what their logs hold of the past."""
     one, other = (
-        each.without_history()._replace(to_checkpoint=None, v2_checkpoint=None)
+        each.without_history()._replace(to_checkpoint=None, v2_checkpoint=None, version=None)
         for each in (one, other)
     )
     return one == other

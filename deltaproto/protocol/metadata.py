@@ -26,6 +26,15 @@ _TELLING = (
 )
 
 
+def quoted(name: str) -> str:
+    """A name, back-quoted unless it has only letters, digits and underscores, and not only digits.
+
+    Source: Spark's `QuotingUtils.quoteIfNeeded`.
+    """
+    plain = name.isascii() and name.replace("_", "a").isalnum() and not name.isdecimal()
+    return name if plain else f"`{name.replace('`', '``')}`"
+
+
 class Metadata:
     """One metaData action. `schema_string` is None where the writer left it out."""
 
@@ -100,7 +109,8 @@ class Metadata:
     def logical_path(self, physical: Sequence[str]) -> str:
         """The dotted name of the column at a physical path (PROTOCOL.md, "Column Mapping").
 
-        A step that the schema does not know is kept as it is.
+        A step that the schema does not know is kept as it is. Names are back-quoted where Spark
+        quotes them in DESCRIBE DETAIL.
         """
         names: list[str] = []
         struct: Any = self.schema
@@ -109,7 +119,7 @@ class Metadata:
             found = next((f for f in fields or () if step == _physical_name(f)), None)
             names.append(step if found is None else str(found.get("name")))
             struct = found.get("type") if found is not None else None
-        return ".".join(names)
+        return ".".join(map(quoted, names))
 
     @cached_property
     def traits(self) -> Mapping[Trait, tuple[str, ...]] | None:

@@ -21,8 +21,11 @@ def identifier(name: str) -> str:
 
 
 def column_name(path: str) -> str:
-    """A column, or a nested field by its dotted path, as statements name it."""
-    return ".".join(map(identifier, path.split(".")))
+    """A column, or a nested field by its dotted path, as statements name it.
+
+    Names in the path that hold a dot are back-quoted already.
+    """
+    return ".".join(map(identifier, name_parts(path)))
 
 
 def literal(text: str) -> str:

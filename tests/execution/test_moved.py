@@ -53,7 +53,7 @@ def test_each_statement_is_on_the_clone(sql: str, cli: Cli, log: Log) -> None:
     "sql",
     [
         "DELETE FROM delta.`{t}/` WHERE id = 1",
-        "INSERT INTO Delta.`{t}` VALUES (1, 'x')",
+        "INSERT INTO Delta.`{t}` VALUES (1)",
         "INSERT INTO delta . `{t}` SELECT * FROM delta.`{t}`",
         "TRUNCATE TABLE orders",
     ],

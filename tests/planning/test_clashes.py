@@ -67,7 +67,7 @@ def test_older_releases_abort_where_newer_ones_are_rebased(properties: str, sinc
 
 
 @pytest.mark.parametrize(
-    "sql", ["insert into t values (1)", "delete from t where id = 1", "vacuum t", "optimize t"]
+    "sql", ["insert into t values (1, 'a')", "delete from t where id = 1", "vacuum t", "optimize t"]
 )
 def test_what_leaves_the_metadata_alone_aborts_no_append(sql: str) -> None:
     (each,) = parse(sql)

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.properties import canonical, meant, unsettable
+from deltaproto.planning.route import carried_out
+from deltaproto.planning.statement import SetProperties, UnsetProperties
 from deltaproto.planning.table import Table
 from deltaproto.protocol.protocol import Protocol
 from tests.support.failures import each_row
@@ -146,3 +148,62 @@ def test_a_script_is_judged_by_the_rules_of_its_engine() -> None:
     assert older is None
     assert newer is not None
     assert newer.error == VALUE
+
+
+# Stored as `foo` by hand, then SET of another property, and UNSET of this one: True if Delta Spark
+# 4.4.0 did it.
+STORED = {
+    "appendOnly": (False, True),
+    "enableDeletionVectors": (False, True),
+    "enableVariantShredding": (False, True),
+    "autoOptimize.optimizeWrite": (True, True),
+    "checkpoint.writeStatsAsJson": (False, False),
+    "checkpoint.writeStatsAsStruct": (True, True),
+    "compatibility.symlinkFormatManifest.enabled": (False, True),
+    "enableChangeDataCapture": (False, True),
+    "enableChangeDataFeed": (False, True),
+    "enableRowTracking": (False, True),
+    "rowTrackingSuspended": (True, True),
+    "enableTypeWidening": (False, True),
+    "enableInCommitTimestamps": (False, False),
+    "enableMaterializePartitionColumnsFeature": (False, True),
+    "writePartitionColumnsToParquet": (True, True),
+    "enableIcebergCompatV1": (False, False),
+    "enableIcebergCompatV2": (False, False),
+    "enableIcebergCompatV3": (False, False),
+    "logRetentionDuration": (True, True),
+    "sampleRetentionDuration": (True, True),
+    "deletedFileRetentionDuration": (False, False),
+    "setTransactionRetentionDuration": (False, False),
+    "coordinatedCommits.commitCoordinatorConf-preview": (False, False),
+    "coordinatedCommits.tableConf-preview": (False, False),
+    "checkpointInterval": (False, True),
+    "checkpointPolicy": (False, True),
+    "columnMapping.mode": (False, False),
+    "isolationLevel": (False, True),
+    "inCommitTimestampEnablementVersion": (True, True),
+    "parquet.format.version": (True, True),
+    "randomPrefixLength": (True, True),
+    "requireCheckpointProtectionBeforeVersion": (True, True),
+    "dataSkippingStringPrefixLength": (True, True),
+}
+
+
+@each_row(("key", "can_set", "can_unset"), [(key, *can) for key, can in STORED.items()])
+def test_what_delta_cannot_parse_keeps_a_table_from_being_changed(
+    key: str, can_set: bool, can_unset: bool
+) -> None:
+    table = Table(Protocol(1, 2), {f"delta.{key}": "foo"})
+    other = carried_out(SetProperties({"k": "v"}), table, Engine())
+    assert (other.refusal is None) is can_set
+    own = carried_out(UnsetProperties((f"delta.{key}",)), table, Engine())
+    assert (own.refusal is None) is can_unset
+
+
+def test_rows_of_a_table_with_a_strange_value_are_not_promised() -> None:
+    (each,) = parse("insert into t values (1)")
+    table = Table(Protocol(1, 2), {"delta.randomizeFilePrefixes": "yes"})
+    said = carried_out(each.statement, table, Engine())
+    assert said.refusal is None
+    assert said.fewest == 0
+    assert any("delta.randomizeFilePrefixes = yes" in warning for warning in said.warnings)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from deltaproto.planning.drop import PROTECTED_BEFORE, drop_feature
+from deltaproto.clients.needs import needs
+from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.drop import drop_feature
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.table import Table
+from deltaproto.planning.given import Given
+from deltaproto.planning.plan import Fingerprint
+from deltaproto.planning.table import PROTECTED_BEFORE, Table
 from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
@@ -23,3 +27,31 @@ def test_a_truncating_drop_may_have_deleted_what_was_protected() -> None:
     assert first.refusal is None
     then = drop_feature(first.table, CHECKPOINT_PROTECTION, Engine(), truncate=True)
     assert (then.fewest, then.most) == (2, 3)
+
+
+def test_what_a_clone_lacks_up_to_the_protected_version_no_wait_brings() -> None:
+    # Measured with Delta Spark 4.4.0: the clone has the value of its source.
+    clone = Table(
+        Protocol.carrying({CHECKPOINT_PROTECTION}),
+        {PROTECTED_BEFORE: "9"},
+        traced=frozenset({CHECKPOINT_PROTECTION}),
+        beyond=9,
+    )
+    outcome = drop_feature(clone, CHECKPOINT_PROTECTION, Engine(), truncate=True)
+    assert outcome.refusal is not None
+    assert not outcome.refusal.retry
+    assert "UNSET TBLPROPERTIES" in outcome.refusal.remedy
+    given = Given(
+        name="t",
+        location="file:///t",
+        sql="t",
+        table=clone,
+        needs=needs(clone.protocol, {}, clone.configuration),
+        states=(),
+        fingerprint=Fingerprint(None, 0, clone.protocol, None),
+    )
+    plan = plan_downgrade(given, Downgrade(to=(1, 2)))
+    assert not plan.steps
+    assert {each.error for each in plan.blocked} == {outcome.refusal.error}
+    unset = clone.without_properties(PROTECTED_BEFORE)
+    assert drop_feature(unset, CHECKPOINT_PROTECTION, Engine(), truncate=True).refusal is None

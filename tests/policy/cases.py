@@ -150,7 +150,12 @@ CASES: tuple[Case, ...] = (
         metadata(VECTORS_ON),
         finds={("DP103", VECTORS)},
     ),
-    case("property-that-is-off", protocol(1, 2), metadata({"delta.enableDeletionVectors": "no"})),
+    case(
+        "property-that-is-off",
+        protocol(1, 2),
+        metadata({"delta.enableDeletionVectors": "no"}),
+        finds={("DP150", None)},
+    ),
     case(
         "property-key-in-another-case",
         protocol(1, 1),
@@ -416,6 +421,40 @@ CASES: tuple[Case, ...] = (
         "isolation-write-serializable",
         protocol(1, 2),
         metadata({"delta.isolationLevel": "WriteSerializable"}),
+    ),
+    # DP150 invalid-property-value
+    *(
+        case(
+            f"property-value-{key}-{value}",
+            protocol(1, 2),
+            metadata({f"delta.{key}": value}),
+            finds={("DP150", None)},
+        )
+        for key, value in (
+            ("columnMapping.mode", "foo"),
+            ("appendOnly", "yes"),
+            ("enableExpiredLogCleanup", ""),
+            ("logRetentionDuration", "1 month"),
+            ("deletedFileRetentionDuration", "7 dayz"),
+            ("checkpointInterval", "0"),
+            ("dataSkippingNumIndexedCols", "-2"),
+            ("dataSkippingStatsColumns", "a,,b"),
+            ("universalFormat.enabledFormats", "parquet"),
+            ("checkpointPolicy", "V3"),
+        )
+    ),
+    *(
+        case(f"property-value-{key}-{value}", protocol(1, 2), metadata({f"delta.{key}": value}))
+        for key, value in (
+            ("logRetentionDuration", "interval 7 days"),
+            ("checkpointInterval", "+5"),
+            ("autoOptimize.autoCompact", "auto"),
+            ("universalFormat.enabledFormats", "compatibility"),
+            ("dataSkippingStatsColumns", "a, `b c`.d"),
+            ("parquet.format.version", "2.12.0"),
+            ("nobodyKnows", "yes"),
+            ("checkpoint.writeStatsAsStruct", "FALSE"),
+        )
     ),
     # DP114 checkpoint-protection-left
     case(

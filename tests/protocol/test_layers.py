@@ -119,6 +119,8 @@ def test_logical_names_of_mapped_columns() -> None:
     assert metadata.logical_path(["z"]) == "z"
     assert metadata.logical_path(["gone", "too"]) == "gone.too"
     assert Metadata(None).logical_path(["a", "b"]) == "a.b"
+    # As Spark's DESCRIBE DETAIL writes them.
+    assert Metadata(None).logical_path(["a b", "c.d", "e`f", "1"]) == "`a b`.`c.d`.`e``f`.`1`"
 
 
 S, W, N = IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE, None

@@ -62,9 +62,10 @@ class State:
 
     def live(self, item: pytest.Item) -> bool:
         """Whether a recorded test runs in live Spark."""
-        return self.results is not Results.REPLAY or (
-            self.sample is not None and self.sample.holds("::".join(_name(item)))
-        )
+        if self.results is not Results.REPLAY:
+            return True
+        sampled = self.sample is not None and item.get_closest_marker("replayed") is None
+        return sampled and self.sample is not None and self.sample.holds("::".join(_name(item)))
 
     def recordings(self, module: str) -> files.Recordings:
         """The recordings of a test module.

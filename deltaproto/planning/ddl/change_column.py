@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from deltaproto.planning.ddl.checks import Change, altered, dependents, unresolved
 from deltaproto.planning.ddl.own import refused
+from deltaproto.planning.ddl.resolution import UNRESOLVED, default
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.schema import (
@@ -82,7 +83,16 @@ class ChangeColumn(NamedTuple):
                 f"{dotted(self.path)} has the type of the expression that it is generated from",
                 "leave its type",
             )
-        return altered(table, Change(CHANGED, schema), engine)
+        outcome = altered(table, Change(CHANGED, schema), engine)
+        if not self.default or outcome.refusal is not None:
+            return outcome
+        judged = default(self.default, column.type, engine)
+        if judged.refusal is not None:
+            return Outcome(table, refusal=judged.refusal)
+        if not judged.unresolved:
+            return outcome
+        commits = tuple(commit._replace(sure=False) for commit in outcome.commits)
+        return outcome._replace(commits=commits, warnings=(*outcome.warnings, UNRESOLVED))
 
     @property
     def _more(self) -> bool:

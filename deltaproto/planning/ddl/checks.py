@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from deltaproto.planning import iceberg
+from deltaproto.planning import consistency
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.pulled import upgraded
@@ -24,8 +24,6 @@ from deltaproto.planning.schema import (
 )
 from deltaproto.planning.table import CONSTRAINT, MODE, Table
 from deltaproto.protocol.conflicts.tokens import scan
-
-_CHANGE_DATA = ("_change_type", "_commit_version", "_commit_timestamp")
 
 
 class Change(NamedTuple):
@@ -46,10 +44,11 @@ def altered(table: Table, change: Change, engine: Engine) -> Outcome:
     protocol = upgraded(table.protocol, table.configuration, change.schema, engine)
     if isinstance(protocol, Refusal):
         return Outcome(table, refusal=protocol)
-    unfit = iceberg.unfit(table, change.schema)
+    after = table.with_schema(change.schema)
+    unfit = consistency.unfit(table, after, whole=change.known)
     if unfit is not None:
         return Outcome(table, refusal=unfit)
-    after = table.with_schema(change.schema if change.known else None)
+    after = after if change.known else table.with_schema(None)
     commit = Commit(change.operation, protocol, sure=change.known)
     return Outcome(after._replace(protocol=protocol), (commit,))
 
@@ -76,14 +75,6 @@ def forbidden(table: Table, schema: Struct) -> Refusal | None:
                 f"{dotted(path)} is of type {name}, which Delta Spark does not store",
                 "choose another type",
             )
-    if table.keeps_changes:
-        for column in schema.columns:
-            if column.name.lower() in _CHANGE_DATA:
-                return Refusal(
-                    "RESERVED_CDC_COLUMNS_ON_WRITE",
-                    f"the change data feed needs the name {column.name} itself",
-                    "name it otherwise",
-                )
     return None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from deltaproto.planning import statistics
 from deltaproto.planning.ddl.checks import Change, altered, dependents, unresolved
 from deltaproto.planning.ddl.own import refused
 from deltaproto.planning.ddl.types import Definition
@@ -22,10 +23,14 @@ from deltaproto.planning.schema import (
     dotted,
     find,
     placed,
+    repeated,
+    resolved,
     same,
     walk,
+    written,
 )
 from deltaproto.planning.table import MODE, Table
+from deltaproto.tables.sql import name_parts
 
 _MAP_FIRST = f"set {MODE} = name first"
 _BROKEN = (
@@ -45,6 +50,13 @@ class AddColumns(NamedTuple):
             named = "DEFAULT" in refusal.error and engine.name is EngineName.DATABRICKS
             return Outcome(table, refusal=elsewhere(refusal) if named else refusal)
         new = [definition.column for definition in self.columns]
+        twice = (
+            repeated(Struct(tuple(new))) if all(len(d.path) == 1 for d in self.columns) else None
+        )
+        twice = twice or next(filter(None, (repeated(Struct((column,))) for column in new)), None)
+        if twice is not None:
+            error = "DELTA_DUPLICATE_COLUMNS_FOUND.ADDING_COLUMNS"
+            return refused(table, error, f"{dotted(twice)} is there twice", "name it otherwise")
         if table.schema is None:
             return altered(table, Change("ADD COLUMNS", Struct(tuple(new)), known=False), engine)
         schema = table.schema
@@ -127,7 +139,7 @@ class DropColumns(NamedTuple):
             missing = [path for path in paths if find(schema, path) is None]
             if missing and not self.if_exists:
                 return Outcome(table, refusal=unresolved(missing[0]))
-            paths = tuple(path for path in paths if path not in missing)
+            paths = tuple(resolved(schema, path) for path in paths if path not in missing)
             if not paths:
                 return Outcome(table)
         if not table.mapped:
@@ -155,28 +167,35 @@ class DropColumns(NamedTuple):
         change = Change("DROP COLUMNS", schema or Struct(()), known=schema is not None)
         broken = [p for p in paths if any(_below(c, p) for c in table.clustering or ())]
         warnings = tuple(_BROKEN.format(dotted(path)) for path in broken)
-        outcome = altered(table, change, engine)
-        if outcome.refusal is None:
-            # Files written before still hold the columns.
-            outcome = outcome._replace(table=outcome.table._replace(strays=None))
-        return outcome._replace(warnings=warnings)
+        outcome = altered(statistics.without(table, paths), change, engine)
+        if outcome.refusal is not None:
+            return Outcome(table, refusal=outcome.refusal)
+        # Files written before still hold the columns.
+        after = outcome.table._replace(strays=None)
+        if broken:
+            # The columns keep their physical names there.
+            after = after._replace(clustering=None)
+        return outcome._replace(table=after, warnings=warnings)
 
 
 def _needed(table: Table, paths: tuple[Path, ...]) -> Refusal | None:
     """Partition and clustering columns stay, and what others are computed from."""
+    partitions = [(column,) for column in table.partition_columns]
+    clustered = [tuple(name_parts(column)) for column in table.clustering or ()]
     for error, kind, columns in (
-        ("DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN", "partitioned", table.partition_columns),
-        ("DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN", "clustered", table.clustering or ()),
+        ("DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN", "partitioned", partitions),
+        ("DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN", "clustered", clustered),
     ):
         for path in paths:
-            if dotted(path) in columns:
+            if path in columns:
                 remedy = "CLUSTER BY other columns first" if kind == "clustered" else "it stays"
                 return Refusal(error, f"the table is {kind} by {dotted(path)}", remedy)
     return next(filter(None, (dependents(table, path) for path in paths)), None)
 
 
 def _below(column: str, path: Path) -> bool:
-    return column.casefold().startswith(f"{dotted(path)}.".casefold())
+    parts = name_parts(column)
+    return len(parts) > len(path) and all(map(same, parts, path))
 
 
 class RenameColumn(NamedTuple):
@@ -210,14 +229,20 @@ class RenameColumn(NamedTuple):
         if schema is not None:
             schema = changed(schema, self.path, lambda column: column._replace(name=self.name))
         change = Change("RENAME COLUMN", schema or Struct(()), known=schema is not None)
-        clustering = table.clustering and tuple(map(self._renamed, table.clustering))
-        partitions = tuple(map(self._renamed, table.partition_columns))
-        outcome = altered(table, change, engine)
+        clustering = table.clustering and tuple(
+            written(self._renamed(tuple(name_parts(column)))) for column in table.clustering
+        )
+        partitions = tuple(self._renamed((column,))[0] for column in table.partition_columns)
+        old = self.path if table.schema is None else resolved(table.schema, self.path)
+        new = (*old[:-1], self.name)
+        outcome = altered(statistics.renamed(table, old, new), change, engine)
+        if outcome.refusal is not None:
+            return Outcome(table, refusal=outcome.refusal)
         after = outcome.table._replace(clustering=clustering, partition_columns=partitions)
         return outcome._replace(table=after)
 
-    def _renamed(self, column: str) -> str:
-        old, new = dotted(self.path), dotted((*self.path[:-1], self.name))
-        if same(column, old):
-            return new
-        return new + column[len(old) :] if _below(column, self.path) else column
+    def _renamed(self, column: Path) -> Path:
+        depth = len(self.path)
+        if len(column) < depth or not all(map(same, column, self.path)):
+            return column
+        return (*column[: depth - 1], self.name, *column[depth:])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.own import refused
+from deltaproto.planning.ddl.resolution import UNRESOLVED, check
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.pulled import upgraded
@@ -32,12 +33,16 @@ class AddConstraint(NamedTuple):
                 f"there is a constraint {self.name} already",
                 "drop it first",
             )
+        judged = check(table, self.expression, engine)
+        if judged.refusal is not None:
+            return Outcome(table, refusal=judged.refusal)
         after = table.with_properties({CONSTRAINT + self.name.lower(): self.expression})
         protocol = upgraded(table.protocol, after.configuration, None, engine)
         if isinstance(protocol, Refusal):
             return Outcome(table, refusal=protocol)
-        commit = Commit("ADD CONSTRAINT", protocol)
-        return Outcome(after._replace(protocol=protocol), (commit,), warnings=(_SCAN,))
+        commit = Commit("ADD CONSTRAINT", protocol, sure=not judged.unresolved)
+        warnings = (_SCAN, UNRESOLVED) if judged.unresolved else (_SCAN,)
+        return Outcome(after._replace(protocol=protocol), (commit,), warnings=warnings)
 
 
 class DropConstraintIfExists(NamedTuple):

@@ -9,17 +9,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from deltaproto.planning import arithmetic, iceberg
+from deltaproto.planning import arithmetic, consistency, iceberg, statistics
 from deltaproto.planning.change import about_protocol, requested
 from deltaproto.planning.ddl.checks import forbidden
 from deltaproto.planning.ddl.own import refused
+from deltaproto.planning.ddl.resolution import UNRESOLVED, Judged, default, generated
 from deltaproto.planning.ddl.types import Definition
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite, elsewhere
 from deltaproto.planning.pulled import upgraded
 from deltaproto.planning.refused import asked_wrongly, nonsense, unlocated
-from deltaproto.planning.schema import Struct, walk
+from deltaproto.planning.schema import (
+    Atomic,
+    Column,
+    Struct,
+    dotted,
+    find,
+    repeated,
+    resolved,
+    walk,
+)
 from deltaproto.planning.table import MODE, ROW_ID_COLUMNS, Table
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.sql import name_parts
 
 # Kept from the replaced table, unless the statement sets them.
 _KEPT = ("delta.enableDeletionVectors", "delta.checkpointPolicy", "delta.enableRowTracking")
@@ -110,16 +122,22 @@ class CreateTable(NamedTuple):
 
     def _refused(self, table: Table, engine: Engine) -> Refusal | None:
         wrong = self._format(engine)
-        wrong = wrong or nonsense(self.properties, engine) or asked_wrongly(self.properties, engine)
-        wrong = wrong or unlocated(self.properties, {})
         if wrong is not None:
             return wrong
+        wrong = nonsense(self.properties, engine) or asked_wrongly(self.properties, engine)
+        wrong = wrong or unlocated(self.properties, {})
+        if wrong is not None:
+            # Only ALTER TABLE has an error class for a value.
+            return wrong._replace(error="") if wrong.error == engine.bad_value else wrong
         if not self.columns and not self.as_select:
             return Refusal(
                 "DELTA_SCHEMA_NOT_PROVIDED",
                 "neither columns nor a query are given",
                 "give one of them",
             )
+        wrong = _misdefined(self, engine)
+        if wrong is not None:
+            return wrong
         if self.partitioned and "clustering" in table.protocol.supported:
             return Refusal(
                 "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE",
@@ -173,7 +191,12 @@ class CreateTable(NamedTuple):
         enabled = upgraded(protocol, after.configuration, schema, engine)
         if isinstance(enabled, Refusal):
             return Outcome(table, refusal=enabled)
-        unfit = iceberg.unfit(after, schema or Struct(()))
+        named = after.with_schema(schema)._replace(partition_columns=self._partitions())
+        columns = [tuple(name_parts(column)) for column in self.clustered]
+        # Delta first looks at the new properties beside the old columns.
+        mixed = table._replace(configuration=after.configuration)
+        unfit = consistency.hudi(mixed) or consistency.unfit(table, named)
+        unfit = unfit or statistics.unranked(named, columns)
         if unfit is not None:
             return Outcome(table, refusal=unfit)
         tracked = "rowTracking" in enabled.supported
@@ -182,14 +205,21 @@ class CreateTable(NamedTuple):
             vectors=False,
             row_ids=False if not (tracked and self.as_select) else None,
             clustering=self.clustered,
-            partition_columns=self.partitioned,
+            partition_columns=self._partitions(),
             domains=None if table.domains or self.clustered else table.domains,
             rewritten=True,
         ).with_schema(schema)
         operation = "CREATE OR REPLACE TABLE" if self.or_create else "REPLACE TABLE"
-        commit = Commit(operation + (" AS SELECT" if self.as_select else ""), enabled)
-        warnings = (_FROM_QUERY,) if schema is None else ()
-        return Outcome(after, (commit,), Rewrite.ALL, warnings=warnings)
+        unresolved = self.as_select or _unresolved(self, engine)
+        name = operation + (" AS SELECT" if self.as_select else "")
+        commit = Commit(name, enabled, sure=not unresolved)
+        warnings = [_FROM_QUERY] * (schema is None) + [UNRESOLVED] * unresolved
+        return Outcome(after, (commit,), Rewrite.ALL, warnings=tuple(warnings))
+
+    def _partitions(self) -> tuple[str, ...]:
+        """The partition columns as the columns themselves are written."""
+        schema = self._schema()
+        return tuple(resolved(schema, (name,))[0] for name in self.partitioned)
 
     def _schema(self) -> Struct:
         return Struct(tuple(definition.column for definition in self.columns))
@@ -201,6 +231,70 @@ class CreateTable(NamedTuple):
             key: table.configuration[key] for key in ROW_ID_COLUMNS if key in table.configuration
         }
         return {**ids, **kept, **stored}
+
+
+def _misdefined(made: CreateTable, engine: Engine) -> Refusal | None:
+    """What Spark refuses of columns, partitions and clustering, whatever the table is."""
+    schema = Struct(tuple(definition.column for definition in made.columns))
+    twice = repeated(schema)
+    if twice is not None:
+        message = f"{dotted(twice)} is there twice"
+        return Refusal("COLUMN_ALREADY_EXISTS", message, "name it otherwise")
+    if made.as_select and not made.columns:
+        return None
+    return (
+        _mispartitioned(made, schema) or _misclustered(made, schema) or _miscomputed(schema, engine)
+    )
+
+
+def _mispartitioned(made: CreateTable, schema: Struct) -> Refusal | None:
+    names = [name.casefold() for name in made.partitioned]
+    for name in made.partitioned:
+        column = find(schema, (name,))
+        if column is None or names.count(name.casefold()) > 1:
+            why = "is not a column" if column is None else "is named twice"
+            return Refusal("", f"the partition column {name} {why}", "correct PARTITIONED BY")
+        if not isinstance(column.type, Atomic) or column.type.name == "variant":
+            error, message = "INVALID_PARTITION_COLUMN_DATA_TYPE", f"{name} is not of a plain type"
+            return Refusal(error, message, "partition by plain columns")
+    if names and len(names) == len(schema.columns):
+        error, message = "ALL_PARTITION_COLUMNS_NOT_ALLOWED", "no column is left for the files"
+        return Refusal(error, message, "leave a column out of PARTITIONED BY")
+    return None
+
+
+def _misclustered(made: CreateTable, schema: Struct) -> Refusal | None:
+    columns = [tuple(name_parts(column)) for column in made.clustered]
+    refusal = statistics.unclusterable(Table(Protocol(1, 2)).with_schema(schema), columns)
+    if refusal is None or not made.by_path or refusal.error.endswith("NUM_COLUMNS"):
+        return refusal
+    # Spark looks for a table of this name in its own catalog then.
+    error = "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED"
+    return refusal._replace(error=error)
+
+
+def _miscomputed(schema: Struct, engine: Engine) -> Refusal | None:
+    for _, column in walk(schema):
+        if column.identity and column.type != Atomic("long"):
+            error, message = "IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE", f"{column.name} is no BIGINT"
+            return Refusal(error, message, "make it BIGINT")
+        judged = _judged(schema, column, engine)
+        if judged.refusal is not None:
+            return judged.refusal
+    return None
+
+
+def _judged(schema: Struct, column: Column, engine: Engine) -> Judged:
+    if column.default is not None:
+        return default(column.default, column.type, engine)
+    if column.generated is not None:
+        return generated(schema, column, engine)
+    return Judged()
+
+
+def _unresolved(made: CreateTable, engine: Engine) -> bool:
+    schema = Struct(tuple(definition.column for definition in made.columns))
+    return any(_judged(schema, column, engine).unresolved for _, column in walk(schema))
 
 
 def _bare(schema: Struct) -> Struct:

@@ -73,7 +73,8 @@ class Cursor:
     def name(self) -> str:
         """One identifier."""
         token = self.next()
-        if token.string or not (token.quoted or token.key.isidentifier() or token.text.isalnum()):
+        plain = token.key.isidentifier() or (token.text.isalnum() and not token.text.isdecimal())
+        if token.string or not (token.quoted or plain):
             self.at -= 1
             raise self.unreadable("a name was expected")
         return token.value

@@ -1,7 +1,7 @@
 """A script of statements, each as plans take it. Never raises, and never guesses.
 
 What is read: ALTER TABLE in all forms that Delta takes, CREATE and REPLACE TABLE, statements about
-rows, upkeep, queries. Own tokens are enough for them: expressions and queries are passed over.
+rows, upkeep, queries. Own tokens are enough for them: queries are passed over.
 """
 
 from __future__ import annotations

@@ -162,7 +162,8 @@ def _add_constraint(cursor: Cursor) -> Effect:
         error = "UNSUPPORTED_CONSTRAINT_CHARACTERISTIC"
         refusal = Refusal(error, "CHECK constraints are enforced", "leave NOT ENFORCED out")
         return Refused(refusal)
-    cursor.take("ENFORCED")
+    if cursor.take("ENFORCED"):
+        return Refused(Refusal("", "Delta Spark takes no ENFORCED", "leave ENFORCED out"))
     return AddConstraint(name, expression)
 
 

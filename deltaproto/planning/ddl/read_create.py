@@ -13,6 +13,7 @@ from deltaproto.planning.ddl.own import Effect, Refused
 from deltaproto.planning.ddl.read_alter import read_properties
 from deltaproto.planning.ddl.types import Definition, read_definition
 from deltaproto.planning.outcome import Refusal
+from deltaproto.planning.schema import written
 
 _CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "FOREIGN", "CHECK", "UNIQUE")
 _CLAUSES = ("USING", "TBLPROPERTIES", "PARTITIONED", "CLUSTER", "COMMENT", "LOCATION")
@@ -98,7 +99,7 @@ def _clause(cursor: Cursor, table: CreateTable, word: str) -> CreateTable:
             if cursor.take("AUTO") or cursor.take("NONE"):
                 raise cursor.unreadable("CLUSTER BY without columns")
             paths = cursor.listed(cursor.path)
-            return table._replace(clustered=tuple(".".join(path) for path in paths))
+            return table._replace(clustered=tuple(map(written, paths)))
         case _:
             cursor.string()
             return table

@@ -6,11 +6,12 @@ what counts as a blind append.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from deltaproto.planning.ddl.cursor import Cursor
+from deltaproto.planning.ddl.cursor import Cursor, UnreadableError
 from deltaproto.planning.ddl.own import Effect, Refused
-from deltaproto.planning.ddl.rows import Rows
+from deltaproto.planning.ddl.rows import Rows, Words
 from deltaproto.planning.outcome import Refusal
 from deltaproto.planning.schema import Path
 from deltaproto.protocol.conflicts.operation import Operation
@@ -40,10 +41,14 @@ def read_rows(cursor: Cursor) -> ReadRows | None:
         case "INSERT":
             return _insert(cursor, evolves)
         case "UPDATE":
-            rows, operation = Rows("UPDATE", adds=True, removes=True), Operation.UPDATE
+            target = cursor.path()
+            rows = Rows("UPDATE", adds=True, removes=True, words=_words(cursor, target))
+            return ReadRows(rows, target, Operation.UPDATE)
         case "DELETE":
             cursor.expect("FROM")
-            rows, operation = Rows("DELETE", removes=True), Operation.DELETE
+            target = cursor.path()
+            rows = Rows("DELETE", removes=True, words=_words(cursor, target))
+            return ReadRows(rows, target, Operation.DELETE)
         case "MERGE":
             cursor.expect("INTO")
             rows, operation = _merge(cursor, evolves), Operation.MERGE
@@ -72,12 +77,61 @@ def _insert(cursor: Cursor, evolves: bool) -> ReadRows:
     replaces = overwrite or "REPLACE" in words[:3]
     # With values it always adds rows; a query may find none.
     sure = "VALUES" in words and "SELECT" not in words
-    rows = Rows("WRITE", adds=True, removes=replaces, sure=sure, evolves=evolves)
     operation = Operation.DELETE if replaces else Operation.INSERT
     if not replaces and _again(cursor, target, cursor.at):
         # It reads the table that it writes to.
         operation = Operation.MERGE
+    rows = Rows("WRITE", True, replaces, sure, evolves, _rows(cursor))
     return ReadRows(rows, target, operation)
+
+
+def _words(cursor: Cursor, target: Path) -> Words:
+    """What an UPDATE or a DELETE says after the table's name."""
+    words = Words((target[-1],))
+    if (
+        cursor.take("AS")
+        or cursor.key not in ("SET", "WHERE", "")
+        or (not cursor.done and cursor.tokens[cursor.at].quoted)
+    ):
+        words = Words((cursor.name(),))
+    try:
+        if cursor.take("SET"):
+            words = words._replace(sets=tuple(_assignments(cursor)))
+        where = cursor.until() if cursor.take("WHERE") else ""
+    except UnreadableError:
+        return words._replace(opaque=True)
+    return words._replace(where=where, opaque=not cursor.done)
+
+
+def _assignments(cursor: Cursor) -> Iterator[tuple[Path, str]]:
+    while True:
+        path = cursor.path()
+        cursor.expect("=")
+        yield path, cursor.until(",", "WHERE")
+        if not cursor.take(","):
+            return
+
+
+def _rows(cursor: Cursor) -> Words:
+    """What an INSERT says after the table's name: its columns and rows, where that is all."""
+    words = Words()
+    try:
+        if cursor.keys(1) == ("(",) and cursor.keys(2) != ("(", "SELECT"):
+            words = words._replace(columns=tuple(cursor.listed(cursor.path)))
+        if not cursor.take("VALUES"):
+            return words._replace(opaque=True)
+        rows = [tuple(_row(cursor))]
+        while cursor.take(","):
+            rows.append(tuple(_row(cursor)))
+    except UnreadableError:
+        return words._replace(opaque=True)
+    return words._replace(values=tuple(rows), opaque=not cursor.done)
+
+
+def _row(cursor: Cursor) -> list[str]:
+    if cursor.keys(1) != ("(",):
+        return [cursor.until(",")]
+    return cursor.listed(lambda: cursor.until(",", ")"))
 
 
 def _again(cursor: Cursor, target: Path, start: int) -> bool:
@@ -97,7 +151,7 @@ def _merge(cursor: Cursor, evolves: bool) -> Rows:
 
 def _truncate(cursor: Cursor) -> ReadRows:
     target = cursor.path()
-    effect: Effect = Rows("TRUNCATE", removes=True)
+    effect: Effect = Rows("TRUNCATE", removes=True, words=Words())
     if cursor.take("PARTITION"):
         effect = Refused(
             Refusal(

@@ -5,6 +5,8 @@ Source: Delta's `DeltaSqlBase` grammar and Spark's `SqlBaseParser`.
 
 from __future__ import annotations
 
+import re
+
 from deltaproto.planning.ddl.cursor import Cursor
 from deltaproto.planning.ddl.own import Effect, Known, Nothing, NotUnderstood, Refused
 from deltaproto.planning.ddl.uniform import UpgradeUniform
@@ -12,6 +14,7 @@ from deltaproto.planning.ddl.upkeep import Comment, Optimize, PurgeWhere, Restor
 from deltaproto.planning.outcome import Refusal
 from deltaproto.planning.statement import Purge
 
+_HOURS = re.compile(r"-?([0-9]{1,9}(\.[0-9]{0,9})?|\.[0-9]{1,9})(e[+-]?[0-9]{1,2})?", re.I)
 STARTS = (
     ("OPTIMIZE",),
     ("VACUUM",),
@@ -78,8 +81,10 @@ def _vacuum(cursor: Cursor) -> Vacuum:
             case "RETAIN":
                 text = cursor.until("HOURS")
                 cursor.expect("HOURS")
-                whole = text.split(".")[0].strip()
-                found = found._replace(hours=int(whole[:9]) if whole.isdecimal() else 0)
+                number = _HOURS.fullmatch(text.strip())
+                if number is None:
+                    raise cursor.unreadable("a number of hours was expected")
+                found = found._replace(hours=float(number[0]))
             case "DRY":
                 cursor.expect("RUN")
                 found = found._replace(dry=True)

@@ -11,7 +11,7 @@ from deltaproto.planning.ddl.checks import Change, altered
 from deltaproto.planning.ddl.own import refused
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Outcome
-from deltaproto.planning.schema import Column, Struct, find
+from deltaproto.planning.schema import Column, Struct, dotted, find, repeated
 from deltaproto.planning.table import Table
 
 
@@ -22,6 +22,10 @@ class ReplaceColumns(NamedTuple):
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         new = Struct(self.columns)
+        twice = repeated(new)
+        if twice is not None:
+            error = "COLUMN_ALREADY_EXISTS"
+            return refused(table, error, f"{dotted(twice)} is there twice", "name it otherwise")
         old = table.schema
         if old is None:
             return altered(table, Change("REPLACE COLUMNS", new, known=False), engine)

@@ -5,16 +5,37 @@ Measured with Delta Spark 4.4.0.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from deltaproto.planning.ddl.resolution import UNRESOLVED, Judged, condition, deletion, value
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
+from deltaproto.planning.schema import Column, Path, Struct, dotted, find, same, walk
 from deltaproto.planning.table import Table
 
 _EVOLVES = (
     "new columns come from the query, so that the schema afterwards is not known; a VARIANT among "
     "them adds variantType to the protocol"
 )
+JUDGED_BY_ROW = "rows that break a constraint, or do not fit their columns, refuse the statement"
+_UNKNOWN = "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+
+
+class Words(NamedTuple):
+    """What a statement says about the table's columns."""
+
+    names: tuple[str, ...] = ()
+    """what may stand before a column for the table itself"""
+    where: str = ""
+    sets: tuple[tuple[Path, str], ...] = ()
+    """what columns are set to"""
+    columns: tuple[Path, ...] | None = None
+    """the columns of an INSERT; None: all of them"""
+    values: tuple[tuple[str, ...], ...] = ()
+    """the rows of an INSERT"""
+    opaque: bool = False
+    """it says more, about which nothing is claimed"""
 
 
 class Rows(NamedTuple):
@@ -29,6 +50,7 @@ class Rows(NamedTuple):
     """it commits even when it changes nothing"""
     evolves: bool = False
     """it may add columns"""
+    words: Words = Words(opaque=True)
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         if self.removes and table.on("delta.appendOnly"):
@@ -38,12 +60,137 @@ class Rows(NamedTuple):
                 "set delta.appendOnly = false first",
             )
             return Outcome(table, refusal=refusal)
-        commit = Commit(self.operation, table.protocol, sure=self.sure)
+        judged = self._judged(table, engine)
+        if judged.refusal is not None:
+            return Outcome(table, refusal=judged.refusal)
+        by_row = self.adds and _judges_rows(table)
+        commit = Commit(
+            self.operation, table.protocol, sure=self.sure and not judged.unresolved and not by_row
+        )
         if self.removes and (table.vectors or table.on("delta.enableDeletionVectors")):
             # It may leave some, or take the last ones away.
             table = table._replace(vectors=None)
         if self.adds and "rowTracking" in table.protocol.supported:
             table = table._replace(row_ids=table.row_ids or None)
+        warnings = [JUDGED_BY_ROW] * by_row + [UNRESOLVED] * judged.unresolved
         if self.evolves:
-            return Outcome(table.with_schema(None), (commit,), warnings=(_EVOLVES,))
-        return Outcome(table, (commit,))
+            return Outcome(table.with_schema(None), (commit,), warnings=(_EVOLVES, *warnings))
+        return Outcome(table, (commit,), warnings=tuple(warnings))
+
+    def _judged(self, table: Table, engine: Engine) -> Judged:
+        """The first refusal of what the statement says of columns, and whether all is known."""
+        unresolved = self.words.opaque or table.schema is None
+        for judged in self._parts(table, engine) if table.schema is not None else ():
+            if judged.refusal is not None:
+                return judged
+            unresolved |= judged.unresolved
+        return Judged(unresolved=unresolved)
+
+    def _parts(self, table: Table, engine: Engine) -> Iterator[Judged]:
+        words, schema = self.words, table.schema or Struct(())
+        if self.operation == "WRITE":
+            yield from _inserted(table, schema, words, engine)
+            return
+        if words.where:
+            judge = deletion if self.operation == "DELETE" else condition
+            yield judge(table, words.where, words.names, engine)
+        for number, (path, expression) in enumerate(words.sets):
+            found = _target(schema, path, words.names)
+            if isinstance(found, Refusal):
+                yield Judged(found)
+                continue
+            if any(dotted(path).casefold() == dotted(p).casefold() for p, _ in words.sets[:number]):
+                yield Judged(
+                    Refusal(
+                        "DELTA_CONFLICT_SET_COLUMN",
+                        f"{dotted(path)} is set twice",
+                        "set it once",
+                    )
+                )
+            if found.identity:
+                yield Judged(
+                    Refusal(
+                        "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED",
+                        f"{dotted(path)} is an identity column",
+                        "leave it out",
+                    )
+                )
+            yield value(table, expression, found.type, words.names, engine)
+
+
+def _target(schema: Struct, path: Path, names: tuple[str, ...]) -> Column | Refusal:
+    """The column that is set."""
+    if len(path) > 1 and any(same(path[0], name) for name in names):
+        path = path[1:]
+    found = find(schema, path)
+    if found is not None:
+        return found
+    error = "FIELD_NOT_FOUND" if find(schema, path[:1]) is not None else _UNKNOWN
+    remedy = "DESCRIBE the table for its columns"
+    return Refusal(error, f"the table has no column {dotted(path)}", remedy)
+
+
+def _inserted(table: Table, schema: Struct, words: Words, engine: Engine) -> Iterator[Judged]:
+    targets: list[Column] = []
+    for path in words.columns or ():
+        found = _target(schema, path, ())
+        if isinstance(found, Refusal):
+            yield Judged(found)
+            return
+        if found in targets:
+            error = "COLUMN_ALREADY_EXISTS"
+            yield Judged(Refusal(error, f"{dotted(path)} is named twice", "name it once"))
+        targets.append(found)
+    if any(c.generated is not None or c.identity for _, c in walk(schema)):
+        # Which columns a row must have depends on how they are generated.
+        yield Judged(unresolved=True)
+        return
+    if words.columns is None:
+        targets = [*schema.columns]
+    if len({len(row) for row in words.values}) > 1:
+        error, message = "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH", "rows differ in length"
+        yield Judged(Refusal(error, message, "give each row the same number of values"))
+        return
+    for row in words.values:
+        if len(row) != len(targets):
+            yield Judged(_unequal(row, targets, named=words.columns is not None))
+            return
+        for expression, column in zip(row, targets, strict=True):
+            yield value(table._replace(schema=Struct(())), expression, column.type, (), engine)
+    missing = [c.name for c in schema.columns if not c.nullable and c.default is None]
+    absent = [name for name in missing if name not in [c.name for c in targets]]
+    if absent:
+        yield Judged(
+            Refusal(
+                "DELTA_INSERT_COLUMN_MISMATCH",
+                f"{', '.join(absent)} must have a value",
+                "name it as well",
+            )
+        )
+
+
+def _unequal(row: tuple[str, ...], targets: list[Column], *, named: bool) -> Refusal:
+    more = len(row) > len(targets)
+    if named:
+        error = "INSERT_COLUMN_ARITY_MISMATCH." + (
+            "TOO_MANY_DATA_COLUMNS" if more else "NOT_ENOUGH_DATA_COLUMNS"
+        )
+    else:
+        error = "DELTA_METADATA_MISMATCH" if more else "DELTA_INSERT_COLUMN_ARITY_MISMATCH"
+    one = "1 value" if len(row) == 1 else f"{len(row)} values"
+    columns = "1 column" if len(targets) == 1 else f"{len(targets)} columns"
+    message = f"a row has {one} for {columns}"
+    return Refusal(error, message, "give each column one value")
+
+
+def _judges_rows(table: Table) -> bool:
+    """Whether values alone decide whether rows are taken."""
+    if table.constraints:
+        return True
+    columns = [column for _, column in walk(table.schema or Struct(()))]
+    return any(
+        not column.nullable
+        or column.generated is not None
+        or str(getattr(column.type, "name", "")).startswith(("char", "varchar"))
+        for column in columns
+    )

@@ -1,0 +1,405 @@
+"""What an expression of a statement refers to, and which type it has, as far as can be told.
+
+Only a part of Spark's grammar is read; of the rest nothing is claimed. Spark 4 in its default ANSI
+mode is the measure.
+
+Source: Spark 4.2's `Analyzer` and `TypeCoercion`; measured with Delta Spark 4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
+
+from deltaproto.planning.ddl.calls import find_function, own_grammar, returned
+from deltaproto.planning.ddl.cursor import Cursor, UnreadableError
+from deltaproto.planning.ddl.operators import (
+    BOOLEAN,
+    INTERVAL,
+    MISMATCH,
+    STRING,
+    UNKNOWN,
+    VOID,
+    RefusedError,
+    Value,
+    cast,
+    common,
+    compared,
+    computed,
+    element,
+    field,
+    logical,
+    numeric,
+    textual,
+)
+from deltaproto.planning.ddl.plain_values import number, typed
+from deltaproto.planning.ddl.types import read_type
+from deltaproto.planning.outcome import Refusal
+from deltaproto.planning.schema import Atomic, Path, Struct, Type, dotted, same
+
+_COMPARING = ("=", "==", "!=", "<>", "<", ">", "<=", ">=", "<=>")
+_BARE = {
+    "CURRENT_DATE": "date",
+    "CURRENT_TIMESTAMP": "timestamp",
+    "LOCALTIMESTAMP": "timestamp_ntz",
+    "CURRENT_USER": "string",
+    "SESSION_USER": "string",
+    "USER": "string",
+}
+_LAZY = ("if", "iff", "coalesce", "ifnull", "nvl", "nvl2", "nullif")
+_OPEN = ("'", '"', "`")
+_DEEPEST = 60
+
+
+class Resolved(NamedTuple):
+    """What is known of an expression."""
+
+    type: Type | None
+    """None: not known"""
+    refusal: Refusal | None = None
+    """why Spark refuses it wherever it stands"""
+    literal: str | None = None
+    """its text, where it is a plain literal; a string's without quotes"""
+    columns: tuple[Path, ...] = ()
+    """the columns that it refers to"""
+    functions: frozenset[str] = frozenset()
+    """the functions that it calls, in lowercase"""
+    queries: bool = False
+    """there is a subquery in it, about which nothing is claimed"""
+    complete: bool = True
+    """False: a part of it was not understood"""
+
+    @property
+    def known(self) -> bool:
+        """Whether everything in it was resolved."""
+        return self.complete and not self.queries and self.type is not None
+
+
+def resolve(sql: str, schema: Struct | None, names: Iterable[str] = ()) -> Resolved:
+    """Resolve an expression against a table's columns.
+
+    Args:
+        schema: None if the columns are not known; then none of them is looked for.
+        names: what may stand before a column for the table itself.
+    """
+    reader = _Reader(Cursor(sql), schema, [name.casefold() for name in names])
+    value, refusal, complete = UNKNOWN, None, True
+    try:
+        if any(token.text in _OPEN for token in reader.cursor.tokens):
+            raise reader.cursor.unreadable("a quote is left open")
+        value = reader.expression()
+        complete = reader.cursor.done
+    except RefusedError as error:
+        refusal = error.refusal
+    except (UnreadableError, RecursionError):
+        complete = False
+    return Resolved(
+        value.type if complete else None,
+        refusal,
+        value.literal,
+        tuple(reader.columns),
+        frozenset(reader.functions),
+        reader.queries,
+        complete,
+    )
+
+
+class _Reader:
+    """A recursive descent over the tokens; raises what it meets."""
+
+    def __init__(self, cursor: Cursor, schema: Struct | None, names: list[str]) -> None:
+        self.cursor, self.schema, self.names = cursor, schema, names
+        self.columns: list[Path] = []
+        self.functions: set[str] = set()
+        self.queries = False
+        self.depth = 0
+
+    def expression(self) -> Value:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self.cursor.unreadable("it is nested too deeply")
+        value = self._conjunction()
+        while self.cursor.take("OR"):
+            value = logical(value, self._conjunction())
+        self.depth -= 1
+        return value
+
+    def _conjunction(self) -> Value:
+        value = self._negation()
+        while self.cursor.take("AND"):
+            value = logical(value, self._negation())
+        return value
+
+    def _negation(self) -> Value:
+        if not self.cursor.one_of("NOT", "!"):
+            return self._predicate()
+        value = self._negation()
+        if value.type not in (None, BOOLEAN, VOID) and not textual(value.type):
+            raise RefusedError(f"{MISMATCH}UNEXPECTED_INPUT_TYPE", "NOT is for booleans")
+        return Value(BOOLEAN if value.type == BOOLEAN else None)
+
+    def _predicate(self) -> Value:
+        value = self._sum()
+        while True:
+            sign = self._sign(_COMPARING)
+            if sign:
+                value = compared(value, self._sum())
+                continue
+            if self.cursor.take("IS"):
+                self.cursor.take("NOT")
+                return self._is(value)
+            negated = self.cursor.keys(2)[1:] and self.cursor.keys(1) == ("NOT",)
+            at = self.cursor.at
+            if negated:
+                self.cursor.at += 1
+            word = self.cursor.one_of("IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP")
+            if not word:
+                self.cursor.at = at
+                return value
+            return self._matched(value, word)
+
+    def _is(self, value: Value) -> Value:
+        if self.cursor.take("NULL"):
+            return Value(BOOLEAN)
+        if self.cursor.one_of("TRUE", "FALSE", "UNKNOWN"):
+            if value.type is not None and not textual(value.type):
+                compared(value, Value(BOOLEAN))
+            return Value(BOOLEAN if value.type == BOOLEAN else None)
+        raise self.cursor.unreadable("this test is not known")
+
+    def _matched(self, value: Value, word: str) -> Value:
+        if word == "BETWEEN":
+            low = self._sum()
+            self.cursor.expect("AND")
+            both = (compared(value, low), compared(value, self._sum()))
+            return Value(BOOLEAN if all(each.type for each in both) else None)
+        if word != "IN":
+            if self.cursor.key in ("ALL", "ANY", "SOME"):
+                raise self.cursor.unreadable("this is not known")
+            pattern = self._sum()
+            plain = textual(value.type) and textual(pattern.type)
+            return Value(BOOLEAN if plain else None)
+        self.cursor.expect("(")
+        if self._query():
+            return Value(BOOLEAN)
+        found = [self.expression()]
+        while self.cursor.take(","):
+            found.append(self.expression())
+        self.cursor.expect(")")
+        for each in found:
+            try:
+                value_known = compared(value, each).type
+            except RefusedError as error:
+                if error.refusal.error.startswith(MISMATCH):
+                    raise RefusedError(f"{MISMATCH}DATA_DIFF_TYPES", str(error)) from None
+                raise
+            if value_known is None:
+                return UNKNOWN
+        return Value(BOOLEAN)
+
+    def _query(self) -> bool:
+        """Pass over a query up to the bracket that closes it."""
+        if self.cursor.key not in ("SELECT", "WITH", "VALUES", "FROM"):
+            return False
+        self.queries = True
+        self.cursor.until(")")
+        self.cursor.expect(")")
+        return True
+
+    def _sum(self) -> Value:
+        value = self._product()
+        while sign := self._sign(("+", "-", "||", "&", "|", "^")):
+            value = computed(value, self._product(), sign)
+        return value
+
+    def _product(self) -> Value:
+        value = self._factor()
+        while sign := self._sign(("*", "/", "%")) or self.cursor.one_of("DIV"):
+            value = computed(value, self._factor(), sign)
+        return value
+
+    def _factor(self) -> Value:
+        sign = self._sign(("-", "+", "~"))
+        if not sign:
+            return self._extracted(self._primary())
+        value = self._factor()
+        if sign == "-" and value.literal is not None and numeric(value.type):
+            return Value(value.type, f"-{value.literal}")
+        return Value(value.type if numeric(value.type) or value.type == INTERVAL else None)
+
+    def _sign(self, signs: tuple[str, ...]) -> str:
+        """The longest of these that comes next, whose characters may be tokens of their own."""
+        tokens, at = self.cursor.tokens, self.cursor.at
+        for sign in sorted(signs, key=len, reverse=True):
+            text, end = "", at
+            while end < len(tokens) and len(text) < len(sign):
+                if end > at and tokens[end].start != tokens[end - 1].end:
+                    break
+                text += tokens[end].text
+                end += 1
+            if text == sign:
+                self.cursor.at = end
+                return sign
+        return ""
+
+    def _primary(self) -> Value:
+        cursor = self.cursor
+        if cursor.done:
+            raise cursor.unreadable("an expression was expected")
+        token = cursor.tokens[cursor.at]
+        if token.string:
+            return Value(STRING, cursor.string())
+        if token.text[0].isdigit() or token.text[0] == ".":
+            return number(cursor)
+        if cursor.take("("):
+            if self._query():
+                return UNKNOWN
+            value = self.expression()
+            cursor.expect(")")
+            return value
+        if not token.quoted:
+            found = self._keyword(token.key)
+            if found is not None:
+                return found
+        return self._named()
+
+    def _keyword(self, key: str) -> Value | None:
+        cursor = self.cursor
+        following = cursor.tokens[cursor.at + 1] if cursor.at + 1 < len(cursor.tokens) else None
+        match key:
+            case "TRUE" | "FALSE" | "NULL":
+                cursor.at += 1
+                return Value(VOID if key == "NULL" else BOOLEAN, key.lower())
+            case "CASE":
+                cursor.at += 1
+                return self._lazily(self._case)
+            case "CAST" | "TRY_CAST" if following and following.key == "(":
+                cursor.at += 2
+                value = self.expression()
+                cursor.expect("AS")
+                kind = read_type(cursor)
+                cursor.expect(")")
+                return cast(value, kind)
+            case "EXISTS" if following and following.key == "(":
+                cursor.at += 2
+                if not self._query():
+                    raise cursor.unreadable("this is not known")
+                return Value(BOOLEAN)
+            case "INTERVAL" if following and (following.string or following.text[0].isdigit()):
+                cursor.at += 2
+                cursor.name()
+                if cursor.take("TO"):
+                    cursor.name()
+                return Value(INTERVAL)
+            case "DATE" | "TIMESTAMP" | "TIMESTAMP_NTZ" | "X" if following and following.string:
+                cursor.at += 1
+                return typed(key, cursor.string())
+        return None
+
+    def _lazily(self, read: Callable[[], Value]) -> Value:
+        """Read what is computed only for some rows: there no text is cast beforehand."""
+        try:
+            return read()
+        except RefusedError as error:
+            if error.refusal.error != "CAST_INVALID_INPUT":
+                raise
+            raise self.cursor.unreadable("a text may not fit") from None
+
+    def _case(self) -> Value:
+        cursor = self.cursor
+        operand = None if cursor.key == "WHEN" else self.expression()
+        results = []
+        while cursor.take("WHEN"):
+            condition = self.expression()
+            if operand is not None:
+                compared(operand, condition)
+            cursor.expect("THEN")
+            results.append(self.expression())
+        if cursor.take("ELSE"):
+            results.append(self.expression())
+        cursor.expect("END")
+        return common(results)
+
+    def _named(self) -> Value:
+        cursor = self.cursor
+        start = cursor.at
+        path = cursor.path()
+        if cursor.key == "(" and len(path) == 1:
+            return self._called(path[0].lower())
+        string = not cursor.done and cursor.tokens[cursor.at].string
+        if cursor.key == "(" or string or path[0].casefold() == "_metadata":
+            raise cursor.unreadable("this is not known")
+        found = self._column(path)
+        if found is not None:
+            return found
+        if cursor.tokens[start].key == "CURRENT_TIME":
+            raise cursor.unreadable("this is not known")
+        bare = _BARE.get(cursor.tokens[start].key) if len(path) == 1 else None
+        if bare is not None:
+            self.functions.add(path[0].lower())
+            return Value(Atomic(bare))
+        self.columns.append(path)
+        suggested = self.schema is not None and bool(self.schema.columns)
+        raise RefusedError(
+            f"UNRESOLVED_COLUMN.{'WITH' if suggested else 'WITHOUT'}_SUGGESTION",
+            f"the table has no column {dotted(path)}",
+            "DESCRIBE the table for its columns",
+        )
+
+    def _column(self, path: Path) -> Value | None:
+        """The column at a path; None if there is none."""
+        if self.schema is None:
+            return UNKNOWN
+        columns = self.schema.columns
+        # The last part of the table's name, or its alias.
+        named = [n for n in range(1, len(path)) if path[n - 1].casefold() in self.names]
+        at = max(named, default=0)
+        found = next((c for c in columns if same(c.name, path[at])), None)
+        if found is None:
+            return None
+        self.columns.append(path[at:])
+        value = Value(found.type)
+        for name in path[at + 1 :]:
+            value = field(value, name)
+        return value
+
+    def _called(self, name: str) -> Value:
+        cursor = self.cursor
+        cursor.expect("(")
+        self.functions.add(name)
+        find_function(name)
+        if cursor.take("*"):
+            cursor.expect(")")
+            return self._called_with(name, [])
+        if own_grammar(cursor):
+            cursor.until(")")
+            cursor.expect(")")
+            return self._called_with(name, [UNKNOWN])
+        arguments: list[Value] = []
+        if not cursor.take(")"):
+            if cursor.one_of("DISTINCT", "ALL"):
+                raise cursor.unreadable("an aggregate is not known")
+            read = self.expression if name not in _LAZY else partial(self._lazily, self.expression)
+            arguments.append(read())
+            while cursor.take(","):
+                arguments.append(read())
+            cursor.expect(")")
+        return self._called_with(name, arguments)
+
+    def _called_with(self, name: str, arguments: list[Value]) -> Value:
+        if self.cursor.take("OVER"):
+            error = "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE"
+            raise RefusedError(error, f"{name} is called as a window function")
+        return returned(name, arguments)
+
+    def _extracted(self, value: Value) -> Value:
+        while True:
+            if self.cursor.take("["):
+                self.expression()
+                self.cursor.expect("]")
+                value = element(value)
+            elif self.cursor.take("."):
+                value = field(value, self.cursor.name())
+            else:
+                return value

@@ -1,0 +1,223 @@
+"""Types of values, and what comes of them under an operator.
+
+Spark 4 in its default ANSI mode is the measure.
+
+Source: Spark 4.2's `AnsiTypeCoercion` and `Cast`; measured with Delta Spark 4.4.0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deltaproto.planning.literals import is_literal
+from deltaproto.planning.outcome import Refusal
+from deltaproto.planning.schema import Array, Atomic, Map, Struct, Type, same
+
+BOOLEAN, STRING, VOID, DATE = (Atomic(name) for name in ("boolean", "string", "void", "date"))
+INTERVAL = Atomic("interval")
+MISMATCH = "DATATYPE_MISMATCH."
+_INTEGER, _DOUBLE = Atomic("integer"), Atomic("double")
+_NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
+
+
+class RefusedError(Exception):
+    """Spark refuses the expression. It never leaves the modules that resolve expressions.
+
+    Attributes:
+        refusal: the error class, and why.
+    """
+
+    def __init__(self, error: str, message: str, remedy: str = "correct the expression") -> None:
+        super().__init__(message)
+        self.refusal = Refusal(error, message, remedy)
+
+
+class Value(NamedTuple):
+    """A value in an expression."""
+
+    type: Type | None
+    """None: not known"""
+    literal: str | None = None
+    """its text, where it is a plain literal; a string's without quotes"""
+
+
+UNKNOWN = Value(None)
+
+
+def numeric(kind: Type | None) -> bool:
+    """Whether it is a type of numbers."""
+    return isinstance(kind, Atomic) and kind.name.startswith(_NUMBERS)
+
+
+def textual(kind: Type | None) -> bool:
+    """Whether it is a type of texts."""
+    return isinstance(kind, Atomic) and kind.name.startswith(("string", "char", "varchar"))
+
+
+def timed(kind: Type | None) -> bool:
+    """Whether it is a date or a timestamp."""
+    return isinstance(kind, Atomic) and kind.name.startswith(("date", "timestamp"))
+
+
+def cast(value: Value, kind: Type) -> Value:
+    """CAST, where it is known to be taken."""
+    given = value.type
+    if (numeric(given) and kind == DATE) or (given == DATE and numeric(kind)):
+        error = f"{MISMATCH}CAST_WITH_FUNC_SUGGESTION"
+        raise RefusedError(error, "a number is no date, and a date no number")
+    plain = isinstance(given, Atomic) and isinstance(kind, Atomic)
+    same_family = given in (VOID, kind) or textual(kind) or textual(given)
+    both = any(all(map(family, (given, kind))) for family in (numeric, timed))
+    return Value(kind if plain and (same_family or both) else None)
+
+
+def field(value: Value, name: str) -> Value:
+    """A field of a struct, or what a dot means after a value of another type."""
+    match value.type:
+        case None:
+            return UNKNOWN
+        case Struct(columns):
+            found = next((c for c in columns if same(c.name, name)), None)
+            if found is None:
+                raise RefusedError("FIELD_NOT_FOUND", f"there is no field {name}")
+            return Value(found.type)
+        case Map(_, kind):
+            return Value(kind)
+        case Array(Struct(columns)):
+            found = next((c for c in columns if same(c.name, name)), None)
+            if found is None:
+                raise RefusedError("FIELD_NOT_FOUND", f"there is no field {name}")
+            return Value(Array(found.type))
+        case Array():
+            error = f"{MISMATCH}UNEXPECTED_INPUT_TYPE"
+            raise RefusedError(error, f"an array has no field {name}")
+        case Atomic("variant"):
+            return UNKNOWN
+    raise RefusedError("INVALID_EXTRACT_BASE_FIELD_TYPE", f"there is no {name} to extract")
+
+
+def element(value: Value) -> Value:
+    """What brackets give of an array or a map."""
+    match value.type:
+        case Array(kind) | Map(_, kind):
+            return Value(kind)
+    return UNKNOWN
+
+
+def common(values: list[Value]) -> Value:
+    """The type of one of several values."""
+    kinds = {each.type for each in values if each.type != VOID}
+    if len(kinds) == 1:
+        return Value(kinds.pop())
+    return Value(VOID) if not kinds else UNKNOWN
+
+
+def logical(one: Value, other: Value) -> Value:
+    """AND and OR."""
+    kinds = (one.type, other.type)
+    if None in kinds or any(textual(kind) for kind in kinds):
+        return UNKNOWN
+    if any(kind not in (BOOLEAN, VOID) for kind in kinds):
+        error = "BINARY_OP_WRONG_TYPE" if kinds[0] == kinds[1] else "BINARY_OP_DIFF_TYPES"
+        raise RefusedError(MISMATCH + error, "AND and OR are for booleans")
+    return Value(BOOLEAN)
+
+
+def compared(one: Value, other: Value) -> Value:
+    """A comparison; its type is not known where rows decide whether it fails."""
+    kinds = one.type, other.type
+    if None in kinds:
+        return UNKNOWN
+    if VOID in kinds:
+        return Value(BOOLEAN)
+    for text, kind in ((one, other.type), (other, one.type)):
+        if textual(text.type) and isinstance(kind, Atomic) and not textual(kind):
+            return _read(text, kind)
+    same_family = (
+        kinds[0] == kinds[1]
+        or all(map(numeric, kinds))
+        or all(map(timed, kinds))
+        or all(map(textual, kinds))
+    )
+    if not same_family:
+        if any(isinstance(kind, Atomic) and kind.name == "variant" for kind in kinds):
+            return UNKNOWN
+        error, message = "BINARY_OP_DIFF_TYPES", "values of these types cannot be compared"
+        raise RefusedError(MISMATCH + error, message)
+    if _unordered(kinds[0]):
+        error, message = "INVALID_ORDERING_TYPE", "values of this type cannot be compared"
+        raise RefusedError(MISMATCH + error, message)
+    return Value(BOOLEAN)
+
+
+def _read(text: Value, kind: Atomic) -> Value:
+    """A string that stands beside a value of another type, and becomes one."""
+    if text.literal is None or kind.name in ("binary", "variant", "interval"):
+        return UNKNOWN
+    if not castable(text.literal, kind):
+        raise RefusedError("CAST_INVALID_INPUT", f"'{text.literal}' is not a {kind.name}")
+    return Value(BOOLEAN)
+
+
+def _unordered(kind: Type | None) -> bool:
+    match kind:
+        case Atomic(name):
+            return name == "variant"
+        case Array(element):
+            return _unordered(element)
+        case Struct(columns):
+            return any(_unordered(column.type) for column in columns)
+        case Map():
+            return True
+    return False
+
+
+def computed(one: Value, other: Value, sign: str) -> Value:
+    """Arithmetic and `||`."""
+    kinds = one.type, other.type
+    if None in kinds:
+        return UNKNOWN
+    if sign == "||":
+        plain = all(textual(kind) or numeric(kind) for kind in kinds)
+        return Value(STRING if plain else None)
+    if all(map(numeric, kinds)):
+        if sign == "/":
+            return Value(_DOUBLE)
+        return Value(kinds[0] if kinds[0] == kinds[1] else _DOUBLE)
+    for text, kind in ((one, other.type), (other, one.type)):
+        if textual(text.type) and numeric(kind):
+            assert isinstance(kind, Atomic)
+            return Value(kind if _read(text, kind).type is not None else None)
+    if timed(kinds[0]) and (kinds[1] == INTERVAL or (kinds[0] == DATE and _few(kinds[1]))):
+        return Value(kinds[0] if kinds[1] != INTERVAL or kinds[0] != DATE else None)
+    if all(map(timed, kinds)) and sign == "-":
+        return Value(INTERVAL)
+    if INTERVAL in kinds or VOID in kinds:
+        return UNKNOWN
+    error, message = "BINARY_OP_DIFF_TYPES", f"{sign} is not for values of these types"
+    if kinds[0] == kinds[1]:
+        error = "BINARY_OP_WRONG_TYPE"
+    raise RefusedError(MISMATCH + error, message)
+
+
+def _few(kind: Type | None) -> bool:
+    return kind in (_INTEGER, Atomic("short"), Atomic("byte"))
+
+
+def castable(text: str, kind: Atomic) -> bool:
+    """Whether Spark reads a value of this type from a text.
+
+    Where it is not certain, it is taken for one that Spark reads.
+    """
+    stripped = text.strip()
+    if kind.name == "boolean":
+        return stripped.lower() in ("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0")
+    if kind.name in ("byte", "short", "integer", "long"):
+        return is_literal(stripped, Atomic(kind.name))
+    if kind.name.startswith(("float", "double", "decimal")):
+        return is_literal(stripped, _DOUBLE) or not stripped.isalpha()
+    if kind.name.startswith(("date", "timestamp")):
+        if stripped[:4].isdecimal() and len(stripped) == 10:
+            return is_literal(f"'{stripped}'", DATE)
+        return bool(stripped) and (stripped[0].isdecimal() or stripped[0] in "+-")
+    return True

@@ -1,0 +1,280 @@
+"""What Spark refuses of a statement's expressions: constraints, defaults, conditions, values.
+
+Where an expression cannot be resolved here, the outcome says so and promises nothing.
+
+Source: Spark's `ResolveDefaultColumns` and `Cast`, Delta Spark 4.4's `Constraints` and
+`DeleteCommand`; measured with Delta Spark 4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import NamedTuple
+
+from deltaproto.planning.ddl.expressions import Resolved, resolve
+from deltaproto.planning.ddl.functions import AGGREGATES, GENERATORS, NON_DETERMINISTIC
+from deltaproto.planning.ddl.operators import BOOLEAN, VOID, castable, numeric, textual, timed
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.outcome import Refusal
+from deltaproto.planning.schema import Array, Atomic, Column, Map, Struct, Type
+from deltaproto.planning.table import Table
+from deltaproto.planning.widening import decimal_parts
+
+UNRESOLVED = (
+    "not every expression of this statement could be resolved against the table's columns: Spark "
+    "may refuse it"
+)
+_ANSI = "4.0"
+_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
+_ANYWHERE = (
+    "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+    "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION",
+    "UNRESOLVED_ROUTINE",
+    "FIELD_NOT_FOUND",
+)
+_LONGEST = 19
+_CORRECT = "correct the expression"
+
+
+class Judged(NamedTuple):
+    """What is told of expressions."""
+
+    refusal: Refusal | None = None
+    unresolved: bool = False
+    """something about them is not known"""
+
+
+class Fit(Enum):
+    """Whether a value can be stored in a column."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+def check(table: Table, expression: str, engine: Engine) -> Judged:
+    """The expression of a CHECK constraint."""
+    found = _found(table, expression, engine)
+    misplaced = _misplaced(found, "INVALID_WHERE_CONDITION")
+    if found.refusal is not None or misplaced is not None:
+        return _certain(found.refusal or misplaced, engine)
+    if found.known and found.type != BOOLEAN:
+        error = "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT"
+        return Judged(Refusal(error, f"{expression} is not a boolean", _CORRECT))
+    return Judged(unresolved=not found.known)
+
+
+def default(expression: str, kind: Type, engine: Engine) -> Judged:
+    """The default of a column of this type."""
+    found = resolve(expression, Struct(()))
+    refusal = found.refusal
+    if found.columns:
+        refusal = _bad_default("NOT_CONSTANT", f"{expression} refers to a column")
+    elif found.queries:
+        refusal = _bad_default("SUBQUERY_EXPRESSION", f"{expression} is a query")
+    elif refusal is None and found.functions & (AGGREGATES | NON_DETERMINISTIC):
+        of_type = stored(found, kind, strict=True) is Fit.YES
+        error = "NON_DETERMINISTIC" if of_type else "DATA_TYPE"
+        refusal = _bad_default(error, f"{expression} is not a constant")
+    elif refusal is None and stored(found, kind, strict=True) is Fit.NO:
+        refusal = _bad_default("DATA_TYPE", f"{expression} is not of the column's type")
+        if _overflows(found, kind):
+            refusal = refusal._replace(error="CAST_OVERFLOW")
+    if refusal is not None:
+        return _certain(refusal, engine)
+    unknown = stored(found, kind, strict=True) is Fit.UNKNOWN
+    return Judged(unresolved=unknown or "[" in expression)
+
+
+def generated(schema: Struct, column: Column, engine: Engine) -> Judged:
+    """The expression that a column is generated from."""
+    expression = column.generated or ""
+    found = resolve(expression, schema)
+    misplaced = _misplaced(found, "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN")
+    if found.refusal is not None or misplaced is not None:
+        return _certain(found.refusal or misplaced, engine)
+    if found.known and textual(found.type) and not textual(column.type):
+        error, message = "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN", "it is not of the column's type"
+        return _certain(Refusal(error, f"{expression}: {message}", _CORRECT), engine)
+    return Judged(unresolved=stored(found, column.type, strict=False) is not Fit.YES)
+
+
+def condition(table: Table, expression: str, names: Iterable[str], engine: Engine) -> Judged:
+    """The condition of an UPDATE."""
+    found = _found(table, expression, engine, names)
+    misplaced = _misplaced(found, "UNSUPPORTED_EXPR_FOR_OPERATOR")
+    if found.refusal is not None or misplaced is not None:
+        return _of_rows(found.refusal or misplaced, engine)
+    if found.known and found.type != BOOLEAN:
+        error = "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"
+        return _of_rows(Refusal(error, f"{expression} is not a boolean", _CORRECT), engine)
+    return Judged(unresolved=not found.known)
+
+
+def deletion(table: Table, expression: str, names: Iterable[str], engine: Engine) -> Judged:
+    """The condition of a DELETE, which takes no subqueries."""
+    found = _found(table, expression, engine, names)
+    if found.refusal is None and found.queries:
+        error = "DELTA_UNSUPPORTED_SUBQUERY"
+        return _of_rows(Refusal(error, "DELETE takes no subquery", "use MERGE"), engine)
+    if found.refusal is None and found.functions & NON_DETERMINISTIC:
+        error, message = "INVALID_NON_DETERMINISTIC_EXPRESSIONS", f"{expression} is random"
+        return _of_rows(Refusal(error, message, _CORRECT), engine)
+    return condition(table, expression, names, engine)
+
+
+def value(
+    table: Table, expression: str, kind: Type, names: Iterable[str], engine: Engine
+) -> Judged:
+    """What a column of this type is set to."""
+    if expression.strip().upper() == "DEFAULT":
+        return Judged()
+    found = _found(table, expression, engine, names)
+    misplaced = _misplaced(found, "UNSUPPORTED_EXPR_FOR_OPERATOR")
+    if found.refusal is not None or misplaced is not None:
+        return _of_rows(found.refusal or misplaced, engine)
+    fit = stored(found, kind, strict=False)
+    if fit is Fit.NO:
+        return _of_rows(_unstorable(found, expression, kind), engine)
+    return Judged(unresolved=fit is Fit.UNKNOWN)
+
+
+def stored(found: Resolved, kind: Type, *, strict: bool) -> Fit:
+    """Whether a value can be stored in a column of a type.
+
+    Args:
+        strict: as Spark takes defaults, and not as Delta casts values.
+    """
+    given = found.type
+    if not found.known or given is None:
+        return Fit.UNKNOWN
+    if given in (VOID, kind):
+        return _in_range(found, kind)
+    if kind == VOID:
+        return Fit.NO
+    if isinstance(kind, Array | Map | Struct) or isinstance(given, Array | Map | Struct):
+        return _nested(given, kind)
+    if kind.name == "variant" or given == Atomic("variant"):
+        certain = strict and kind.name == "variant" and given.name != "boolean"
+        return Fit.YES if certain else Fit.UNKNOWN
+    if textual(kind):
+        return Fit.YES if strict or not kind.name.startswith(("char", "varchar")) else Fit.UNKNOWN
+    if textual(given):
+        return _from_text(found, kind, strict=strict)
+    if numeric(kind):
+        if given == BOOLEAN and not strict:
+            return Fit.YES
+        return _to_number(found, given, kind)
+    if timed(kind) and timed(given):
+        return Fit.YES
+    if "boolean" in (given.name, kind.name) or (kind.name == "date" and numeric(given)):
+        return Fit.NO if strict or kind.name == "date" else Fit.UNKNOWN
+    return Fit.UNKNOWN
+
+
+def _found(table: Table, expression: str, engine: Engine, names: Iterable[str] = ()) -> Resolved:
+    return resolve(expression, table.schema, names)
+
+
+def _misplaced(found: Resolved, aggregated: str) -> Refusal | None:
+    if found.functions & AGGREGATES:
+        return Refusal(aggregated, "an aggregate has no place here", _CORRECT)
+    if found.functions & GENERATORS:
+        error = "UNSUPPORTED_GENERATOR.OUTSIDE_SELECT"
+        return Refusal(error, "a function that makes rows has no place here", _CORRECT)
+    return None
+
+
+def _of_rows(refusal: Refusal | None, engine: Engine) -> Judged:
+    """As `_certain`, but rows may be computed with functions that users defined."""
+    if refusal is not None and refusal.error == "UNRESOLVED_ROUTINE":
+        return Judged(unresolved=True)
+    return _certain(refusal, engine)
+
+
+def _certain(refusal: Refusal | None, engine: Engine) -> Judged:
+    """What is measured of Spark 4 in ANSI mode; elsewhere other casts may be made."""
+    spark_4 = engine.name is EngineName.DELTA_SPARK and engine.at_least(_ANSI)
+    if refusal is None or spark_4 or refusal.error in _ANYWHERE:
+        return Judged(refusal)
+    return Judged(unresolved=True)
+
+
+def _bad_default(error: str, message: str) -> Refusal:
+    return Refusal(f"INVALID_DEFAULT_VALUE.{error}", message, "write a constant of its type")
+
+
+def _unstorable(found: Resolved, expression: str, kind: Type) -> Refusal:
+    if textual(found.type) and not isinstance(kind, Array | Map | Struct):
+        error = "CAST_INVALID_INPUT"
+    elif _overflows(found, kind):
+        error = "CAST_OVERFLOW"
+    elif found.literal is not None and numeric(found.type) and numeric(kind):
+        error = "CAST_OVERFLOW_IN_TABLE_INSERT"
+    elif numeric(found.type) and timed(kind):
+        error = "DATATYPE_MISMATCH.CAST_WITH_FUNC_SUGGESTION"
+    else:
+        error = "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION"
+    return Refusal(error, f"{expression} does not fit its column", _CORRECT)
+
+
+def _overflows(found: Resolved, kind: Type) -> bool:
+    """Whether a number of as many digits as a BIGINT has is none."""
+    digits = (found.literal or "").lstrip("-")
+    return found.type == Atomic("decimal") and kind == Atomic("long") and len(digits) == _LONGEST
+
+
+def _from_text(found: Resolved, kind: Atomic, *, strict: bool) -> Fit:
+    if kind.name == "binary":
+        return Fit.YES
+    if kind.name == "boolean":
+        return Fit.NO if strict else Fit.UNKNOWN
+    if found.literal is None:
+        return Fit.NO if strict and numeric(kind) else Fit.UNKNOWN
+    return _in_range(found, kind) if castable(found.literal, kind) else Fit.NO
+
+
+def _to_number(found: Resolved, given: Atomic, kind: Atomic) -> Fit:
+    if numeric(given):
+        return _in_range(found, kind)
+    if given.name in ("boolean", "date", "binary"):
+        return Fit.NO
+    return Fit.UNKNOWN
+
+
+def _in_range(found: Resolved, kind: Type) -> Fit:
+    """Whether a literal's number fits; what is computed is not known to."""
+    if not isinstance(kind, Atomic) or not numeric(kind) or found.type == VOID:
+        return Fit.YES
+    if found.literal is None:
+        return Fit.YES if found.type == kind else Fit.UNKNOWN
+    try:
+        number = float(found.literal)
+    except ValueError:
+        return Fit.UNKNOWN
+    if kind.name in _BITS:
+        limit = 2 ** (_BITS[kind.name] - 1)
+        return Fit.YES if -limit <= number < limit else Fit.NO
+    parts = decimal_parts(kind.name)
+    if parts is not None:
+        precision, scale = parts
+        return Fit.YES if abs(number) < 10 ** (precision - scale) else Fit.NO
+    return Fit.YES
+
+
+def _nested(given: Type, kind: Type) -> Fit:
+    match (given, kind):
+        case (Array(one), Array(other)):
+            return Fit.YES if one in (VOID, other) else _parted(one, other)
+        case (Map(key, item), Map(keys, items)):
+            fits = key in (VOID, keys) and item in (VOID, items)
+            return Fit.YES if fits else Fit.UNKNOWN
+        case (Struct(), Struct()):
+            return Fit.UNKNOWN
+    return Fit.NO
+
+
+def _parted(one: Type, other: Type) -> Fit:
+    plain = isinstance(one, Atomic) and isinstance(other, Atomic)
+    return Fit.NO if plain and (textual(one) or one == Atomic("long")) else Fit.UNKNOWN

@@ -1,0 +1,62 @@
+"""Calendar intervals as table properties hold them (`interval 1 day 12 hours`).
+
+Source: Spark's `IntervalUtils.safeStringToInterval` and Delta's `DeltaConfigs.getMicroSeconds`;
+measured with Delta Spark 4.4.0.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_DAY = 86_400_000_000
+_HOUR = 3_600_000_000
+_INT, _LONG = 2**31, 2**63
+_MONTHS = {"year": 12, "month": 1}
+_DAYS = {"week": 7, "day": 1}
+_MICROSECONDS = {
+    "hour": _HOUR,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+    "millisecond": 1000,
+    "microsecond": 1,
+}
+_UNIT = "|".join((*_MONTHS, *_DAYS, *_MICROSECONDS))
+# Only seconds have a fraction.
+_PART = re.compile(
+    rf"([+-]?)\s*(?:([0-9]{{1,19}})|([0-9]{{0,19}})\.([0-9]{{0,9}})(?=\s+second))\s+({_UNIT})s?\b"
+)
+_INTERVAL = re.compile(rf"(?:interval\s+)?({_PART.pattern}(?:\s+{_PART.pattern})*)")
+
+
+class Interval(NamedTuple):
+    """A calendar interval as Spark parses it."""
+
+    months: int
+    days: int
+    microseconds: int
+
+    @property
+    def hours(self) -> float:
+        """Its length without months, as Delta computes it: too many days overflow."""
+        total = self.days * _DAY + self.microseconds
+        return ((total + _LONG) % (2 * _LONG) - _LONG) / _HOUR
+
+
+def parse_interval(text: str) -> Interval | None:
+    """`interval 1 day 12 hours`, with or without its first word; None for anything else."""
+    found = _INTERVAL.fullmatch(text.strip().lower())
+    if found is None:
+        return None
+    months = days = microseconds = 0
+    for sign, whole, before, after, unit in _PART.findall(found[1]):
+        if not (whole or before or after):
+            return None
+        factor = -1 if sign == "-" else 1
+        amount = factor * int(whole or before or 0)
+        months += amount * _MONTHS.get(unit, 0)
+        days += amount * _DAYS.get(unit, 0)
+        microseconds += amount * _MICROSECONDS.get(unit, 0)
+        microseconds += factor * int(after.ljust(9, "0")[:6] if after else 0)
+    fits = -_INT <= months < _INT and -_INT <= days < _INT and -_LONG <= microseconds < _LONG
+    return Interval(months, days, microseconds) if fits else None

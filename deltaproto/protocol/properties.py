@@ -1,0 +1,257 @@
+"""Delta's own table properties: their names, and the values that they can have.
+
+Source: `DeltaConfigs` of Delta Spark 3.0 to 4.4.0; measured with 4.4.0.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from deltaproto.protocol import compatibility_mode
+from deltaproto.protocol.intervals import parse_interval
+
+PREFIXES = ("delta.feature.", "delta.constraints.", "delta.universalformat.config.")
+"""what names begin with that Delta takes without knowing them, in lowercase"""
+FORMATS = compatibility_mode.FORMATS
+STATISTICS = "delta.dataSkippingStatsColumns"
+INDEXED = "delta.dataSkippingNumIndexedCols"
+_INT, _LONG = 2**31, 2**63
+# Java takes every decimal digit that Unicode has, and so does `int`.
+_WHOLE = re.compile(r"[+-]?\d{1,4000}")
+_REDIRECTS = ("ENABLE-REDIRECT-IN-PROGRESS", "REDIRECT-READY", "DROP-REDIRECT-IN-PROGRESS")
+_RELEASE = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})(?:[-+].*)?")
+# What may begin a list of columns for Spark's parser, which passes over whatever comes after it.
+_NAME = r"(?:`(?:[^`]|``)+`|(?![0-9]+(?![\w]))\w+)"
+_PATH = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
+_NAMES = re.compile(rf"\s*({_PATH}(?:\s*,\s*{_PATH})*)(?!\s*[,`-])")
+_PART = re.compile(r"`((?:[^`]|``)+)`|(\w+)|([.,])")
+
+
+class Kind(NamedTuple):
+    """A kind of values."""
+
+    wanted: str
+    """what a value must be, to be put after "must be" """
+    takes: Callable[[str], bool]
+
+
+def names_in(text: str) -> tuple[tuple[str, ...], ...] | None:
+    """The columns of a `delta.dataSkippingStatsColumns`, each as a path; None if it is no list."""
+    if not text.strip():
+        return ()
+    found = _NAMES.match(text)
+    if found is None:
+        return None
+    paths: list[tuple[str, ...]] = [()]
+    for quoted, plain, mark in _PART.findall(found[1]):
+        if mark == ",":
+            paths.append(())
+        elif not mark:
+            paths[-1] = (*paths[-1], quoted.replace("``", "`") or plain)
+    return tuple(paths)
+
+
+def formats_in(text: str) -> list[str]:
+    """The formats of a `delta.universalFormat.enabledFormats`, as Java splits them."""
+    formats = text.split(",") if text else []
+    while formats and not formats[-1]:
+        formats.pop()
+    return formats
+
+
+def _number(least: int, beyond: int) -> Kind:
+    wanted = f"a whole number from {least} on" if least > -beyond else "a whole number"
+    return Kind(wanted, lambda text: bool(_WHOLE.fullmatch(text)) and least <= int(text) < beyond)
+
+
+def _is_interval(text: str) -> bool:
+    parsed = parse_interval(text)
+    return parsed is not None and not parsed.months and parsed.hours >= 0
+
+
+def _is_release(text: str) -> bool:
+    found = _RELEASE.fullmatch(text)
+    return found is not None and tuple(map(int, found.groups())) >= (1, 0, 0)
+
+
+def _are_formats(text: str) -> bool:
+    formats = formats_in(text)
+    return len({*formats}) == len(formats) and {*formats} <= {"iceberg", "hudi"}
+
+
+def _is_map(text: str) -> bool:
+    """Whether it is a JSON object of scalars, which become texts."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return found is None or (
+        isinstance(found, dict) and not any(isinstance(v, dict | list) for v in found.values())
+    )
+
+
+def _is_redirect(text: str) -> bool:
+    """Whether it is a `TableRedirectConfiguration`."""
+    try:
+        found = json.loads(text)
+        spec = json.loads(found["spec"])
+        return found["state"] in _REDIRECTS and isinstance(spec, dict)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
+
+
+def _one_of(*words: str, any_case: bool = False) -> Kind:
+    wanted = " or ".join((", ".join(words[:-1]), words[-1]) if len(words) > 1 else words)
+    return Kind(wanted, lambda text: (text.lower() if any_case else text) in words)
+
+
+_BOOLEAN = _one_of("true", "false", any_case=True)
+_INTERVAL = Kind("an interval such as '30 days', without months and years", _is_interval)
+_TEXT = Kind("a text", lambda text: True)
+_REDIRECT = Kind("a JSON object with a type, a state and a spec", _is_redirect)
+_MAP = Kind("a JSON object whose values are texts", _is_map)
+KINDS: Mapping[str, Kind] = {
+    **dict.fromkeys(
+        [
+            "ignoreProtocolDefaults",
+            "enableExpiredLogCleanup",
+            "enableFullRetentionRollback",
+            "randomizeFilePrefixes",
+            "appendOnly",
+            "enableDeletionVectors",
+            "enableVariantShredding",
+            "autoOptimize",
+            "autoOptimize.autoCompact",
+            "autoOptimize.optimizeWrite",
+            "checkpoint.writeStatsAsJson",
+            "checkpoint.writeStatsAsStruct",
+            "compatibility.symlinkFormatManifest.enabled",
+            "enableChangeDataCapture",
+            "enableChangeDataFeed",
+            "enableRowTracking",
+            "rowTrackingSuspended",
+            "universalFormat.iceberg.atomicConversion.supported",
+            "castIcebergTimeType",
+            "ignoreIcebergBucketPartition",
+            "enableTypeWidening",
+            "enableInCommitTimestamps",
+            "enableMaterializePartitionColumnsFeature",
+            "writePartitionColumnsToParquet",
+            "enableIcebergCompatV1",
+            "enableIcebergCompatV2",
+            "enableIcebergCompatV3",
+        ],
+        _BOOLEAN,
+    ),
+    **dict.fromkeys(
+        [
+            "logRetentionDuration",
+            "sampleRetentionDuration",
+            "checkpointRetentionDuration",
+            "dropFeatureTruncateHistory.retentionDuration",
+            "deletedFileRetentionDuration",
+            "setTransactionRetentionDuration",
+        ],
+        _INTERVAL,
+    ),
+    **dict.fromkeys(["redirectReaderWriter-preview", "redirectWriterOnly-preview"], _REDIRECT),
+    "coordinatedCommits.commitCoordinator-preview": _TEXT,
+    **dict.fromkeys(
+        [
+            "coordinatedCommits.commitCoordinatorConf-preview",
+            "coordinatedCommits.tableConf-preview",
+        ],
+        _MAP,
+    ),
+    "minReaderVersion": _number(1, 4),
+    "minWriterVersion": _number(1, 8),
+    "checkpointInterval": _number(1, _INT),
+    "randomPrefixLength": _number(1, _INT),
+    "dataSkippingNumIndexedCols": _number(-1, _INT),
+    "dataSkippingStringPrefixLength": _number(0, _INT),
+    "requireCheckpointProtectionBeforeVersion": _number(0, _LONG),
+    "inCommitTimestampEnablementVersion": _number(-_LONG, _LONG),
+    "inCommitTimestampEnablementTimestamp": _number(-_LONG, _LONG),
+    "columnMapping.maxColumnId": _number(-_LONG, _LONG),
+    "columnMapping.mode": _one_of("none", "name", "id", any_case=True),
+    # Delta parses the third as well, though no table can be set to it.
+    "isolationLevel": _one_of(
+        "serializable", "writeserializable", "snapshotisolation", any_case=True
+    ),
+    "checkpointPolicy": _one_of("classic", "v2"),
+    "parquet.format.version": Kind("a release such as 1.0.0 or 2.12.0", _is_release),
+    "universalFormat.enabledFormats": Kind("iceberg, hudi, or both", _are_formats),
+    "dataSkippingStatsColumns": Kind("a list of columns", lambda text: names_in(text) is not None),
+}
+"""the kind of each property's values, by its name after `delta.`"""
+
+CANONICAL: Mapping[str, str] = {f"delta.{name}".lower(): f"delta.{name}" for name in KINDS}
+"""the name that Delta stores, by the name in lowercase"""
+
+SINCE: Mapping[str, str] = {
+    f"delta.{name}".lower(): release
+    for release, names in {
+        "3.1": "enableIcebergCompatV2 autoOptimize.autoCompact autoOptimize.optimizeWrite",
+        "3.2": "enableTypeWidening",
+        "3.3": "enableInCommitTimestamps inCommitTimestampEnablementVersion "
+        "inCommitTimestampEnablementTimestamp requireCheckpointProtectionBeforeVersion "
+        "redirectReaderWriter-preview redirectWriterOnly-preview "
+        "coordinatedCommits.commitCoordinator-preview "
+        "coordinatedCommits.commitCoordinatorConf-preview coordinatedCommits.tableConf-preview",
+        "4.0": "enableVariantShredding castIcebergTimeType ignoreIcebergBucketPartition",
+        "4.1": "rowTrackingSuspended enableMaterializePartitionColumnsFeature "
+        "dataSkippingStringPrefixLength",
+        "4.2": "universalFormat.iceberg.atomicConversion.supported",
+        "4.3": "enableIcebergCompatV3 parquet.format.version",
+        "4.4": "writePartitionColumnsToParquet",
+    }.items()
+    for name in names.split()
+}
+"""the Delta Spark that first knew a property, where it came after 3.0, by the name in lowercase"""
+
+
+NEEDED = (
+    *("delta.deletedFileRetentionDuration", "delta.setTransactionRetentionDuration"),
+    *("delta.enableInCommitTimestamps", "delta.checkpoint.writeStatsAsJson"),
+    *("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2", "delta.enableIcebergCompatV3"),
+    "delta.columnMapping.mode",
+    "delta.coordinatedCommits.commitCoordinatorConf-preview",
+    "delta.coordinatedCommits.tableConf-preview",
+)
+"""properties that Delta Spark parses before every change of a table, even one that unsets them"""
+
+NEEDED_AFTER = (
+    *("delta.appendOnly", "delta.enableDeletionVectors", "delta.enableVariantShredding"),
+    *("delta.enableChangeDataCapture", "delta.enableChangeDataFeed", "delta.enableRowTracking"),
+    *("delta.enableTypeWidening", "delta.enableMaterializePartitionColumnsFeature"),
+    *("delta.compatibility.symlinkFormatManifest.enabled", "delta.checkpointInterval"),
+    *("delta.checkpointPolicy", "delta.isolationLevel"),
+)
+"""properties that Delta Spark parses after every change of metadata"""
+
+ON_DATABRICKS: Mapping[str, tuple[str, ...]] = {
+    "delta.autoOptimize.autoCompact": ("auto", "legacy"),
+}
+"""values that Databricks documents, and Delta Spark does not take"""
+
+
+def wanted(key: str, value: str, *, on_databricks: bool = False) -> str | None:
+    """What the value of a property must be instead; None if it is good or the property unknown.
+
+    Args:
+        key: the property's name as Delta stores it.
+        on_databricks: also take the values that only Databricks documents.
+    """
+    kind = KINDS.get(key.removeprefix("delta."))
+    if kind is None or kind.takes(value):
+        return None
+    if on_databricks and value.lower() in ON_DATABRICKS.get(key, ()):
+        return None
+    if on_databricks and key == FORMATS:
+        others = [name for name in formats_in(value) if name != compatibility_mode.FORMAT]
+        copied = len(others) == len(formats_in(value)) - 1
+        return None if copied and _are_formats(",".join(others)) else kind.wanted
+    return kind.wanted

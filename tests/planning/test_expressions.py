@@ -1,0 +1,152 @@
+"""What is told of expressions: refused where Spark refuses, unknown where it cannot be told."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.planning.ddl.expressions import resolve
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.resolution import UNRESOLVED
+from deltaproto.planning.engine import Engine, EngineName, parse_engine
+from deltaproto.planning.schema import Array, Atomic, Column, Map, Struct
+from deltaproto.planning.table import Table
+from deltaproto.protocol.protocol import Protocol
+from tests.support.failures import each_row
+
+SCHEMA = Struct(
+    (
+        Column("i", Atomic("integer")),
+        Column("s", Atomic("string")),
+        Column("d", Atomic("date")),
+        Column("t", Atomic("timestamp")),
+        Column("ok", Atomic("boolean")),
+        Column("ar", Array(Atomic("integer"))),
+        Column("m", Map(Atomic("string"), Atomic("integer"))),
+        Column("a b", Struct((Column("x", Atomic("long")),))),
+        Column("v", Atomic("variant")),
+    )
+)
+TABLE = Table(Protocol(1, 2)).with_schema(SCHEMA)
+
+
+@each_row(
+    "expression",
+    [
+        *("extract(year from d) > 2000", "trim(both 'x' from s) = 'y'", "position('a' in s) > 1"),
+        *("substring(s from 1 for 2) = 'a'", "dateadd(day, 1, d) > d", "timestampdiff(HOUR, t, t)"),
+        *("exists(ar, x -> x > 1)", "transform(ar, (x, n) -> x + n)[0] > 1", "f(a => 1) > 2"),
+        *("s like any ('a', 'b')", "s like 'x!%' escape '!'", "i is distinct from 5", "v:a.b > 1"),
+        *("i::string = 'x'", "s collate utf8_lcase = 'x'", "interval '1-2' year to month > 'x'"),
+        *("interval 1 day 2 hours > d", "timestamp_ltz '2026-01-01' > t", "_metadata.x = 1"),
+        *("i > ?", "i > :x", "db.f(i) > 1", "system.builtin.abs(i) > 1", "current_time > t"),
+        *("case i when 'a' then true end", "if(i > 'a', true, false)", "coalesce(i > 'a', true)"),
+        *("i is null is true", "i in (1) = ok", "i between 1 and 2 is true"),
+        *("case when", "i >", "(i", "i)", "array(1, 2)[", "²", "1e", "1e+", "5BD > 1", "..", "x'0"),
+    ],
+)
+def test_nothing_is_claimed_about_what_is_not_read(expression: str) -> None:
+    found = resolve(expression, SCHEMA)
+    assert not found.known
+    assert found.refusal is None or found.refusal.error == "UNRESOLVED_ROUTINE"
+
+
+@each_row(
+    ("expression", "kind"),
+    [
+        ("c.s.t.i + 1", "integer"),
+        ("T.`a b`.x / 2", "double"),
+        ("`a b`.X", "long"),
+        ("m['a']", "integer"),
+        ("m.a", "integer"),
+        ("ar[0] + i", "integer"),
+        ("case i when 1 then 'a' else s end", "string"),
+        ("coalesce(null, d, current_date())", "date"),
+        ("current_user", "string"),
+        ("cast(s as decimal(5, 2))", "decimal(5,2)"),
+        ("d + 1", "date"),
+        ("not ok and i in (1, 2) or s is null", "boolean"),
+        ("i between 1 and 2 and d >= '2026-01-01'", "boolean"),
+        ("length(s) > 3", "boolean"),
+        ("-i <=> null", "boolean"),
+        ("1 = 1", "boolean"),
+    ],
+)
+def test_types_are_found(expression: str, kind: str) -> None:
+    assert resolve(expression, SCHEMA, ["t"]).type == Atomic(kind)
+
+
+@each_row(
+    ("expression", "error"),
+    [
+        ("nope", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("t2.i", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("upper(nope) = 'x'", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("`a b`.y", "FIELD_NOT_FOUND"),
+        ("i.x", "INVALID_EXTRACT_BASE_FIELD_TYPE"),
+        ("nosuch(i)", "UNRESOLVED_ROUTINE"),
+        ("i and ok", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
+        ("i > d", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
+        ("i > 'x'", "CAST_INVALID_INPUT"),
+        ("date'2026-02-30' > d", "INVALID_TYPED_LITERAL"),
+        ("v = v", "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE"),
+    ],
+)
+def test_what_spark_refuses_is_refused(expression: str, error: str) -> None:
+    refusal = resolve(expression, SCHEMA, ["t"]).refusal
+    assert refusal is not None
+    assert refusal.error == error
+
+
+@given(st.text())
+def test_no_text_is_an_error(text: str) -> None:
+    resolve(text, SCHEMA)
+    resolve(f"i > {text}", SCHEMA)
+    resolve(f"abs({text}) + {text}", None)
+
+
+@each_row(
+    ("sql", "engine"),
+    [
+        ("delete from t where s > 1", Engine()),
+        ("delete from t where i > 'x'", parse_engine("delta-spark@3.3.2")),
+        ("update t set i = 'x'", Engine(EngineName.DATABRICKS, "16.4")),
+        ("update t set s = my_function(s)", Engine()),
+        ("insert into t select 1", Engine()),
+        ("alter table t add constraint c check (array_contains(ar, 1))", Engine()),
+        ("merge into t using u on t.i = u.i when matched then delete", Engine()),
+    ],
+)
+def test_a_statement_that_is_not_resolved_promises_nothing(sql: str, engine: Engine) -> None:
+    (each,) = parse(sql)
+    said = each.statement.outcome(TABLE, engine)
+    assert said.refusal is None
+    assert UNRESOLVED in said.warnings
+    assert said.fewest == 0
+
+
+@each_row(
+    ("default", "error"),
+    [
+        ("uuid()", "INVALID_DEFAULT_VALUE.NON_DETERMINISTIC"),
+        ("sum(1)", "INVALID_DEFAULT_VALUE.DATA_TYPE"),
+        ("s", "INVALID_DEFAULT_VALUE.NOT_CONSTANT"),
+        ("(select 'x')", "INVALID_DEFAULT_VALUE.SUBQUERY_EXPRESSION"),
+        ("nosuch()", "UNRESOLVED_ROUTINE"),
+        ("array('x')", "INVALID_DEFAULT_VALUE.DATA_TYPE"),
+    ],
+)
+def test_a_default_is_a_constant_of_its_type(default: str, error: str) -> None:
+    protocol = Protocol.carrying({"allowColumnDefaults", "columnMapping"})
+    table = TABLE._replace(protocol=protocol).with_properties({"delta.columnMapping.mode": "name"})
+    (each,) = parse(f"alter table t alter column s set default {default}")
+    refusal = each.statement.outcome(table, Engine()).refusal
+    assert refusal is not None
+    assert refusal.error == error
+
+
+def test_without_columns_nothing_is_refused() -> None:
+    (each,) = parse("delete from t where nope = 1")
+    said = each.statement.outcome(TABLE.with_schema(None), Engine())
+    assert said.refusal is None
+    assert UNRESOLVED in said.warnings

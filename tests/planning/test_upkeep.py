@@ -1,0 +1,84 @@
+"""RESTORE and VACUUM: which versions there are, and which retention counts."""
+
+from __future__ import annotations
+
+from deltaproto.drafting.alike import Alike
+from deltaproto.planning.asked import Upgrade
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.upkeep import UNREACHED
+from deltaproto.planning.engine import Engine, parse_engine
+from deltaproto.planning.table import Table
+from deltaproto.planning.upgrade import plan_upgrade
+from deltaproto.protocol.protocol import Protocol
+from tests.planning.test_search import planned_for
+from tests.support.failures import each_row
+
+TABLE = Table(Protocol(1, 2))
+
+
+@each_row(
+    ("sql", "error"),
+    [
+        ("restore table t to version as of 4", "DELTA_CANNOT_RESTORE_TABLE_VERSION"),
+        ("restore table t to version as of 3", None),
+        ("alter table t set tblproperties ('k' = 'v'); restore t to version as of 4", None),
+        ("alter table t set tblproperties ('k' = 'v'); restore t to version as of 5", ...),
+        ("optimize t; restore t to version as of 4", None),
+        ("restore table t to timestamp as of 'yesterday'", "DELTA_TIMESTAMP_INVALID"),
+        ("restore table t to timestamp as of '2026-01-01 10:00'", None),
+    ],
+)
+def test_a_version_that_does_not_exist_is_refused(sql: str, error: object) -> None:
+    given = planned_for(TABLE)
+    given = given._replace(fingerprint=given.fingerprint._replace(version=3))
+    plan = plan_upgrade(given, Upgrade(statements=tuple(parse(sql))))
+    if error is None:
+        assert not plan.blocked
+    else:
+        (blocked,) = plan.blocked
+        assert error in (blocked.error, ...)
+
+
+def test_the_newest_version_is_there_already() -> None:
+    given = planned_for(TABLE)
+    given = given._replace(fingerprint=given.fingerprint._replace(version=3))
+    asked = Upgrade(statements=tuple(parse("restore t to version as of 3")))
+    assert not plan_upgrade(given, asked).steps
+
+
+def test_an_older_version_may_be_gone() -> None:
+    (each,) = parse("restore t to version as of 2")
+    said = each.statement.outcome(TABLE._replace(version=3), Engine())
+    assert UNREACHED in said.warnings
+    assert said.fewest == 0
+
+
+def test_tables_of_different_versions_are_not_planned_alike() -> None:
+    asked = Upgrade(statements=tuple(parse("restore t to version as of 4")))
+    plans = Alike(lambda given: plan_upgrade(given, asked), by_version=True)
+    given = planned_for(TABLE)
+    blocked = [
+        bool(plans(given._replace(fingerprint=given.fingerprint._replace(version=v))).blocked)
+        for v in (3, 5)
+    ]
+    assert blocked == [True, False]
+
+
+@each_row(
+    ("engine", "hours", "refused"),
+    [
+        ("delta-spark@4.4.0", "0", True),
+        ("delta-spark@4.4.0", "0.4", True),
+        ("delta-spark@4.4.0", "0.5", False),
+        ("delta-spark@4.4.0", "47", False),
+        ("delta-spark@4.0.1", "47", True),
+        ("delta-spark@4.0.1", "47.6", False),
+        ("delta-spark@4.0.1", "48", False),
+    ],
+)
+def test_hours_count_in_older_releases_only(engine: str, hours: str, refused: bool) -> None:
+    table = TABLE.with_properties({"delta.deletedFileRetentionDuration": "interval 2 days"})
+    (each,) = parse(f"vacuum t retain {hours} hours")
+    refusal = each.statement.outcome(table, parse_engine(engine)).refusal
+    assert (refusal is not None) is refused
+    assert refusal is None or refusal.error == "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT"
