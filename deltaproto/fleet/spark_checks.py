@@ -6,9 +6,11 @@ driver. `checked` brings everything through it, a partition in memory at a time.
 
 from __future__ import annotations
 
+import copyreg
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.checking.check import Checked, Checker, unreadable
@@ -23,6 +25,14 @@ from deltaproto.fleet.spark_types import types
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
+
+
+def _read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(mapping)
+
+
+# Policies and clients hold some, and what was checked comes back from executors.
+copyreg.pickle(MappingProxyType, lambda mapping: (_read_only, (dict(mapping),)))
 
 _TOGETHER = 1000
 """tables whose equal verdicts are sent once"""
