@@ -116,7 +116,8 @@ class Referee:
     def _read(self, case: Case, table: Path) -> list[dict[str, Any]]:
         # Nothing is used there but files and rows, and Spark does not know each of those features.
         if case.brief and (rows := plain_rows(table)) is not None:
-            return rows
+            # A column that no file has is null.
+            return [{**dict.fromkeys(name for name, _ in case.schema), **row} for row in rows]
         return spark_rows(self._spark, table)
 
     def _changes(

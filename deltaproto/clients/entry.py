@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.clients import members, scheme
+from deltaproto.clients import hazards, members, scheme
 from deltaproto.clients.capability import (
     EVERY,
     READING,
@@ -15,15 +15,17 @@ from deltaproto.clients.capability import (
     Confidence,
     Evidence,
     Gate,
+    Handling,
     KnownBad,
     Path,
     Range,
     Where,
 )
+from deltaproto.clients.judgement import Verdict
 from deltaproto.clients.members import EntryError
 
-_CLIENT = {"id", "name", "aliases", "versions", "ranges", "measured", "decodes_paths"}
-_PATH = {"read", "write", "access", "known_bad"}
+_CLIENT = {"id", "name", "aliases", "versions", "ranges", "measured", "decodes_paths", "hazards"}
+_PATH = {"read", "write", "access", "known_bad", "hazards"}
 _RANGE = _PATH | {
     "from",
     "before",
@@ -35,7 +37,11 @@ _RANGE = _PATH | {
     "evidence",
     "note",
 }
-_GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes", "readers"}
+_GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes"}
+_WRITERS_READING = ("readers", "reader_features")
+"""what a writer takes of the reader's side, where another library than its reader writes"""
+_HAZARD = {"hazards", "access", "verdict", "what", "reference"}
+_MISLED = "it takes a percent sign in a path for an escape, and looks for another table"
 _EVIDENCE = {"kind", "reference", "date"}
 _KNOWN_BAD = {"features", "access", "what", "reference", "fails", "where", "ungated"}
 KINDS = ("measured", "source", "documentation", "inference")
@@ -69,6 +75,10 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
             f"{where}: it has no ranges", "one range without from and before is enough"
         )
     _ordered(ranges, versions, where)
+    of_all = _of_all(plain, where)
+    if of_all:
+        ranges = [_with(each, of_all) for each in ranges]
+        measured = [_with(each, of_all) for each in measured]
     return Client(
         id=name,
         name=members.text(plain, "name", where, name),
@@ -78,8 +88,52 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
         versions=versions,
         ranges=tuple(ranges),
         measured=tuple(measured),
-        decodes_paths=members.flag(plain, "decodes_paths", where),
     )
+
+
+_Hazards = Mapping[tuple[str, Access], Handling]
+
+
+def _of_all(plain: Mapping[str, Any], where: str) -> _Hazards:
+    """What holds for every version and path of the client."""
+    found = dict(_hazards(plain, where))
+    if members.flag(plain, "decodes_paths", where):
+        handling = Handling(Verdict.UNKNOWN, _MISLED)
+        found = {(hazards.PERCENT_IN_PATH, access): handling for access in Access} | found
+    return found
+
+
+def _with(each: Range, of_all: _Hazards) -> Range:
+    paths = (path._replace(hazards={**of_all, **path.hazards}) for path in each.paths)
+    return each._replace(paths=tuple(paths))
+
+
+def _hazards(plain: Mapping[str, Any], where: str) -> _Hazards:
+    found: dict[tuple[str, Access], Handling] = {}
+    for number, item in enumerate(members.items(plain, "hazards", where, [])):
+        place = f"{where}: hazards[{number}]"
+        members.known_keys(item, _HAZARD, place)
+        words = members.names(item, "hazards", place)
+        for word in words:
+            if not hazards.is_hazard(word):
+                known = ", ".join(sorted(hazards.WORDS))
+                raise EntryError(
+                    f"{place}: unknown hazard {word}",
+                    f"one of {known}, type NAME, or expression NAME",
+                )
+        access = [
+            members.member(Access, text, f"{place}: access")
+            for text in members.names(item, "access", place)
+        ]
+        if not words or not access:
+            missing = "access" if words else "hazards"
+            raise EntryError(f"{place}: no {missing}, so it never applies", f"name the {missing}")
+        verdict = members.member(Verdict, members.text(item, "verdict", place), place)
+        what = members.text(item, "what", place, "")
+        reference = members.text(item, "reference", place, "")
+        handling = Handling(verdict, what, reference)
+        found |= {(word, each): handling for word in words for each in access}
+    return found
 
 
 def _range(plain: Any, versions: str, where: str) -> Range:
@@ -150,13 +204,15 @@ def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
             _known_bad(item, f"{where}: known_bad[{number}]")
             for number, item in enumerate(members.items(plain, "known_bad", where, []))
         ),
+        hazards=_hazards(plain, where),
     )
 
 
 def _gate(plain: Any, side: str, where: str) -> Gate:
-    members.known_keys(plain, _GATE, where)
-    if side == "read" and "readers" in plain:
-        raise EntryError(f"{where}: readers belongs to write", "it says what writers take")
+    members.known_keys(plain, _GATE | set(_WRITERS_READING), where)
+    for key in _WRITERS_READING:
+        if side == "read" and key in plain:
+            raise EntryError(f"{where}: {key} belongs to write", "it says what writers take")
     unchecked = plain.get("unchecked")
     return Gate(
         legacy=_versions(plain, "legacy", side, where),
@@ -170,6 +226,9 @@ def _gate(plain: Any, side: str, where: str) -> Gate:
         else frozenset(members.features(plain, "unchecked", where)),
         modes=_modes(plain, f"{where}: modes"),
         readers=_versions(plain, "readers", "read", where) if "readers" in plain else None,
+        reader_features=frozenset(members.features(plain, "reader_features", where))
+        if "reader_features" in plain
+        else None,
     )
 
 

@@ -13,12 +13,20 @@ from deltaproto.clients.capability import (
     READING,
     STRANGE,
     Access,
+    Gate,
     KnownBad,
     Path,
     Range,
     Where,
 )
 from deltaproto.clients.gates import pass_gate, strange, understood
+from deltaproto.clients.hazards import (
+    APPEND_ONLY,
+    EXPRESSION,
+    HARMLESS_UNLESS_KNOWN,
+    UNNAMED_ROW_IDS,
+    described,
+)
 from deltaproto.clients.judgement import Judgement, Verdict
 from deltaproto.clients.needs import Needs
 from deltaproto.protocol import catalogue
@@ -27,6 +35,10 @@ __all__ = ["OFFERS_NO", "Judgement", "Verdict", "judge"]
 
 _OK = Judgement(Verdict.OK)
 OFFERS_NO = "it offers no "
+_APPEND_ONLY = (
+    "delta.appendOnly is true: rows may be added, and an UPDATE, DELETE or MERGE that changes or "
+    "removes rows fails"
+)
 
 
 def judge(each: Range, path: Path, table: Needs, access: Access) -> Judgement:
@@ -39,6 +51,9 @@ def judge(each: Range, path: Path, table: Needs, access: Access) -> Judgement:
     ]
     if any(judgement.verdict is Verdict.WRONG for judgement in ungated):
         found = ungated
+    if not found and access is Access.DML and APPEND_ONLY in table.hazards:
+        held = tuple({"appendOnly"} & table.protocol.supported)
+        return Judgement(Verdict.REFUSED, held, _APPEND_ONLY)
     if not found:
         return _OK
     worst = min((judgement.verdict for judgement in found), key=_DECIDING.index)
@@ -81,7 +96,8 @@ def _judged(each: Range, path: Path, table: Needs, access: Access) -> Iterator[J
         )
     if path.read is not None:
         version, listed = protocol.min_reader_version, protocol.reader_features
-        yield from pass_gate(path.read, table, "reader", version, listed, confidence)
+        gate = path.read if access in READING else _writers_reading(path)
+        yield from pass_gate(gate, table, "reader", version, listed, confidence)
     if access not in READING and path.write is not None:
         taken = path.write.readers
         if taken is not None and protocol.min_reader_version not in (*taken, 3):
@@ -92,6 +108,51 @@ def _judged(each: Range, path: Path, table: Needs, access: Access) -> Iterator[J
         yield from pass_gate(path.write, table, "writer", version, listed, confidence)
     for bad in path.known_bad:
         yield from _known_bad(bad, table, access)
+    yield from _of_hazards(path, table, access)
+
+
+def _writers_reading(path: Path) -> Gate:
+    """The reader's gate for writes, which another library may make than reads."""
+    assert path.read is not None
+    if path.write is None or path.write.reader_features is None:
+        return path.read
+    readers = path.write.readers
+    return Gate(path.read.legacy if readers is None else readers, path.write.reader_features)
+
+
+def _of_hazards(path: Path, table: Needs, access: Access) -> Iterator[Judgement]:
+    for hazard in sorted(table.hazards):
+        if access not in _concerned(hazard):
+            continue
+        handling = path.handling(hazard, access)
+        if handling is None and hazard in HARMLESS_UNLESS_KNOWN:
+            continue
+        if handling is None:
+            reason = f"{described(hazard)}, and what it does with that was not measured"
+            yield Judgement(Verdict.UNKNOWN, (), reason)
+        elif handling.verdict is not Verdict.OK:
+            reason = f"{described(hazard)}: {_phrase(handling.what)}".rstrip(": ")
+            yield Judgement(handling.verdict, (), reason)
+    for hazard in sorted(table.unseen - table.hazards):
+        handling = path.handling(hazard, access)
+        if handling is not None and handling.verdict is not Verdict.OK:
+            reason = f"nobody looked whether {described(hazard)}, which it cannot handle"
+            yield Judgement(Verdict.UNKNOWN, (), reason)
+
+
+def _concerned(hazard: str) -> frozenset[Access]:
+    """What a hazard can get in the way of."""
+    if hazard == APPEND_ONLY:
+        return _NO_ACCESS
+    if hazard == UNNAMED_ROW_IDS:
+        return _WRITING
+    return _CHECKING if hazard.startswith(EXPRESSION) else _EVERY_ACCESS
+
+
+_NO_ACCESS: frozenset[Access] = frozenset()
+_EVERY_ACCESS = frozenset(Access)
+_WRITING = _EVERY_ACCESS - READING
+_CHECKING = frozenset({Access.APPEND, Access.DML})
 
 
 def _requirements(path: Path, table: Needs) -> Iterator[Judgement]:

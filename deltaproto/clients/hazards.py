@@ -1,0 +1,67 @@
+"""What a table's layout and contents ask of its clients, beyond its protocol.
+
+A hazard is something that the protocol does not announce and that some clients cannot handle. It
+is named by a word, the same in findings (as evidence), in the catalog of clients and in the kit.
+Types and constraints have a word for each type or construct: `type void`, `expression size()`.
+"""
+
+from __future__ import annotations
+
+ABSOLUTE_PATHS = "absolute-paths"
+DELTA_RS_FILES = "delta-rs-files"
+DELTA_RS_REWRITES = "delta-rs-rewrites"
+MAPPED_PARTITIONS = "mapped-partitions"
+MAPPING_ADDED_LATER = "mapping-added-later"
+DUPLICATE_COLUMNS = "duplicate-columns"
+PARTITION_NOT_IN_SCHEMA = "partition-not-in-schema"
+PERCENT_IN_PATH = "percent-in-path"
+BYTE_ORDER_MARK = "byte-order-mark"
+UNNAMED_ROW_IDS = "unnamed-row-ids"
+APPEND_ONLY = "append-only"
+TYPE, EXPRESSION = "type ", "expression "
+"""the beginnings of words for a type and for a construct in a constraint"""
+OTHER = "*"
+"""any other type or construct, after `TYPE` or `EXPRESSION`"""
+
+_TEXTS = {
+    ABSOLUTE_PATHS: "data files are named by absolute paths, as in a shallow clone",
+    DELTA_RS_FILES: "delta-rs wrote data files, whose Arrow types depend on who called it",
+    DELTA_RS_REWRITES: "a DELETE, UPDATE or MERGE of delta-rs wrote data files",
+    MAPPED_PARTITIONS: "a partition column is stored under another name",
+    MAPPING_ADDED_LATER: "column mapping was enabled on files that have no column ids",
+    DUPLICATE_COLUMNS: "columns differ only in the case of their names",
+    PARTITION_NOT_IN_SCHEMA: "a partition column is not in the schema",
+    PERCENT_IN_PATH: "the table's path holds a percent sign",
+    BYTE_ORDER_MARK: "a commit begins with a byte order mark",
+    UNNAMED_ROW_IDS: "row tracking is enabled without the names of its columns",
+    APPEND_ONLY: "the table is append-only",
+}
+HARMLESS_UNLESS_KNOWN = frozenset({DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER})
+"""readers that go by the Arrow schema or the column ids in a Parquet file notice these: who was
+not measured is taken to be unaffected"""
+WORDS = frozenset(_TEXTS)
+"""every hazard that is not a type or a construct"""
+
+
+def is_hazard(word: str) -> bool:
+    """Whether `word` names a hazard."""
+    return word in WORDS or any(
+        word.startswith(kind) and len(word) > len(kind) for kind in (TYPE, EXPRESSION)
+    )
+
+
+def described(hazard: str) -> str:
+    """The hazard as a clause about the table."""
+    if hazard.startswith(TYPE):
+        return f"a column has the type {hazard.removeprefix(TYPE)}"
+    if hazard.startswith(EXPRESSION):
+        return f"a constraint or generated column uses {hazard.removeprefix(EXPRESSION)}"
+    return _TEXTS[hazard]
+
+
+def more_general(hazard: str) -> str | None:
+    """The word that stands for every hazard of the same kind; None where there is none."""
+    for kind in (TYPE, EXPRESSION):
+        if hazard.startswith(kind):
+            return kind + OTHER
+    return None

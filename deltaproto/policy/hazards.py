@@ -1,0 +1,63 @@
+"""A table's hazards, told from the findings on it: what a saved inspection holds is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from deltaproto.clients import hazards
+from deltaproto.policy.contents import contents
+from deltaproto.policy.finding import Finding
+from deltaproto.protocol.feature import Trace
+from deltaproto.tables.interface import TableState
+
+SEPARATOR = "; "
+"""between the hazards that a finding names as its evidence"""
+_RULES = ("DP134", "DP140", "DP141", "DP142", "DP143")
+_WRITERS = {
+    Trace.DELTA_RS_REWRITES: hazards.DELTA_RS_REWRITES,
+    Trace.DELTA_RS_FILES: hazards.DELTA_RS_FILES,
+}
+"""what the log shows of who wrote data files; no finding says so, as few readers notice it"""
+_ROW_TRACKING = "delta.enableRowTracking"
+_ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
+
+
+def hazards_of(
+    findings: Iterable[Finding], configuration: Mapping[str, str | None], location: str
+) -> Iterator[str]:
+    """Every hazard that the findings, the properties and the path show."""
+    for finding in findings:
+        if finding.rule in _RULES:
+            words = (finding.evidence or "").split(SEPARATOR)
+            yield from (word for word in words if hazards.is_hazard(word))
+    if _on(configuration, "delta.appendOnly"):
+        yield hazards.APPEND_ONLY
+    if _on(configuration, _ROW_TRACKING) and not configuration.get(_ROW_ID_COLUMN):
+        yield hazards.UNNAMED_ROW_IDS
+    if location.startswith("file:") and "%25" in location:
+        yield hazards.PERCENT_IN_PATH
+
+
+def hazards_seen(state: TableState, findings: Iterable[Finding]) -> Iterator[str]:
+    """Every hazard of a table that was read just now."""
+    yield from hazards_of(findings, state.metadata.configuration, state.location)
+    yield from (word for trace, word in _WRITERS.items() if state.traces.get(trace))
+    if hazards.MAPPING_ADDED_LATER in contents(state.metadata):
+        yield hazards.MAPPING_ADDED_LATER
+
+
+def hazards_unseen(state: TableState) -> Iterator[str]:
+    """Those that the reader could not look for, or not everywhere."""
+    layout = {Trace.ABSOLUTE_PATHS: hazards.ABSOLUTE_PATHS, **_WRITERS}
+    yield from (word for trace, word in layout.items() if trace not in state.traces)
+
+
+def unsaved(reader: str) -> tuple[str, ...]:
+    """Those of which findings say nothing, where only the findings of this reader were saved."""
+    # Only the log names the data files.
+    files = () if reader == "log" else (hazards.ABSOLUTE_PATHS,)
+    return (*_WRITERS.values(), hazards.MAPPING_ADDED_LATER, *files)
+
+
+def _on(configuration: Mapping[str, str | None], key: str) -> bool:
+    return (configuration.get(key) or "").strip().lower() == "true"
