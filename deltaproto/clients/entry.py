@@ -41,6 +41,8 @@ _GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes"}
 _WRITERS_READING = ("readers", "reader_features")
 """what a writer takes of the reader's side, where another library than its reader writes"""
 _HAZARD = {"hazards", "access", "verdict", "what", "reference"}
+_OF_VERSIONS = {"from", "before"}
+"""which versions a hazard of the whole client is about"""
 _MISLED = "it takes a percent sign in a path for an escape, and looks for another table"
 _EVIDENCE = {"kind", "reference", "date"}
 _KNOWN_BAD = {"features", "access", "what", "reference", "fails", "where", "ungated"}
@@ -75,10 +77,8 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
             f"{where}: it has no ranges", "one range without from and before is enough"
         )
     _ordered(ranges, versions, where)
-    of_all = _of_all(plain, where)
-    if of_all:
-        ranges = [_with(each, of_all) for each in ranges]
-        measured = [_with(each, of_all) for each in measured]
+    ranges = [_with(each, _of_all(plain, each, versions, where)) for each in ranges]
+    measured = [_with(each, _of_all(plain, each, versions, where)) for each in measured]
     return Client(
         id=name,
         name=members.text(plain, "name", where, name),
@@ -94,9 +94,9 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
 _Hazards = Mapping[tuple[str, Access], Handling]
 
 
-def _of_all(plain: Mapping[str, Any], where: str) -> _Hazards:
-    """What holds for every version and path of the client."""
-    found = dict(_hazards(plain, where))
+def _of_all(plain: Mapping[str, Any], each: Range, versions: str, where: str) -> _Hazards:
+    """What holds for every path of the client in these versions."""
+    found = dict(_hazards(plain, where, (each.start, versions)))
     if members.flag(plain, "decodes_paths", where):
         handling = Handling(Verdict.UNKNOWN, _MISLED)
         found = {(hazards.PERCENT_IN_PATH, access): handling for access in Access} | found
@@ -104,15 +104,22 @@ def _of_all(plain: Mapping[str, Any], where: str) -> _Hazards:
 
 
 def _with(each: Range, of_all: _Hazards) -> Range:
+    if not of_all:
+        return each
     paths = (path._replace(hazards={**of_all, **path.hazards}) for path in each.paths)
     return each._replace(paths=tuple(paths))
 
 
-def _hazards(plain: Mapping[str, Any], where: str) -> _Hazards:
+def _hazards(
+    plain: Mapping[str, Any], where: str, start: tuple[str | None, str] | None = None
+) -> _Hazards:
+    """The hazards of a path, or of a client for the versions that begin at `start`."""
     found: dict[tuple[str, Access], Handling] = {}
     for number, item in enumerate(members.items(plain, "hazards", where, [])):
         place = f"{where}: hazards[{number}]"
-        members.known_keys(item, _HAZARD, place)
+        members.known_keys(item, _HAZARD | (_OF_VERSIONS if start else set()), place)
+        if start is not None and not _among(item, *start, place):
+            continue
         words = members.names(item, "hazards", place)
         for word in words:
             if not hazards.is_hazard(word):
@@ -176,6 +183,19 @@ def _measured(plain: Any, versions: str, where: str) -> Range:
     rest = {key: value for key, value in plain.items() if key != "version"}
     each = _range({"confidence": Confidence.MEASURED.value, **rest}, versions, where)
     return each._replace(start=version, exact=True)
+
+
+def _among(item: Mapping[str, Any], start: str | None, versions: str, where: str) -> bool:
+    """Whether the versions that begin at `start` are among those that an item is about."""
+    first, end = (_version(item, key, versions, where) for key in ("from", "before"))
+    if first is None and end is None:
+        return True
+    here = None if start is None else scheme.parse(versions, start)
+    bound = None if first is None else scheme.parse(versions, first)
+    after = None if end is None else scheme.parse(versions, end)
+    if here is None:
+        return bound is None
+    return (bound is None or here >= bound) and (after is None or here < after)
 
 
 def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:

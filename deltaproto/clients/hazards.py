@@ -14,6 +14,11 @@ MAPPED_PARTITIONS = "mapped-partitions"
 MAPPING_ADDED_LATER = "mapping-added-later"
 DUPLICATE_COLUMNS = "duplicate-columns"
 PARTITION_NOT_IN_SCHEMA = "partition-not-in-schema"
+NON_ASCII_PATHS = "non-ascii-paths"
+ESCAPED_PATHS = "escaped-paths"
+SPECIAL_LOCATION = "special-location"
+NON_ASCII_LOCATION = "non-ascii-location"
+ODD_LOCATION = "odd-location"
 PERCENT_IN_PATH = "percent-in-path"
 BYTE_ORDER_MARK = "byte-order-mark"
 UNNAMED_ROW_IDS = "unnamed-row-ids"
@@ -31,14 +36,21 @@ _TEXTS = {
     MAPPING_ADDED_LATER: "column mapping was enabled on files that have no column ids",
     DUPLICATE_COLUMNS: "columns differ only in the case of their names",
     PARTITION_NOT_IN_SCHEMA: "a partition column is not in the schema",
+    NON_ASCII_PATHS: "the paths of data files hold characters beyond ASCII, from partition values",
+    ESCAPED_PATHS: "the paths of data files hold escapes, from partition values",
+    SPECIAL_LOCATION: "the table's path holds a space, #, ? or a brace",
+    NON_ASCII_LOCATION: "the table's path holds characters beyond ASCII",
+    ODD_LOCATION: "the table's path holds brackets or one of ^ | \\ `",
     PERCENT_IN_PATH: "the table's path holds a percent sign",
     BYTE_ORDER_MARK: "a commit begins with a byte order mark",
     UNNAMED_ROW_IDS: "row tracking is enabled without the names of its columns",
     APPEND_ONLY: "the table is append-only",
 }
-HARMLESS_UNLESS_KNOWN = frozenset({DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER})
-"""readers that go by the Arrow schema or the column ids in a Parquet file notice these: who was
-not measured is taken to be unaffected"""
+HARMLESS_UNLESS_KNOWN = frozenset(
+    {DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, ESCAPED_PATHS}
+)
+"""readers that go by the Arrow schema or the column ids in a Parquet file notice three, and
+escapes are usual: who was not measured is taken to be unaffected"""
 WORDS = frozenset(_TEXTS)
 """every hazard that is not a type or a construct"""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import unquote
 
 from deltaproto.clients import hazards
 from deltaproto.policy.contents import contents
@@ -13,6 +14,12 @@ from deltaproto.tables.interface import TableState
 SEPARATOR = "; "
 """between the hazards that a finding names as its evidence"""
 _RULES = ("DP134", "DP140", "DP141", "DP142", "DP143")
+_FILES = {
+    Trace.ABSOLUTE_PATHS: hazards.ABSOLUTE_PATHS,
+    Trace.NON_ASCII_PATHS: hazards.NON_ASCII_PATHS,
+    Trace.ESCAPED_PATHS: hazards.ESCAPED_PATHS,
+}
+"""what the log shows of the paths of data files"""
 _WRITERS = {
     Trace.DELTA_RS_REWRITES: hazards.DELTA_RS_REWRITES,
     Trace.DELTA_RS_FILES: hazards.DELTA_RS_FILES,
@@ -34,8 +41,26 @@ def hazards_of(
         yield hazards.APPEND_ONLY
     if _on(configuration, _ROW_TRACKING) and not configuration.get(_ROW_ID_COLUMN):
         yield hazards.UNNAMED_ROW_IDS
-    if location.startswith("file:") and "%25" in location:
-        yield hazards.PERCENT_IN_PATH
+    yield from _of_location(location)
+
+
+def _of_location(location: str) -> Iterator[str]:
+    """What the path of a local table holds; its URI has most of it escaped."""
+    if not location.startswith("file:"):
+        return
+    path = unquote(location.removeprefix("file:"))
+    for word, characters in _LOCATIONS.items():
+        if any(character in path for character in characters):
+            yield word
+    if not path.isascii():
+        yield hazards.NON_ASCII_LOCATION
+
+
+_LOCATIONS = {
+    hazards.PERCENT_IN_PATH: "%",
+    hazards.SPECIAL_LOCATION: ' #?{}"<>',
+    hazards.ODD_LOCATION: "[]^|\\`",
+}
 
 
 def hazards_seen(state: TableState, findings: Iterable[Finding]) -> Iterator[str]:
@@ -48,14 +73,14 @@ def hazards_seen(state: TableState, findings: Iterable[Finding]) -> Iterator[str
 
 def hazards_unseen(state: TableState) -> Iterator[str]:
     """Those that the reader could not look for, or not everywhere."""
-    layout = {Trace.ABSOLUTE_PATHS: hazards.ABSOLUTE_PATHS, **_WRITERS}
+    layout = {**_FILES, **_WRITERS}
     yield from (word for trace, word in layout.items() if trace not in state.traces)
 
 
 def unsaved(reader: str) -> tuple[str, ...]:
     """Those of which findings say nothing, where only the findings of this reader were saved."""
     # Only the log names the data files.
-    files = () if reader == "log" else (hazards.ABSOLUTE_PATHS,)
+    files = () if reader == "log" else tuple(_FILES.values())
     return (*_WRITERS.values(), hazards.MAPPING_ADDED_LATER, *files)
 
 

@@ -4,6 +4,7 @@
 Reports what the log shows of the data files beyond the protocol:
 
 - absolute paths: the table is a shallow clone, or files were registered where they were;
+- paths with escapes or characters beyond ASCII, which come from partition values;
 - partition columns that are stored under another name, as column mapping does in a table that was
   created with it.
 
@@ -49,6 +50,8 @@ _HINT = "check the clients of the table; a deep clone or CREATE TABLE AS SELECT 
 def check(subject: Subject) -> Iterator[Finding]:
     shown = {
         hazards.ABSOLUTE_PATHS: subject.state.traces.get(Trace.ABSOLUTE_PATHS),
+        hazards.NON_ASCII_PATHS: subject.state.traces.get(Trace.NON_ASCII_PATHS),
+        hazards.ESCAPED_PATHS: subject.state.traces.get(Trace.ESCAPED_PATHS),
         hazards.MAPPED_PARTITIONS: hazards.MAPPED_PARTITIONS in subject.contents,
     }
     for word in (word for word, there in shown.items() if there):

@@ -46,6 +46,10 @@ class Layout:
         """the versions that were read"""
         self.absolute = False
         """a live file that one of these commits added has an absolute path"""
+        self.non_ascii = False
+        """a live file that one of these commits added has a path beyond ASCII"""
+        self.escaped = False
+        """one of these commits added a file whose path holds an escape"""
         self.delta_rs_files = False
         """one of these commits added files that delta-rs wrote itself"""
         self.delta_rs_rewrites = False
@@ -68,11 +72,13 @@ class Layout:
         removed = set()
         for action, path in files:
             added |= action == "add"
-            if is_absolute(path):
-                if action == "remove":
-                    removed.add(path)
-                else:
-                    self.absolute |= path not in self._removed
+            self.escaped |= action == "add" and "%" in path
+            absolute, non_ascii = is_absolute(path), not path.isascii()
+            if action == "remove" and (absolute or non_ascii):
+                removed.add(path)
+            elif path not in self._removed:
+                self.absolute |= absolute
+                self.non_ascii |= non_ascii
         self._removed |= removed
         if added:
             self._written(info)
@@ -88,7 +94,14 @@ class Layout:
 
 
 def look_at_layout(
-    store: LogStore, listing: Listing, version: int, layout: Layout, *, every_commit: bool
+    store: LogStore,
+    listing: Listing,
+    version: int,
+    layout: Layout,
+    *,
+    every_commit: bool,
+    partitioned: bool = True,
+    named_by_text: bool = True,
 ) -> dict[Trace, bool]:
     """What the log shows of the layout at `version`; what could not be read is missing.
 
@@ -97,6 +110,8 @@ def look_at_layout(
         every_commit: also read the other commits since the newest checkpoint, and some before it
             for who wrote the files; else only the first one of a log without a checkpoint, by which
             clones are made.
+        partitioned: the paths hold partition values.
+        named_by_text: a partition column holds text, which the paths hold as well.
     """
     base = next(iter(listing.last_checkpoints(version)), None)
     floor = -1 if base is None else base.version
@@ -115,6 +130,21 @@ def look_at_layout(
         absolute, whole = bool(told), whole and told is not None
     if absolute or whole or not every_commit:
         found[Trace.ABSOLUTE_PATHS] = absolute
+    non_ascii, escaped = (
+        named and shown
+        for named, shown in ((named_by_text, layout.non_ascii), (partitioned, layout.escaped))
+    )
+    if base is not None and partitioned and not (non_ascii and escaped):
+        paths = _some_paths(store, base)
+        whole &= paths is not None
+        non_ascii |= named_by_text and any(not path.isascii() for path in paths or ())
+        escaped |= any("%" in path for path in paths or ())
+    for trace, shown, possible in (
+        (Trace.NON_ASCII_PATHS, non_ascii, named_by_text),
+        (Trace.ESCAPED_PATHS, escaped, partitioned),
+    ):
+        if shown or whole or not every_commit or not possible:
+            found[trace] = shown
     writers = _read_older(store, listing, floor, layout) if every_commit and whole else False
     for trace, shown in (
         (Trace.DELTA_RS_FILES, layout.delta_rs_files),
@@ -164,8 +194,19 @@ def _checkpoint_has_absolute(store: LogStore, checkpoint: Checkpoint) -> bool | 
         told = [_by_bounds(store, name) for name in _parts(store, checkpoint)]
         if True in told or None not in told:
             return True in told
-        paths = (file.path for file in CheckpointFiles(store, checkpoint))
-        return any(map(is_absolute, islice(paths, _MOST_PATHS)))
+    except TableError as error:
+        if error.code is not ErrorCode.CORRUPT_LOG:
+            raise
+        return None
+    paths = _some_paths(store, checkpoint)
+    return None if paths is None else any(map(is_absolute, paths))
+
+
+def _some_paths(store: LogStore, checkpoint: Checkpoint) -> list[str] | None:
+    """Some thousand paths of a checkpoint; None when it cannot be read."""
+    try:
+        found = (file.path for file in CheckpointFiles(store, checkpoint))
+        return list(islice(found, _MOST_PATHS))
     except TableError as error:
         if error.code is not ErrorCode.CORRUPT_LOG:
             raise

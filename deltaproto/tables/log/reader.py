@@ -118,7 +118,13 @@ class LogReader:
             )
         traces.update(_cheap_traces(listing, version, snapshot))
         layout = look_at_layout(
-            store, listing, version, snapshot.layout, every_commit=self._every_commit
+            store,
+            listing,
+            version,
+            snapshot.layout,
+            every_commit=self._every_commit,
+            partitioned=bool(metadata.partition_columns),
+            named_by_text=_partitioned_by_text(metadata),
         )
         traces.update({trace: shown for trace, shown in layout.items() if trace not in traces})
         if self._look_in_files:
@@ -162,6 +168,15 @@ def _clustering_columns(
         return tuple(metadata.logical_path(path) for path in columns)
     except (ValueError, AttributeError, TypeError, RecursionError):
         return None
+
+
+def _partitioned_by_text(metadata: Metadata) -> bool:
+    """Whether a partition column holds text; without a schema any of them may."""
+    if not metadata.partition_columns:
+        return False
+    fields = (metadata.schema or {}).get("fields") or ()
+    types = {f.get("name"): f.get("type") for f in fields if isinstance(f, dict)}
+    return any(types.get(name, "string") == "string" for name in metadata.partition_columns)
 
 
 def _knows_domains(snapshot: Snapshot) -> bool:

@@ -19,7 +19,15 @@ from deltaproto.tables.log.parquet import NotSimple
 from deltaproto.tables.log.parquet.bounds import bounds
 from deltaproto.tables.log.reader import LogReader
 from tests.support.failures import each_row
-from tests.support.logs import Log, add, commit_info, metadata, protocol
+from tests.support.logs import (
+    Log,
+    add,
+    column,
+    commit_info,
+    metadata,
+    protocol,
+    schema_string,
+)
 
 CLONED = "file:///elsewhere/part-0.parquet"
 FILES = (Trace.ABSOLUTE_PATHS, Trace.DELTA_RS_FILES, Trace.DELTA_RS_REWRITES)
@@ -77,6 +85,17 @@ def test_a_checkpoint_shows_it_by_its_statistics(
     log.path(0, ".json").unlink()
     monkeypatch.setattr(layout, "CheckpointFiles", _Unread)
     assert traces(log, every_commit=every_commit)[Trace.ABSOLUTE_PATHS] is (path == CLONED)
+
+
+def test_paths_beyond_ascii_come_from_partitions_of_text(log: Log) -> None:
+    described = metadata(schema=schema_string(column("p", "string")), partition_columns=["p"])
+    log.commit(0, commit_info(), protocol(1, 2), described, add("p=é/part-0.parquet"))
+    assert traces(log)[Trace.NON_ASCII_PATHS]
+    log.checkpoint(0, protocol(1, 2), described, add("p=a/part-0"), add("p=é/part-0.parquet"))
+    log.path(0, ".json").write_text(log.path(0, ".json").read_text().replace("u00e9", "u0065"))
+    assert traces(log)[Trace.NON_ASCII_PATHS]
+    log.checkpoint(0, protocol(1, 2), described, add("p=a/part-0"))
+    assert not traces(log)[Trace.NON_ASCII_PATHS]
 
 
 class _Unread:

@@ -52,7 +52,7 @@ _EXPRESSIONS: tuple[tuple[str, str, str], ...] = (
     ("crc32", "crc32(word) > 0 and price >= 0", "crc32()"),
     ("log", "log(price) > -100", "log()"),
     ("div", "id div 1 >= 0 and price >= 0", "div"),
-    ("divide", "price / 2 >= 0", "/"),
+    ("divide", "id / 8 <= 37.4", "/"),
     ("not", "!(price < 0)", "!"),
     ("like", "word like 'n%' and price >= 0", "like"),
     ("rlike", "word rlike '^n' and price >= 0", "rlike"),
@@ -83,7 +83,8 @@ def of_hazards() -> Iterator[Recipe]:
             State.HAZARD,
             f"a CHECK constraint with {word}",
             edit=Edit((1, 3), configuration={"delta.constraints.made": expression}),
-            violating={"price": -1.0},
+            # 300 / 8 is 37.5, and 37 for who divides whole numbers.
+            violating={"word": "x"} if name == "divide" else {"price": -1.0},
             hazard=hazards.EXPRESSION + word,
         )
     yield Recipe(
@@ -132,19 +133,35 @@ def _layouts() -> Iterator[Recipe]:
     )
     yield layout(
         "special-path",
-        None,
-        "a folder with spaces, umlauts and signs that URLs use",
+        hazards.SPECIAL_LOCATION,
+        "a folder whose name holds a space and a number sign",
         edit=Edit(),
-        folder="ä b#1+c&d=e",
+        folder="a b#c",
+    )
+    yield layout(
+        "non-ascii-path",
+        hazards.NON_ASCII_LOCATION,
+        "a folder whose name holds an umlaut",
+        edit=Edit(),
+        folder="ä",
     )
     yield layout(
         "special-partitions",
-        None,
-        "partition values with spaces, slashes, percent signs and umlauts",
-        columns=(("part", "string", "if(id % 2 = 0, 'a b/c=é', '10%20:x')"),),
+        hazards.ESCAPED_PATHS,
+        "partition values with spaces, slashes and percent signs",
+        columns=(("part", "string", "if(id % 2 = 0, 'a b/c=e', '10%20:x')"),),
         clause=PARTITIONED,
         fill={"part": "10%20:x"},
-        where=(("part", "=", "a b/c=é"),),
+        where=(("part", "=", "a b/c=e"),),
+    )
+    yield layout(
+        "non-ascii-paths",
+        hazards.NON_ASCII_PATHS,
+        "partition values with umlauts and accents, which are in the files' paths as they are",
+        columns=(("part", "string", "if(id % 2 = 0, 'é', 'ü b')"),),
+        clause=PARTITIONED,
+        fill={"part": "é"},
+        where=(("part", "=", "é"),),
     )
     yield layout(
         "byte-order-mark",
