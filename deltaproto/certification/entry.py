@@ -7,6 +7,7 @@ over.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -21,11 +22,13 @@ from deltaproto.certification.kit.recipe import State
 from deltaproto.certification.scrub import shortened
 from deltaproto.clients.capability import Access, Path, Range, Where
 from deltaproto.clients.entry import parse_client
+from deltaproto.clients.hazards import EXPRESSION
 from deltaproto.clients.matching import Verdict, judge
 from deltaproto.clients.measurement import Cell, Measurement, Operation, Outcome
 from deltaproto.clients.needs import Needs
 
 _LONGEST = 160
+_PAIR = re.compile(r"protocol\.([12])-([1-6])")
 _FIRST = "protocol.1-2"
 _PLAIN, _EVERY = "plain", ""
 """what goes wrong on the plainest table goes wrong on every table"""
@@ -144,33 +147,49 @@ def _hazards(
 ) -> list[dict[str, Any]]:
     """What became of the tables with a hazard, where the gates do not decide."""
     each = _parsed(plain, measured)
-    right: dict[str, list[str]] = {}
-    items: list[dict[str, Any]] = []
+    told: dict[tuple[str, Access], tuple[Found, str]] = {}
     for (name, access), was in sorted(found.items()):
         hazard = known[name].case.hazard
         if hazard is None or access not in each.paths[0].access:
             continue
-        if _verdict(each, _bare(known[name].needs), access) not in (Verdict.OK, Verdict.UNKNOWN):
-            continue
+        if _verdict(each, _bare(known[name].needs), access) in (Verdict.OK, Verdict.UNKNOWN):
+            told[hazard, access] = was, name
+    for (hazard, access), (was, _) in tuple(told.items()):
+        # A MERGE inserts rows as well: what an append takes or refuses, it does too.
+        append = told.get((hazard, Access.APPEND))
+        of_constraint = hazard.startswith(EXPRESSION) and access is Access.DML
+        if of_constraint and was.outcome is Outcome.RIGHT and append is not None:
+            told[hazard, access] = append
+    grouped: dict[tuple[str, Verdict, str], dict[str, Any]] = {}
+    right: dict[tuple[str, ...], list[str]] = {}
+    for hazard in dict.fromkeys(hazard for hazard, _ in told):
+        fine = [a for a in Access if (hazard, a) in told and _right(told[hazard, a])]
+        if fine:
+            right.setdefault(tuple(map(str, fine)), []).append(hazard)
+    for (hazard, access), (was, name) in told.items():
         if was.outcome is Outcome.RIGHT:
-            right.setdefault(hazard, []).append(str(access))
             continue
         verdict = Verdict.REFUSED if was.outcome is Outcome.REFUSED else Verdict.WRONG
-        items.append(
+        item = grouped.setdefault(
+            (hazard, verdict, name),
             {
                 "hazards": [hazard],
-                "access": [str(access)],
+                "access": [],
                 "verdict": str(verdict),
                 "what": shortened(was.why, _LONGEST),
                 "reference": f"certify, {name}",
-            }
+            },
         )
-    together: dict[tuple[str, ...], list[str]] = {}
-    for hazard, accesses in right.items():
-        together.setdefault(tuple(accesses), []).append(hazard)
-    for each_access, words in together.items():
-        items.append({"hazards": words, "access": [*each_access], "verdict": str(Verdict.OK)})
-    return items
+        item["access"].append(str(access))
+    fine_ones = (
+        {"hazards": words, "access": [*accesses], "verdict": str(Verdict.OK)}
+        for accesses, words in right.items()
+    )
+    return [*grouped.values(), *fine_ones]
+
+
+def _right(told: tuple[Found, str]) -> bool:
+    return told[0].outcome is Outcome.RIGHT
 
 
 def _bare(needs: Needs) -> Needs:
@@ -267,7 +286,35 @@ def _known_bad(
             },
         )
         item["access"] = sorted({*item["access"], str(access)})
-    return [items[key] for key in sorted(items)]
+    return [*(items[key] for key in sorted(items)), *_bad_pairs(each, found, known)]
+
+
+def _bad_pairs(
+    each: Range, found: Mapping[tuple[str, Access], Found], known: Mapping[str, Known]
+) -> list[dict[str, Any]]:
+    """Legacy pairs that fare otherwise than the versions of both sides alone."""
+    items: dict[tuple[Access, Outcome], dict[str, Any]] = {}
+    for (name, access), was in sorted(found.items()):
+        pair = _PAIR.fullmatch(name)
+        if pair is None or was.outcome is Outcome.RIGHT or access not in each.paths[0].access:
+            continue
+        if _verdict(each, known[name].needs, access) is not Verdict.OK:
+            continue
+        fails = was.outcome is Outcome.REFUSED
+        item = items.setdefault(
+            (access, was.outcome),
+            {
+                "features": "all",
+                "pairs": [],
+                "access": [str(access)],
+                "what": shortened(was.why, _LONGEST),
+                "reference": f"certify, {name}",
+                "where": Where.SUPPORTED.value,
+                **({"fails": True} if fails else {}),
+            },
+        )
+        item["pairs"].append([int(pair[1]), int(pair[2])])
+    return list(items.values())
 
 
 def _where(case: Case, table: Needs) -> str:

@@ -32,8 +32,9 @@ class Request(NamedTuple):
 def operations(case: Case) -> tuple[Operation, ...]:
     """What is asked on this table. Where only the protocol is of interest, one of each access."""
     if case.brief:
+        more = (Operation.UPDATE, Operation.MERGE) if case.hazard is not None else ()
         violating = (Operation.APPEND_VIOLATING,) if case.violating else ()
-        return (*_BRIEF, *violating)
+        return (*_BRIEF, *more, *violating)
     return tuple(
         operation
         for operation in Operation

@@ -100,6 +100,8 @@ class KnownBad(NamedTuple):
     """True: it fails safely; False: it does wrong without an error"""
     where: Where = Where.USED
     """which tables it happens to"""
+    pairs: frozenset[tuple[int, int]] = frozenset()
+    """reader and writer version of the tables that it happens to; empty: whatever they are"""
     ungated: bool = False
     """it happens to tables that the gates refuse as well: one of the operations asks no gate"""
 

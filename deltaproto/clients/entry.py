@@ -45,7 +45,7 @@ _OF_VERSIONS = {"from", "before"}
 """which versions a hazard of the whole client is about"""
 _MISLED = "it takes a percent sign in a path for an escape, and looks for another table"
 _EVIDENCE = {"kind", "reference", "date"}
-_KNOWN_BAD = {"features", "access", "what", "reference", "fails", "where", "ungated"}
+_KNOWN_BAD = {"features", "access", "what", "reference", "fails", "where", "ungated", "pairs"}
 KINDS = ("measured", "source", "documentation", "inference")
 _MODES = {"columnMapping": ("none", "name", "id")}
 """Source: the protocol specification, delta.columnMapping.mode."""
@@ -304,7 +304,18 @@ def _known_bad(plain: Any, where: str) -> KnownBad:
         fails=members.flag(plain, "fails", where),
         where=members.choice(plain, "where", Where, where, Where.USED),
         ungated=members.flag(plain, "ungated", where),
+        pairs=_pairs(plain, where),
     )
+
+
+def _pairs(plain: Mapping[str, Any], where: str) -> frozenset[tuple[int, int]]:
+    pairs = members.items(plain, "pairs", where, [])
+    for pair in pairs:
+        if not isinstance(pair, list) or len(pair) != 2 or not all(type(n) is int for n in pair):
+            raise EntryError(
+                f"{where}: pairs takes pairs of reader and writer version", "pairs: [[1, 5]]"
+            )
+    return frozenset((reader, writer) for reader, writer in pairs)
 
 
 def _evidence(plain: Any, where: str) -> Evidence:

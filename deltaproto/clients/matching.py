@@ -178,6 +178,9 @@ def _catalog_only(names: frozenset[str], table: Needs) -> Iterator[Judgement]:
 
 
 def _known_bad(bad: KnownBad, table: Needs, access: Access) -> Iterator[Judgement]:
+    versions = table.protocol.min_reader_version, table.protocol.min_writer_version
+    if bad.pairs and versions not in bad.pairs:
+        return
     if EVERY in bad.features and access in bad.access:
         verdict = Verdict.REFUSED if bad.fails else Verdict.WRONG
         yield Judgement(verdict, (), _phrase(bad.what))

@@ -46,21 +46,27 @@ _TYPES: tuple[tuple[str, Any, str], ...] = (
 _EXPRESSIONS: tuple[tuple[str, str, str], ...] = (
     ("if", "if(price >= 0, true, false)", "if()"),
     ("int", "int(price) >= 0", "int()"),
-    ("length", "length(word) > 0 and price >= 0", "length()"),
-    ("startswith", "startswith(word, 'n') and price >= 0", "startswith()"),
-    ("regexp_extract", "regexp_extract(word, '(n)', 1) = 'n' and price >= 0", "regexp_extract()"),
-    ("crc32", "crc32(word) > 0 and price >= 0", "crc32()"),
-    ("log", "log(price) > -100", "log()"),
-    ("div", "id div 1 >= 0 and price >= 0", "div"),
+    ("length", "price >= 0 and (word is null or length(word) > 0)", "length()"),
+    ("startswith", "price >= 0 and (word is null or startswith(word, ''))", "startswith()"),
+    (
+        "regexp_extract",
+        "price >= 0 and (word is null or regexp_extract(word, '(.)', 1) <> '-')",
+        "regexp_extract()",
+    ),
+    ("crc32", "price >= 0 and (word is null or crc32(word) >= 0)", "crc32()"),
+    ("log", "id = 0 or log(price) > -100", "log()"),
+    ("div", "price >= 0 and id div 1 >= 0", "div"),
     ("divide", "id / 8 <= 37.4", "/"),
     ("not", "!(price < 0)", "!"),
-    ("like", "word like 'n%' and price >= 0", "like"),
-    ("rlike", "word rlike '^n' and price >= 0", "rlike"),
+    ("like", "price >= 0 and (word is null or word like '%')", "like"),
+    ("rlike", "price >= 0 and (word is null or word rlike '.')", "rlike"),
     ("case", "case when price >= 0 then true else false end", "case"),
     ("cast", "cast(price as int) >= 0", "cast"),
-    ("double-quoted", 'word <> "x" and price >= 0', "double-quoted string"),
+    ("double-quoted", 'price >= 0 and (word is null or word <> "x")', "double-quoted string"),
     ("another-case", "PRICE >= 0", "column in another case"),
 )
+"""they forbid a price of -1, and one of them the id of the row that must not get in; every row that
+is there keeps them"""
 
 
 def of_hazards() -> Iterator[Recipe]:
