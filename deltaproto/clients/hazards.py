@@ -12,11 +12,13 @@ DELTA_RS_FILES = "delta-rs-files"
 DELTA_RS_REWRITES = "delta-rs-rewrites"
 MAPPED_PARTITIONS = "mapped-partitions"
 MAPPING_ADDED_LATER = "mapping-added-later"
+UNMAPPED_COLUMNS = "unmapped-columns"
 DUPLICATE_COLUMNS = "duplicate-columns"
 PARTITION_NOT_IN_SCHEMA = "partition-not-in-schema"
 NON_ASCII_PATHS = "non-ascii-paths"
 ESCAPED_PATHS = "escaped-paths"
 SPECIAL_LOCATION = "special-location"
+HIVE_LOCATION = "hive-location"
 NON_ASCII_LOCATION = "non-ascii-location"
 ODD_LOCATION = "odd-location"
 PERCENT_IN_PATH = "percent-in-path"
@@ -34,12 +36,14 @@ _TEXTS = {
     DELTA_RS_REWRITES: "a DELETE, UPDATE or MERGE of delta-rs wrote data files",
     MAPPED_PARTITIONS: "a partition column is stored under another name",
     MAPPING_ADDED_LATER: "column mapping was enabled on files that have no column ids",
+    UNMAPPED_COLUMNS: "column mapping is on, and a column has no id or no physical name",
     DUPLICATE_COLUMNS: "columns differ only in the case of their names",
     PARTITION_NOT_IN_SCHEMA: "a partition column is not in the schema",
     NON_ASCII_PATHS: "the paths of data files hold characters beyond ASCII, from partition values",
     ESCAPED_PATHS: "the paths of data files hold escapes, from partition values",
-    SPECIAL_LOCATION: "the table's path holds a space, #, ? or a brace",
-    NON_ASCII_LOCATION: "the table's path holds characters beyond ASCII",
+    SPECIAL_LOCATION: "the table's path holds a character that URLs escape, such as a space",
+    NON_ASCII_LOCATION: "the table's path ends in a character beyond ASCII",
+    HIVE_LOCATION: "a folder of the table's path looks like a partition, as in a=b",
     ODD_LOCATION: "the table's path holds brackets or one of ^ | \\ `",
     PERCENT_IN_PATH: "the table's path holds a percent sign",
     BYTE_ORDER_MARK: "a commit begins with a byte order mark",
@@ -47,7 +51,7 @@ _TEXTS = {
     APPEND_ONLY: "the table is append-only",
 }
 HARMLESS_UNLESS_KNOWN = frozenset(
-    {DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, ESCAPED_PATHS}
+    {DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, ESCAPED_PATHS, HIVE_LOCATION}
 )
 """readers that go by the Arrow schema or the column ids in a Parquet file notice three, and
 escapes are usual: who was not measured is taken to be unaffected"""

@@ -29,7 +29,7 @@ _OF_FEATURES = ("geometry", "geography", "string collate", "timestamp_nanos", "t
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 _PARAMETERS = re.compile(r"\(.*\)")
 _CONSTRAINT = "delta.constraints."
-_PHYSICAL = "delta.columnMapping.physicalName"
+_PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 _MODE = "delta.columnMapping.mode"
 _ASSIGNED = "col-"
 """how the names begin that Delta gives to columns of a table with column mapping"""
@@ -58,7 +58,7 @@ def _of_schema(schema_string: str, partitions: Sequence[str], mapped: bool) -> C
         return found
     columns = [each for each in schema["fields"] if isinstance(each, dict)]
     names = _names(schema)
-    for hazard, path in _walk(schema, ""):
+    for hazard, path in _walk(schema, "", mapped):
         _add(found, hazard, path)
     for column in columns:
         for text in _expressions(column.get("metadata")):
@@ -77,7 +77,7 @@ def _of_schema(schema_string: str, partitions: Sequence[str], mapped: bool) -> C
     return found
 
 
-def _walk(struct: Mapping[str, Any], parent: str) -> Iterator[tuple[str, str]]:
+def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tuple[str, str]]:
     fields = [each for each in struct.get("fields") or () if isinstance(each, dict)]
     if parent and not fields:
         yield hazards.TYPE + "empty struct", parent.rstrip(".")
@@ -88,10 +88,17 @@ def _walk(struct: Mapping[str, Any], parent: str) -> Iterator[tuple[str, str]]:
         if name.casefold() in seen:
             yield hazards.DUPLICATE_COLUMNS, path
         seen.add(name.casefold())
-        yield from _of_type(field.get("type"), path)
+        if mapped and not _is_mapped(field):
+            yield hazards.UNMAPPED_COLUMNS, path
+        yield from _of_type(field.get("type"), path, mapped)
 
 
-def _of_type(kind: Any, path: str) -> Iterator[tuple[str, str]]:
+def _is_mapped(field: Mapping[str, Any]) -> bool:
+    metadata = field.get("metadata")
+    return isinstance(metadata, dict) and {_PHYSICAL, _ID} <= metadata.keys()
+
+
+def _of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str, str]]:
     if isinstance(kind, str):
         word = _unusual(kind)
         if word is not None:
@@ -99,12 +106,12 @@ def _of_type(kind: Any, path: str) -> Iterator[tuple[str, str]]:
     elif isinstance(kind, dict):
         match kind.get("type"):
             case "struct":
-                yield from _walk(kind, f"{path}.")
+                yield from _walk(kind, f"{path}.", mapped)
             case "array":
-                yield from _of_type(kind.get("elementType"), f"{path}.element")
+                yield from _of_type(kind.get("elementType"), f"{path}.element", mapped)
             case "map":
-                yield from _of_type(kind.get("keyType"), f"{path}.key")
-                yield from _of_type(kind.get("valueType"), f"{path}.value")
+                yield from _of_type(kind.get("keyType"), f"{path}.key", mapped)
+                yield from _of_type(kind.get("valueType"), f"{path}.value", mapped)
             case other:
                 yield hazards.TYPE + str(other), path
 

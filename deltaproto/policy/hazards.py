@@ -45,7 +45,9 @@ def hazards_of(
 
 
 def _of_location(location: str) -> Iterator[str]:
-    """What the path of a local table holds; its URI has most of it escaped."""
+    """What a table's path holds; the URI of a local one has most of it escaped."""
+    if any("=" in folder for folder in location.split("/")):
+        yield hazards.HIVE_LOCATION
     if not location.startswith("file:"):
         return
     path = unquote(location.removeprefix("file:"))
@@ -53,6 +55,8 @@ def _of_location(location: str) -> Iterator[str]:
         if any(character in path for character in characters):
             yield word
     if not path.isascii():
+        yield hazards.SPECIAL_LOCATION
+    if not path.rstrip("/")[-1:].isascii():
         yield hazards.NON_ASCII_LOCATION
 
 

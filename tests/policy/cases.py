@@ -507,6 +507,12 @@ CASES: tuple[Case, ...] = (
         metadata(partition_columns=["gone"]),
         finds={("DP142", None)},
     ),
+    case(
+        "column-without-mapping",
+        protocol(2, 5),
+        metadata({"delta.columnMapping.mode": "name"}),
+        finds={("DP142", None)},
+    ),
     # DP143 constraint-constructs
     case(
         "constraint-with-a-function",

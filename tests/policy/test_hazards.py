@@ -14,9 +14,12 @@ def finding(rule: str, evidence: str) -> Finding:
 def test_only_local_paths_hold_percent_signs_literally() -> None:
     assert set(hazards_of((), {}, "file:///t%2520")) == {hazards.PERCENT_IN_PATH}
     assert set(hazards_of((), {}, "file:///t%20")) == {hazards.SPECIAL_LOCATION}
-    assert set(hazards_of((), {}, "file:///t%C3%A4")) == {hazards.NON_ASCII_LOCATION}
+    special, beyond = hazards.SPECIAL_LOCATION, hazards.NON_ASCII_LOCATION
+    assert set(hazards_of((), {}, "file:///%C3%A4/t")) == {special}
+    assert set(hazards_of((), {}, "file:///t%C3%A4")) == {special, beyond}
     assert set(hazards_of((), {}, "file:///t%5E")) == {hazards.ODD_LOCATION}
-    assert not set(hazards_of((), {}, "file:///t=1/a+b"))
+    assert set(hazards_of((), {}, "s3://bucket/t=1/a+b")) == {hazards.HIVE_LOCATION}
+    assert not set(hazards_of((), {}, "file:///t-1/a+b"))
     assert not set(hazards_of((), {}, "s3://bucket/t%2520"))
 
 

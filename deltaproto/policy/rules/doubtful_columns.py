@@ -1,8 +1,8 @@
 """The columns of the schema contradict each other or the partitioning.
 
 ## What it does
-Reports columns of one struct whose names differ only in case, and partition columns that the schema
-does not have.
+Reports columns of one struct whose names differ only in case, partition columns that the schema
+does not have, and, while column mapping is on, columns without an id or a physical name.
 
 ## Why it breaks
 Delta compares names without regard to case, so that two such columns are the same one. A partition
@@ -31,11 +31,16 @@ from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 from deltaproto.policy.subject import Subject
 
+_WORDS = (
+    hazards.DUPLICATE_COLUMNS,
+    hazards.PARTITION_NOT_IN_SCHEMA,
+    hazards.UNMAPPED_COLUMNS,
+)
 RULE = Rule("DP142", "doubtful-columns", Severity.WARNING, since="0.1.0")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    for word in (hazards.DUPLICATE_COLUMNS, hazards.PARTITION_NOT_IN_SCHEMA):
+    for word in _WORDS:
         if word in subject.contents:
             names = ", ".join(subject.contents[word])
             yield RULE.finding(

@@ -147,7 +147,7 @@ def _layouts() -> Iterator[Recipe]:
     yield layout(
         "non-ascii-path",
         hazards.NON_ASCII_LOCATION,
-        "a folder whose name holds an umlaut",
+        "a folder whose name is an umlaut",
         edit=Edit(),
         folder="ä",
     )
