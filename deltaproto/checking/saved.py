@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
+from deltaproto.checking.age import Ages
 from deltaproto.checking.stream import Document
 from deltaproto.clients.hazards import is_hazard
 from deltaproto.clients.needs import needs, used
@@ -17,16 +17,26 @@ from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.hazards import hazards_of, unsaved
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.location import Kind, locate
+from deltaproto.tables.redact import public, public_text
 
 _KNOWN_SHAPE = "1"
 _SAVE = "save one with `deltaproto inspect … --format json --output FILE`"
 _T = TypeVar("_T")
-OLD_DAYS = 7
-"""from this age on, a saved answer is reported as old"""
-_HEAD = 4096
-_GENERATED = re.compile(r'"generated_at": ?"([^"]{1,40})"')
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
 """what reading an entry raises that is not what `inspect` writes"""
+
+
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    dict: "an object",
+    int: "a whole number",
+    list: "a list",
+    str: "a text",
+}
+
+
+class _WrongType(TypeError):
+    """A member of another type, in words."""
 
 
 class SavedError(TableError):
@@ -37,64 +47,99 @@ class SavedError(TableError):
         self.table = table
 
 
-def read_saved(path: str) -> Iterator[Facts | SavedError]:
+def read_saved(path: str, ages: Ages | None = None) -> Iterator[Facts | SavedError]:
     """Every table of a saved inspection, in its order, one at a time.
+
+    Args:
+        ages: told the time of each part before its tables.
 
     Raises:
         UsageError: when the file cannot be read, or is no saved inspection.
+        TableError: not-found, when tables may be missing at its end or between them.
     """
-    for entry in saved_entries(path):
+    for entry in saved_entries(path, ages):
         yield read_entry(entry, path)
 
 
-def saved_entries(path: str) -> Iterator[Any]:
+def saved_entries(path: str, ages: Ages | None = None) -> Iterator[Any]:
     """The entries of a saved inspection as they stand there; else as `read_saved`."""
     with _opened(path) as file:
-        document, found = Document(file, path, "tables"), False
-        read = of = 0
+        document, parts, endless = Document(file, path, "tables"), None, False
         for entries in document.objects():
             for entry in entries:
                 if "schema_version" in document.members:
                     _check_shape(document.members, path)
-                yield entry
+                if ages is not None:
+                    ages.read(document.members.get("generated_at"))
+                yield _without_credentials(entry)
             _check(document, path)
-            found = True
-            part = document.members.get("part")
-            if isinstance(part, dict):
-                if part.get("number") != (read % of if of else read) + 1:
-                    raise _cut(path, read, of)
-                read, of = part["number"], part.get("of", 0)
-        if not found:
+            if ages is not None:
+                ages.read(document.members.get("generated_at"))
+            endless = endless or _endless(document)
+            parts = _following(parts, document.members.get("part"), path)
+        if parts is None:
             raise UsageError(f"{path} is empty", "it is not a saved inspection")
-        if read != of:
-            raise _cut(path, read, of)
+        if parts.read != parts.of:
+            raise _cut(path, parts)
+        if endless:
+            raise TableError(
+                ErrorCode.NOT_FOUND,
+                f"{path} has lines without an end mark, of an older deltaproto: whether it is cut "
+                "off is not known",
+                _SAVE,
+            )
 
 
-def _cut(path: str, read: int, of: int) -> TableError:
+def _without_credentials(entry: Any) -> Any:
+    # A file of an older release, or one that somebody wrote, may hold signed addresses.
+    if isinstance(entry, dict):
+        for name in ("table", "location"):
+            if isinstance(entry.get(name), str):
+                entry[name] = public(entry[name])
+        error = entry.get("error")
+        if isinstance(error, dict):
+            for name, text in error.items():
+                error[name] = public_text(text) if isinstance(text, str) else text
+    return entry
+
+
+class _Parts(NamedTuple):
+    """The number of the last line of an inspection, and how many it has."""
+
+    read: int = 0
+    of: int = 0
+
+
+def _following(last: _Parts | None, part: Any, path: str) -> _Parts:
+    """The place of the next object of the file; an object without `part` is whole by itself.
+
+    Raises:
+        TableError: not-found, when objects between the two are missing.
+    """
+    last = last or _Parts()
+    ended = last.read == last.of
+    if not isinstance(part, dict):
+        if not ended:
+            raise _cut(path, last)
+        return _Parts()
+    next_ = _Parts(part.get("number", 0), part.get("of", 0))
+    if next_.read != (1 if ended else last.read + 1) or not (ended or next_.of == last.of):
+        raise _cut(path, last)
+    return next_
+
+
+def _endless(document: Document) -> bool:
+    """Whether it is a line of an inspection before 1.1, whose lines did not say how many follow."""
+    members = document.members
+    return document.one_line and "part" not in members and members["schema_version"] == "1.0"
+
+
+def _cut(path: str, last: _Parts) -> TableError:
     return TableError(
         ErrorCode.NOT_FOUND,
-        f"{path} is cut off: it holds table {read} of {of}, and not all others",
+        f"{path} is cut off: it holds table {last.read} of {last.of}, and not all others",
         _SAVE,
     )
-
-
-def saved_notices(path: str, now: datetime) -> list[str]:
-    """What to know of the age of a saved inspection."""
-    with _opened(path) as file:
-        head = file.read(_HEAD).decode("utf-8", "replace")
-    found = _GENERATED.search(head)
-    try:
-        made = datetime.fromisoformat(found[1]) if found else None
-    except ValueError:
-        made = None
-    if made is None or made.tzinfo is None:
-        return [f"{path}: the age of this saved inspection is not known"]
-    age = now - made
-    if age < -timedelta(hours=1):
-        return [f"{path}: this inspection is dated in the future ({made:%Y-%m-%d %H:%M} UTC)"]
-    if age.days >= OLD_DAYS:
-        return [f"{path}: this inspection is {age.days} days old; inspect the tables again"]
-    return []
 
 
 def _opened(path: str) -> IO[bytes]:
@@ -178,9 +223,14 @@ def _words(entry: Mapping[str, Any], key: str, otherwise: Iterable[str]) -> Iter
 
 def malformed(path: str, error: Exception) -> UsageError:
     """The error for an entry that is not what `inspect` writes."""
-    return UsageError(
-        f"{path} is not what `inspect --format json` writes: a table lacks or breaks {error}", _SAVE
-    )
+    if isinstance(error, KeyError) and error.args:
+        why = f'a table has no "{error.args[0]}"'
+    elif isinstance(error, (_WrongType, TableError)) or "not a table version" in str(error):
+        why = str(error)
+    else:
+        # What Python says of it names its own types.
+        why = "a member of a table has another type or value"
+    return UsageError(f"{path} is not what `inspect --format json` writes: {why}", _SAVE)
 
 
 def _finding(entry: Mapping[str, Any]) -> Finding:
@@ -199,7 +249,7 @@ def _finding(entry: Mapping[str, Any]) -> Finding:
 def _only(wanted: type[_T], value: Any) -> _T:
     # The exact type: True is an int, too.
     if type(value) is not wanted:
-        raise TypeError(f"{value!r:.40}, which is no {wanted.__name__}")
+        raise _WrongType(f"{json.dumps(value):.40} is not {_KINDS[wanted]}")
     return value
 
 

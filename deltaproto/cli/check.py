@@ -8,20 +8,23 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
+from deltaproto.checking.age import Ages
 from deltaproto.checking.baseline import Baseline
 from deltaproto.checking.check import Checked, Checker, unreadable
 from deltaproto.checking.live import facts
 from deltaproto.checking.notes import notes
-from deltaproto.checking.saved import SavedError, read_saved, saved_notices
+from deltaproto.checking.saved import SavedError, read_saved
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inspect import READER, given_tables
 from deltaproto.cli.inventories import (
     ENGINE,
+    MAX_AGE,
     SCAN,
     Asked,
     EngineChoice,
+    max_age,
     newest_state,
     opened_inventory,
     require_finished,
@@ -29,6 +32,9 @@ from deltaproto.cli.inventories import (
     told,
 )
 from deltaproto.cli.progress import counting, waiting
+from deltaproto.clients.candidate import parse_reference
+from deltaproto.clients.capability import Client
+from deltaproto.clients.catalogue import Catalogue
 from deltaproto.drafting.words import accesses
 from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
 from deltaproto.fleet.newest import NewestState
@@ -39,29 +45,34 @@ from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import FailOn, exit_code
 from deltaproto.report.check import CheckFormat, Style, write_check
 from deltaproto.report.interface import NOTICES
+from deltaproto.report.usability import UNDECLARED
 from deltaproto.tables.defect import one_table
+
+_EVERY = "all"
+"""what --client takes for every client"""
+_SURVEY_FORMATS = (CheckFormat.TEXT, CheckFormat.JSON, CheckFormat.JSONL, CheckFormat.MARKDOWN)
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Check every table, render each, and return the worst exit code."""
     policy = _policy(values)
-    asked = tuple(declared(text) for text in dict.fromkeys(values["client"]))
-    if not (values["policy"] or asked or values["baseline"]):
-        raise UsageError(
-            "nothing to check against", "give --policy FILE or --client ID@VERSION, or --baseline"
-        )
+    catalogue = site_catalogue(values["catalogue"], policy)
+    survey = _survey(values, catalogue)
+    asked = () if survey else tuple(declared(text) for text in dict.fromkeys(values["client"]))
     baseline = _baseline(values["baseline"])
     checker = Checker(
         policy,
-        site_catalogue(values["catalogue"], policy),
+        catalogue,
         asked=asked,
         access=accesses(values["access"], "--access"),
         baseline=baseline,
+        survey=survey,
     )
     style = Style(
         values["format"],
         color=not values["no_color"],
-        fail_on=values["fail_on"],
+        fail_on=FailOn.NEVER if survey else values["fail_on"],
+        every_version=bool(survey and values["client"]),
         show_suppressed=values["show_suppressed"],
         summary=not values["quiet"],
     )
@@ -70,7 +81,7 @@ def run(values: Mapping[str, Any]) -> int:
     options.spare(
         values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"])
     )
-    known = list(notes(checker.clients))
+    known = [UNDECLARED] if survey else list(notes(checker.clients))
     checks = chain(
         _checked(names, values, checker, baseline, known, codes),
         _compared(values["baseline"], checker, baseline),
@@ -79,6 +90,32 @@ def run(values: Mapping[str, Any]) -> int:
     with options.opened(values["output"]) as file:
         write_check(tables, file, style, known)
     return int(ExitCode.worst(codes))
+
+
+def _survey(values: Mapping[str, Any], catalogue: Catalogue) -> tuple[Client, ...]:
+    """The clients of which every version is judged; none where something is declared."""
+    given = dict.fromkeys(values["client"])
+    if values["policy"] or values["baseline"]:
+        return ()
+    if _EVERY in given and len(given) > 1:
+        raise UsageError(f"--client {_EVERY} stands alone", "leave out the other clients")
+    if not given or _EVERY in given:
+        found = catalogue.clients()
+    else:
+        references = [parse_reference(text) for text in given]
+        found = tuple(catalogue.get(each.id) for each in references)
+        if any(
+            each.version is not None or each.path or client.versions == "none"
+            for each, client in zip(references, found, strict=True)
+        ):
+            return ()
+    if values["format"] not in _SURVEY_FORMATS:
+        raise UsageError(
+            f"nothing to check against: --format {values['format']} shows findings on declared "
+            "clients",
+            "give --policy FILE or --client ID@VERSION, or --baseline",
+        )
+    return found
 
 
 def _policy(values: Mapping[str, Any]) -> Policy:
@@ -165,8 +202,9 @@ def _one_or_many(
     if values["engine"] is EngineChoice.SPARK or is_inventory(name):
         inventory = opened_inventory(name, values)
         state = newest_state(inventory, values["scan"])
-        known.extend(f"{name}: {told(scan)}" for scan in state.contributing)
-        notices = scan_notices(name, state, datetime.now(UTC))
+        now = datetime.now(UTC)
+        known.extend(f"{name}: {told(scan, now)}" for scan in state.contributing)
+        notices = scan_notices(name, state, now, max_age(values))
         NOTICES.extend(notices.texts)
         if notices.old and values["fail_on"] is FailOn.WARNING:
             codes.add(ExitCode.FINDINGS)
@@ -214,13 +252,13 @@ def _read(
     name: str, values: Mapping[str, Any], known: list[str], codes: set[ExitCode], show: bool
 ) -> Iterator[Facts | Checked]:
     if os.path.isfile(name):
-        notices = saved_notices(name, datetime.now(UTC))
-        NOTICES.extend(notices)
-        if notices and values["fail_on"] is FailOn.WARNING:
-            codes.add(ExitCode.FINDINGS)
-        older = False
+        ages, older = Ages(name, datetime.now(UTC), max_age(values)), False
         try:
-            for found in read_saved(name):
+            for found in read_saved(name, ages):
+                if notices := ages.new():
+                    NOTICES.extend(notices)
+                    if values["fail_on"] is FailOn.WARNING:
+                        codes.add(ExitCode.FINDINGS)
                 older = older or (isinstance(found, Facts) and found.older)
                 yield unreadable(found.table, found) if isinstance(found, SavedError) else found
         except TableError as error:
@@ -249,7 +287,7 @@ def _read(
 
 COMMAND = Command(
     "check",
-    "Check tables against declared clients and a policy, and against a baseline.",
+    "Check tables against declared clients, a policy or a baseline, or show who can use them.",
     run,
     Argument(
         "tables",
@@ -267,7 +305,8 @@ COMMAND = Command(
         ),
         Option(
             ("--client",),
-            "A client that uses the tables, as ID@VERSION; repeatable.",
+            "A client that uses the tables, as ID@VERSION. ID alone: what each of its versions can "
+            "do; all: of every client. Repeatable.",
             str,
             many=True,
             metavar="ID@VERSION",
@@ -283,6 +322,7 @@ COMMAND = Command(
             ("--baseline",), "Saved inspection: report the drift since then.", str, metavar="FILE"
         ),
         SCAN,
+        MAX_AGE,
         ENGINE,
         Option(("--show-suppressed",), "Show waived findings too.", bool, False),
         options.ALLOW_EMPTY,

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from deltaproto.checking.age import Ages
 from deltaproto.checking.saved import saved_entries
 from deltaproto.checking.site import DEFAULT_ACCESS, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option
 from deltaproto.cli.inspect import given_tables
-from deltaproto.cli.inventories import SCAN, newest_state, require_finished, scan_notices
-from deltaproto.cli.progress import counting, waiting
+from deltaproto.cli.inventories import (
+    MAX_AGE,
+    SCAN,
+    max_age,
+    newest_state,
+    old_scans,
+    require_finished,
+    scan_notices,
+)
+from deltaproto.cli.progress import counting, waiting, warn
 from deltaproto.drafting.alike import Alike
 from deltaproto.drafting.goals import Planner
 from deltaproto.drafting.live import look
@@ -92,6 +100,7 @@ ENDING = (
     FROM,
     WHERE,
     SCAN,
+    MAX_AGE,
     FRESH,
     options.ALLOW_EMPTY,
     ENGINE,
@@ -212,10 +221,12 @@ def _kept(
         # No row is planned: which ones are missing or doubled is unknown.
         yield name, error
         return
-    for notice in scan_notices(name, state, datetime.now(UTC)).texts:
-        print(f"warning: {notice}", file=sys.stderr)
+    now, days = datetime.now(UTC), max_age(values)
+    for notice in scan_notices(name, state, now, days).texts:
+        warn(notice)
     for scan in state.contributing:
-        for table, location, found in kept_tables(questions, scan, values["where"]):
+        old = next(iter(old_scans(name, (scan,), now, days)), None)
+        for table, location, found in kept_tables(questions, scan, values["where"], old):
             if not state.holds(scan, location):
                 continue
             if values["fresh"] and not isinstance(found, TableError):
@@ -228,9 +239,12 @@ def _read(
     name: str, values: Mapping[str, Any], show: bool
 ) -> Iterator[tuple[str, Given | TableError]]:
     if os.path.isfile(name):
-        for entry in saved_entries(name):
+        ages = Ages(name, datetime.now(UTC), max_age(values))
+        for entry in saved_entries(name, ages):
+            for notice in ages.new():
+                warn(notice)
             try:
-                found: Given | TableError = given_entry(entry, name)
+                found: Given | TableError = given_entry(entry, name, ages)
             except TableError as error:
                 found = error
             yield str(entry.get("table", name)), found

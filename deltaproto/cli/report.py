@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.checking.check import Checker
+from deltaproto.checking.policy_use import requires
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
-from deltaproto.cli.inventories import SCAN, newest_state, require_finished, scan_notices
-from deltaproto.cli.progress import waiting
+from deltaproto.cli.inventories import (
+    MAX_AGE,
+    SCAN,
+    max_age,
+    newest_state,
+    require_finished,
+    scan_notices,
+)
+from deltaproto.cli.progress import waiting, warn
 from deltaproto.drafting.users import newest
-from deltaproto.errors import ExitCode, UsageError, no_tables
+from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
 from deltaproto.fleet.inventory import inventory_at
 from deltaproto.fleet.overview import overview
 from deltaproto.fleet.past import LocalQuestions
 from deltaproto.policy.document import Policy
+from deltaproto.report.interface import NOTICES
 from deltaproto.report.overview.write import ReportFormat, rendered
 
 _MOST = 50_000
@@ -31,7 +39,7 @@ def run(values: Mapping[str, Any]) -> int:
     storage = options.pairs(values["storage_option"], "--storage-option")
     policy = values["policy"]
     options.spare(values["output"], (policy, *values["catalogue"]))
-    checker = _checker(policy, values["catalogue"])
+    checker = _checker(policy, values["catalogue"], allow_empty=values["allow_empty"])
     show = not (values["no_progress"] or values["quiet"])
     with waiting("reading the inventory", show=show):
         questions = LocalQuestions(inventory_at(values["inventory"], storage))
@@ -43,18 +51,27 @@ def run(values: Mapping[str, Any]) -> int:
         found = overview(questions, state, checker)
         if not (found.tables or found.unread or values["allow_empty"]):
             raise no_tables(values["inventory"])
-        for notice in scan_notices(values["inventory"], state, datetime.now(UTC)).texts:
-            print(f"warning: {notice}", file=sys.stderr)
-        made = rendered(found, policy, values["format"], values["most"])
+        now = datetime.now(UTC)
+        notices = scan_notices(values["inventory"], state, now, max_age(values)).texts
+        NOTICES.extend(notices)
+        for notice in notices:
+            warn(notice)
+        made = rendered(found, policy, values["format"], values["most"], now)
     with options.opened(values["output"]) as file:
         file.write(made)
     # An incomplete answer is never a compliant one.
     return int(ExitCode.UNREADABLE if found.unread else ExitCode.OK)
 
 
-def _checker(path: str | None, files: tuple[str, ...]) -> Checker:
+def _checker(path: str | None, files: tuple[str, ...], *, allow_empty: bool) -> Checker:
     if path is not None:
         policy = site_policy(path)
+        if not (requires(policy) or allow_empty):
+            raise TableError(
+                ErrorCode.NO_TABLES,
+                f"nothing to report: {path} declares no clients and no settings",
+                "add clients, or settings under tables; pass --allow-empty to report anyway",
+            )
         return Checker(policy, site_catalogue(files, policy))
     catalogue = site_catalogue(files)
     everybody = [
@@ -78,6 +95,7 @@ COMMAND = Command(
         ),
         options.CATALOGUE,
         SCAN,
+        MAX_AGE,
         Option(
             ("--most",),
             "List so many tables in the page; figures are of all.",

@@ -13,7 +13,6 @@ from deltaproto.execution import gates
 from deltaproto.execution.audit import Audit
 from deltaproto.execution.gates import Gate
 from deltaproto.execution.journal import Journal
-from deltaproto.execution.mark import mark_of
 from deltaproto.execution.moved import moved
 from deltaproto.execution.observer import Observer
 from deltaproto.execution.plan_file import Planned
@@ -29,6 +28,7 @@ from deltaproto.execution.waiting import Limits
 from deltaproto.execution.warning import warning
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.tables.location import locate
+from deltaproto.tables.log.mark import mark_of
 from deltaproto.tables.redact import Redactor
 from deltaproto.tables.remote import is_local
 
@@ -65,7 +65,7 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
         )
     plan = planned.plan
     passed = (
-        gates.forged(plan, None) or gates.plan_gate(plan),
+        gates.forged(planned, None) or gates.plan_gate(plan),
         gates.fingerprint_gate(plan, sight, stands, started=False),
         gates.engine_gate(plan.engine, facts),
     )
@@ -78,7 +78,7 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
         version=sight.now.version,
         protocol=sight.now.protocol,
     )
-    failed = next((gate for gate in passed if not gate.passed), None)
+    failed = gates.refusal(passed)
     if failed is None and stands.started:
         hint = "plan again: the rest follows from the table as it is now"
         failed = Gate("fingerprint", False, "the plan is begun already", hint, ExitCode.STALE)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.history.cause import cause_of
-from deltaproto.protocol import catalogue
 from deltaproto.protocol.isolation import PROPERTY
-from deltaproto.protocol.layers import enabled
+from deltaproto.protocol.layers import enabled_features
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.commits import Commit, State
+from deltaproto.tables.log.mark import Mark, mark_of
 
 _CONSTRAINT = "delta.constraints."
 
@@ -27,6 +27,8 @@ class Event(NamedTuple):
     engine: str | None
     user: str | None
     job: str | None
+    mark: Mark | None
+    """the plan, step, run and actor, where `apply` made the commit"""
     protocol_before: Protocol | None
     protocol_after: Protocol
     features_added: tuple[str, ...]
@@ -65,6 +67,7 @@ def event_of(commit: Commit, before: State, after: State) -> Event | None:
         engine=commit.engine,
         user=commit.user,
         job=_job(commit.info),
+        mark=mark_of(commit),
         protocol_before=old,
         protocol_after=new,
         features_added=tuple(sorted(added)),
@@ -90,12 +93,7 @@ def changes_nothing(commit: Commit, before: State, after: State) -> bool:
 def _enabled(state: State) -> frozenset[str]:
     if state.protocol is None or state.metadata is None:
         return frozenset()
-    return frozenset(
-        name
-        for name in state.protocol.supported
-        if (record := catalogue.find(name)) is not None
-        and enabled(record.enablement, state.metadata, None)[0]
-    )
+    return enabled_features(state.protocol, state.metadata)
 
 
 def _isolation(metadata: Metadata | None) -> str | None:

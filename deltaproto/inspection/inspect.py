@@ -5,7 +5,7 @@ from __future__ import annotations
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.inspection.interface import Inspection, ReaderChoice, Request, Unreadable
 from deltaproto.policy.finding import Finding, worst_first
-from deltaproto.policy.rules import lint
+from deltaproto.policy.rules import lint, stream_on_two_clusters
 from deltaproto.policy.rules.catalog_managed import incomplete
 from deltaproto.policy.subject import Subject
 from deltaproto.protocol.concurrency import row_level_concurrency
@@ -54,7 +54,16 @@ def _with_activity(inspection: Inspection, request: Request) -> Inspection:
     try:
         table, options = inspection.state.table, request.storage_options
         with one_table():
-            return inspection._replace(activity=read_activity(table, options, request.spark))
+            activity = read_activity(table, options, request.spark)
+            found = [
+                stream_on_two_clusters.finding(
+                    table, stream.app_id, stream.clusters, shared=stream.shared
+                )
+                for stream in activity.streams
+                if len(set(stream.clusters)) > 1
+            ]
+            every = sorted((*inspection.findings, *found), key=worst_first)
+            return inspection._replace(activity=activity, findings=tuple(every))
     except TableError as error:
         return inspection._replace(activity=error, complete=False)
 

@@ -30,8 +30,7 @@ def advice(given: Given, steps: Sequence[Step], after: Protocol) -> Iterator[str
         return
     before = given.table.protocol
     lost = before.supported - after.supported
-    for step in steps:
-        yield from step.warnings
+    yield from dict.fromkeys(text for step in steps for text in step.warnings)
     yield (
         "Every step is a change of metadata or protocol: stop or pause writers that run longer "
         "than a moment, and streams as the steps say."
@@ -76,7 +75,8 @@ def _gained(before: Protocol, after: Protocol, steps: Sequence[Step]) -> Iterato
             "no feature leaves by itself, and switching it off leaves it in the protocol. Raise "
             "the clients first, and test those that are neither Databricks nor Delta Spark."
         )
-    if asked and after.min_reader_version > before.min_reader_version:
+    readers = after.min_reader_version > before.min_reader_version
+    if asked and (readers or not (after.reader_features or set()) <= before.supported):
         yield "Reader features join: whoever does not know them can no longer read the table."
     if asked and after.uses_table_features and not before.uses_table_features:
         yield (

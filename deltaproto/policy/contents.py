@@ -72,7 +72,7 @@ def _of_schema(schema_string: str, partitions: Sequence[str], mapped: bool) -> C
             name, physical = str(column.get("name")), _physical(column)
             if name in partitions and physical not in (None, name):
                 _add(found, hazards.MAPPED_PARTITIONS, name)
-            elif name not in partitions and not str(physical).startswith(_ASSIGNED):
+            elif name not in partitions and not (physical or _ASSIGNED).startswith(_ASSIGNED):
                 _add(found, hazards.MAPPING_ADDED_LATER, name)
     return found
 

@@ -82,10 +82,12 @@ def hazards_unseen(state: TableState) -> Iterator[str]:
 
 
 def unsaved(reader: str) -> tuple[str, ...]:
-    """Those of which findings say nothing, where only the findings of this reader were saved."""
+    """Those that nobody looked for, where only the findings of this reader were saved.
+
+    Who wrote the files is not among them: it matters to Daft alone, and a note says so.
+    """
     # Only the log names the data files.
-    files = () if reader == "log" else tuple(_FILES.values())
-    return (*_WRITERS.values(), hazards.MAPPING_ADDED_LATER, *files)
+    return () if reader == "log" else tuple(_FILES.values())
 
 
 def _on(configuration: Mapping[str, str | None], key: str) -> bool:

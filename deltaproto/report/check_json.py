@@ -12,8 +12,9 @@ from deltaproto.policy.case import Judged
 from deltaproto.policy.document.merging import Decision
 from deltaproto.report.check_words import Counts
 from deltaproto.report.inspection_json import finding_fields
-from deltaproto.report.interface import error_fields
+from deltaproto.report.interface import dumps, error_fields
 from deltaproto.report.spool import Spool, opened
+from deltaproto.report.usability import usability_fields
 
 _REMEMBERED = 4096
 _T = TypeVar("_T")
@@ -31,7 +32,8 @@ class CheckDocument:
         self._complete = True
         self._encoded: dict[int, tuple[tuple[Any, ...], list[str]]] = {}
         self._lists = {
-            name: Spool() for name in ("verdicts", "findings", "suppressed", "errors", "settings")
+            name: Spool()
+            for name in ("verdicts", "findings", "suppressed", "errors", "settings", "usability")
         }
         self._counts = Counts()
 
@@ -45,6 +47,8 @@ class CheckDocument:
             *[start + text.replace(_MARK, word) for text in self._verdicts(checked)]
         )
         self._lists["settings"].add(*[start + text for text in self._settings(checked)])
+        found = self._once(checked.usability, usability_fields)
+        self._lists["usability"].add(*[start + text for text in found])
         self._keep("findings", map(finding_fields, checked.findings))
         self._keep("suppressed", suppressed_fields(checked))
         if checked.error is not None:
@@ -56,7 +60,7 @@ class CheckDocument:
         for name, spool in self._lists.items():
             spool.close(name, self._file)
         self._file.write(f',\n  "summary": {json.dumps(self._counts.fields())}')
-        self._file.write(f',\n  "notes": {json.dumps(list(notes))}\n}}\n')
+        self._file.write(f',\n  "notes": {dumps(list(notes), indent=None)}\n}}\n')
 
     def _verdicts(self, checked: Checked) -> list[str]:
         return self._once(checked.verdicts, lambda judged: verdict_fields(judged, _MARKED))
@@ -103,6 +107,9 @@ def checked_fields(checked: Checked) -> dict[str, Any]:
         else [{"table": checked.table, "error": error_fields(checked.error)}],
         "settings": [
             {"table": checked.table, **decision_fields(each)} for each in checked.decisions
+        ],
+        "usability": [
+            {"table": checked.table, **usability_fields(each)} for each in checked.usability
         ],
         "summary": counts.fields(),
     }

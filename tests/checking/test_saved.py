@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from deltaproto.checking.saved import SavedError, read_saved
 from deltaproto.errors import ErrorCode, UsageError
 from deltaproto.policy.facts import Facts
+from deltaproto.report.interface import SCHEMA_VERSION
 from tests.conftest import Ran
 from tests.support.failures import each_row
 from tests.support.logs import Log, add, metadata, protocol
@@ -85,7 +87,7 @@ def test_the_same_verdicts_as_live(
     assert {error["error"]["code"] for error in live["errors"]} >= {"not-found"}
 
 
-@pytest.mark.parametrize("format_", ["text", "markdown", "sarif", "junit", "github"])
+@pytest.mark.parametrize("format_", ["text", "markdown", "sarif", "junit", "github", "gitlab"])
 def test_in_every_other_format_too(
     fleet: list[str], save: Callable[..., str], cli: Cli, strict: str, format_: str
 ) -> None:
@@ -176,7 +178,8 @@ ERROR = {"code": "not-found", "message": "gone", "hint": ""}
 
 
 def document(*tables: Any, **members: Any) -> dict[str, Any]:
-    return {"schema_version": "1.0", "command": "inspect", "tables": list(tables), **members}
+    head = {"schema_version": SCHEMA_VERSION, "command": "inspect"}
+    return {**head, "tables": list(tables), **members}
 
 
 def without(member: str) -> dict[str, Any]:
@@ -184,19 +187,28 @@ def without(member: str) -> dict[str, Any]:
 
 
 def test_what_these_tests_start_from_is_taken(checked: Checked, write: Callable[..., str]) -> None:
-    later = document(ENTRY, schema_version="1.7", something={"new": [1]})
-    file = write(json.dumps(later), "saved.json")
-    checked(file, "--client", "trino@476", "--access", "read", code=0)
+    for shape in ("1.1", "1.7", "1.10"):
+        later = document(ENTRY, schema_version=shape, something={"new": [1]})
+        file = write(json.dumps(later), "saved.json")
+        checked(file, "--client", "trino@476", "--access", "read", code=0)
+    earlier = json.dumps(document(ENTRY, schema_version="1.0"), indent=2)
+    checked(write(earlier, "saved.json"), "--client", "trino@476", "--access", "read", code=0)
 
 
 WRONG: dict[str, Any] = {
-    "no tables": {"schema_version": "1.0", "command": "inspect"},
-    "tables that are no list": {"schema_version": "1.0", "command": "inspect", "tables": {}},
+    "no tables": {"schema_version": SCHEMA_VERSION, "command": "inspect"},
+    "tables that are no list": {
+        "schema_version": SCHEMA_VERSION,
+        "command": "inspect",
+        "tables": {},
+    },
     "another command": document(ENTRY, command="check"),
-    "no command": {"schema_version": "1.0", "tables": [ENTRY]},
-    "an error": {"schema_version": "1.0", "command": "inspect", "error": ERROR},
+    "no command": {"schema_version": SCHEMA_VERSION, "tables": [ENTRY]},
+    "an error": {"schema_version": SCHEMA_VERSION, "command": "inspect", "error": ERROR},
     "a list": [document(ENTRY)],
     "shape 2": document({"any": "thing"}, schema_version="2.0"),
+    "a known table in shape 2.1": document(ENTRY, schema_version="2.1"),
+    "shape 10": document(ENTRY, schema_version="10.0"),
     "no shape": {"command": "inspect", "tables": [ENTRY]},
     "a strange shape": document(ENTRY, schema_version="\x1b[31m" * 99),
     "a table that is null": document(None),
@@ -281,3 +293,31 @@ def test_a_file_that_must_not_be_read(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("builtins.open", refuse)
     with pytest.raises(UsageError, match=r"cannot read saved\.json: Permission denied"):
         list(read_saved("saved.json"))
+
+
+VALUES = (None, True, 5, -1, 1.5, "x", [], [None], {}, {"a": None})
+PYTHON = re.compile(
+    r"internal error|NoneType|<class|object is not|has no attribute|out of range"
+    r"|not subscriptable|unhashable"
+    r"|is not a valid|argument|expected str|KeyError|'(?:str|int|dict|list|float|bool)'"
+)
+
+
+@pytest.mark.parametrize(
+    "words", [("check", "--client", "trino@476"), ("plan-downgrade", "--lowest")]
+)
+def test_no_message_is_in_the_words_of_python(
+    cli: Callable[..., Ran], log: Log, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    log.commit(0, protocol(3, 7, ["deletionVectors"], ["deletionVectors"]), metadata({"a": "b"}))
+    whole = cli("inspect", log.table, "--format", "json").json
+    file = tmp_path / "saved.json"
+    said = set()
+    for name in whole["tables"][0]:
+        for value in VALUES:
+            document = json.loads(json.dumps(whole))
+            document["tables"][0][name] = value
+            file.write_text(json.dumps(document))
+            ran = cli(words[0], str(file), *words[1:])
+            said |= {line for line in ran.err.splitlines() if PYTHON.search(line)}
+    assert said == set()
