@@ -133,7 +133,8 @@ def _of_hazards(path: Path, table: Needs, access: Access) -> Iterator[Judgement]
         elif handling.verdict is not Verdict.OK:
             reason = f"{described(hazard)}: {_phrase(handling.what)}".rstrip(": ")
             yield Judgement(handling.verdict, (), reason)
-    for hazard in sorted(table.unseen - table.hazards):
+    # With doubts about the log, nothing was ok before.
+    for hazard in () if table.doubts else sorted(table.unseen - table.hazards):
         handling = path.handling(hazard, access)
         if handling is not None and handling.verdict is not Verdict.OK:
             reason = f"nobody looked whether {described(hazard)}, which it cannot handle"
