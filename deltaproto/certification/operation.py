@@ -32,10 +32,10 @@ class Request(NamedTuple):
 def operations(case: Case) -> tuple[Operation, ...]:
     """What is asked on this table. Where only the protocol is of interest, one of each access."""
     if case.brief:
-        more = (Operation.UPDATE, Operation.MERGE) if case.hazard is not None else ()
+        more = [Operation.UPDATE, Operation.MERGE] if case.hazard is not None else []
         if case.unwritten:
             # A source without the column is refused for that alone.
-            more = more[:1]
+            more.remove(Operation.MERGE)
         violating = (Operation.APPEND_VIOLATING,) if case.violating else ()
         return (*_BRIEF, *more, *violating)
     return tuple(
