@@ -31,7 +31,7 @@ from deltaproto.cli.inventories import (
     scan_notices,
     told,
 )
-from deltaproto.cli.progress import counting, waiting
+from deltaproto.cli.progress import counting, waiting, warn
 from deltaproto.clients.candidate import parse_reference
 from deltaproto.clients.capability import Client
 from deltaproto.clients.catalogue import Catalogue
@@ -84,11 +84,16 @@ def run(values: Mapping[str, Any]) -> int:
     known = [UNDECLARED] if survey else list(notes(checker.clients))
     checks = chain(
         _checked(names, values, checker, baseline, known, codes),
-        _compared(values["baseline"], checker, baseline),
+        _compared(values["baseline"], checker, baseline, codes, style.fail_on),
     )
     tables = _watched(checker.with_policy(checks), codes, style.fail_on)
+    before = len(NOTICES)
     with options.opened(values["output"]) as file:
         write_check(tables, file, style, known)
+    if style.format is CheckFormat.JSONL:
+        # The lines that were written before a notice do not hold it.
+        for notice in NOTICES[before:]:
+            warn(notice)
     return int(ExitCode.worst(codes))
 
 
@@ -138,23 +143,35 @@ def _whole(given: tuple[str, ...]) -> tuple[str, ...]:
 def _baseline(path: str | None) -> Baseline | None:
     if path is None:
         return None
-    return Baseline(found for found in read_saved(path) if isinstance(found, Facts))
+    return Baseline(read_saved(path))
 
 
-def _compared(path: str | None, checker: Checker, baseline: Baseline | None) -> Iterator[Checked]:
+def _compared(
+    path: str | None,
+    checker: Checker,
+    baseline: Baseline | None,
+    codes: set[ExitCode],
+    fail_on: FailOn,
+) -> Iterator[Checked]:
     """What the baseline holds and no table matched."""
     if baseline is None:
         return
     if (error := baseline.unmatched()) is not None:
         yield unreadable(str(path), error)
         return
+    for error in baseline.unread():
+        yield unreadable(error.table, error)
     gone, unchecked = baseline.left()
     yield from map(checker.gone, gone)
     if unchecked:
+        one = len(unchecked) == 1
+        many = "1 table" if one else f"{len(unchecked):,} tables"
         NOTICES.append(
-            f"{len(unchecked):,} more tables of the baseline were not checked: "
+            f"{many} of the baseline {'was' if one else 'were'} not checked: "
             + ", ".join(each.table for each in unchecked)
         )
+        if fail_on is FailOn.WARNING:
+            codes.add(ExitCode.FINDINGS)
 
 
 def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -> Iterator[Checked]:

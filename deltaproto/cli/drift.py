@@ -19,13 +19,13 @@ from deltaproto.cli.inventories import (
     require_finished,
     told,
 )
-from deltaproto.cli.progress import waiting
+from deltaproto.cli.progress import waiting, warn
 from deltaproto.errors import ExitCode, TableError, no_tables
 from deltaproto.fleet.drift.culprit import Detective
 from deltaproto.fleet.past import pair
 from deltaproto.policy.finding import FailOn, exit_code_for
-from deltaproto.report.drift import DriftCounts, whole, write_drift
-from deltaproto.report.interface import NOTICES
+from deltaproto.report.drift import DriftCounts, missing, whole, write_drift
+from deltaproto.report.interface import NOTICES, Format
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -47,6 +47,10 @@ def run(values: Mapping[str, Any]) -> int:
         changes = inventory.drift(scans, None if values["no_commits"] else Detective(storage))
         color = not values["no_color"]
         write_drift(scans, changes, counts, values["format"], file, now, color=color)
+    if values["format"] is Format.JSONL:
+        # Its lines are changes, of which there may be none.
+        for notice in (*old, *left, *missing(scans)):
+            warn(notice)
     if left or not whole(scans):
         # An incomplete answer is never a compliant one.
         return int(ExitCode.UNREADABLE)

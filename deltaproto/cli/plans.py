@@ -158,7 +158,7 @@ def plan_tables(
                 if isinstance(found, TableError):
                     raise found
                 with one_table():
-                    ready = users.on(found)._replace(engine=engine, session=session)
+                    ready = users.on(found).executed_by(engine, session)
                     # Saved tables are many and of few kinds.
                     saved = alike_saved and found.fingerprint.metadata is None
                     plan, losses = users.ruled(alike(ready) if saved else planner(ready), ready)
@@ -173,6 +173,7 @@ def plan_tables(
             if values["script"] and not is_complete(plan):
                 codes.add(ExitCode.FINDINGS)
             report.add(plan)
+        options.policy_notices(users.checker)
         report.close()
     return int(ExitCode.worst(codes))
 

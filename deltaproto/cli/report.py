@@ -53,6 +53,10 @@ def run(values: Mapping[str, Any]) -> int:
             raise no_tables(values["inventory"])
         now = datetime.now(UTC)
         notices = scan_notices(values["inventory"], state, now, max_age(values)).texts
+        incomplete = sum(not row.complete for row in found.tables)
+        if incomplete:
+            total = f"{incomplete:,} of {len(found.tables):,} tables"
+            notices.append(f"{total} may have newer commits that only their catalog knows")
         NOTICES.extend(notices)
         for notice in notices:
             warn(notice)
@@ -60,7 +64,7 @@ def run(values: Mapping[str, Any]) -> int:
     with options.opened(values["output"]) as file:
         file.write(made)
     # An incomplete answer is never a compliant one.
-    return int(ExitCode.UNREADABLE if found.unread else ExitCode.OK)
+    return int(ExitCode.UNREADABLE if found.unread or incomplete else ExitCode.OK)
 
 
 def _checker(path: str | None, files: tuple[str, ...], *, allow_empty: bool) -> Checker:

@@ -104,6 +104,8 @@ class KnownBad(NamedTuple):
     """reader and writer version of the tables that it happens to; empty: whatever they are"""
     ungated: bool = False
     """it happens to tables that the gates refuse as well: one of the operations asks no gate"""
+    disputed: bool = False
+    """two sources disagree on it, so that it is not known; `what` names both"""
 
 
 class Handling(NamedTuple):
@@ -157,6 +159,10 @@ class Range(NamedTuple):
     """features of tables that are reached by catalog name only"""
     exact: bool = False
     """`start` alone is meant"""
+    newest: str | None = None
+    """the newest release of the range that is known; None: only `start` is"""
+    partial: bool = False
+    """the documents name some features only: one that is not listed is not known to be refused"""
 
 
 class Client(NamedTuple):

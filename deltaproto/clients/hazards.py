@@ -7,6 +7,8 @@ Types and constraints have a word for each type or construct: `type void`, `expr
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 ABSOLUTE_PATHS = "absolute-paths"
 DELTA_RS_FILES = "delta-rs-files"
 DELTA_RS_REWRITES = "delta-rs-rewrites"
@@ -57,6 +59,21 @@ HARMLESS_UNLESS_KNOWN = frozenset(
 escapes are usual: who was not measured is taken to be unaffected"""
 WORDS = frozenset(_TEXTS)
 """every hazard that is not a type or a construct"""
+
+
+OF_FEATURES: Mapping[str, frozenset[str]] = {
+    "columnMapping": frozenset({MAPPED_PARTITIONS, MAPPING_ADDED_LATER, UNMAPPED_COLUMNS}),
+    "appendOnly": frozenset({APPEND_ONLY}),
+    "rowTracking": frozenset({UNNAMED_ROW_IDS}),
+}
+"""hazards that are gone once a feature is no longer used"""
+ENABLED_LATER = {"columnMapping": MAPPING_ADDED_LATER, "appendOnly": APPEND_ONLY}
+"""hazards that a table gets when a feature is enabled on it"""
+
+
+def without(hazards: frozenset[str], features: Iterable[str]) -> frozenset[str]:
+    """The hazards that are left once nothing uses these features."""
+    return hazards.difference(*(OF_FEATURES.get(name, ()) for name in features))
 
 
 def is_hazard(word: str) -> bool:

@@ -13,6 +13,7 @@ from deltaproto.clients.capability import (
     READING,
     STRANGE,
     Access,
+    Confidence,
     Gate,
     KnownBad,
     Path,
@@ -24,6 +25,7 @@ from deltaproto.clients.hazards import (
     APPEND_ONLY,
     EXPRESSION,
     HARMLESS_UNLESS_KNOWN,
+    OF_FEATURES,
     UNNAMED_ROW_IDS,
     described,
 )
@@ -89,7 +91,8 @@ def _judged(each: Range, path: Path, table: Needs, access: Access) -> Iterator[J
         yield from _catalog_only(each.catalog_only, table)
     for doubt in table.doubts:
         yield Judgement(Verdict.UNKNOWN, (), doubt)
-    protocol, confidence = table.protocol, each.confidence
+    protocol = table.protocol
+    confidence = Confidence.INFERRED if each.partial else each.confidence
     if violations := protocol.violations():
         yield Judgement(
             Verdict.UNKNOWN, (), f"the protocol breaks the spec: {violations[0].message}"
@@ -129,16 +132,22 @@ def _of_hazards(path: Path, table: Needs, access: Access) -> Iterator[Judgement]
             continue
         if handling is None:
             reason = f"{described(hazard)}, and what it does with that was not measured"
-            yield Judgement(Verdict.UNKNOWN, (), reason)
+            yield Judgement(Verdict.UNKNOWN, _behind(hazard, table), reason)
         elif handling.verdict is not Verdict.OK:
             reason = f"{described(hazard)}: {_phrase(handling.what)}".rstrip(": ")
-            yield Judgement(handling.verdict, (), reason)
+            yield Judgement(handling.verdict, _behind(hazard, table), reason)
     # With doubts about the log, nothing was ok before.
     for hazard in () if table.doubts else sorted(table.unseen - table.hazards):
         handling = path.handling(hazard, access)
         if handling is not None and handling.verdict is not Verdict.OK:
             reason = f"nobody looked whether {described(hazard)}, which it cannot handle"
             yield Judgement(Verdict.UNKNOWN, (), reason)
+
+
+def _behind(hazard: str, table: Needs) -> tuple[str, ...]:
+    """The supported features that a hazard comes from."""
+    supported = table.protocol.supported
+    return tuple(n for n, words in OF_FEATURES.items() if hazard in words and n in supported)
 
 
 def _concerned(hazard: str) -> frozenset[Access]:
@@ -195,7 +204,9 @@ def _known_bad(bad: KnownBad, table: Needs, access: Access) -> Iterator[Judgemen
         uses = _happens(bad.where, table, name)
         if access not in bad.access or uses is False:
             continue
-        if not bad.fails:
+        if bad.disputed:
+            yield Judgement(Verdict.UNKNOWN, (name,), _phrase(bad.what))
+        elif not bad.fails:
             yield Judgement(Verdict.WRONG, (name,), _phrase(bad.what))
         elif uses:
             yield Judgement(Verdict.REFUSED, (name,), _phrase(bad.what))

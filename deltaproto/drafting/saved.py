@@ -13,6 +13,7 @@ from deltaproto.planning.given import Given
 from deltaproto.planning.observe import strays, to_checkpoint
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.table import Table
+from deltaproto.policy.doubts import DOUBTED
 from deltaproto.policy.facts import Facts
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Kind
@@ -120,7 +121,10 @@ def _given(
         fingerprint=Fingerprint(table_id, facts.version, facts.protocol, None),
         facts=facts,
         complete=facts.complete,
-        warnings=warnings,
+        warnings=(
+            *warnings,
+            *(f"{each.rule}: {each.message}" for each in facts.findings if each.rule in DOUBTED),
+        ),
     )
 
 

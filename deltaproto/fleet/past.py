@@ -30,6 +30,8 @@ class PastScan(NamedTuple):
     included: tuple[str, ...]
     excluded: tuple[str, ...]
     findings: int | None = None
+    complete: bool = True
+    """False: tables could not be read, or have commits that only their catalog knows"""
 
     @property
     def extent(self) -> tuple[frozenset[str], ...]:
@@ -49,6 +51,7 @@ class PastScan(NamedTuple):
             tuple(row["included"] or ()),
             tuple(row["excluded"] or ()),
             row["findings"],
+            row["complete"] is not False,
         )
 
 
@@ -59,7 +62,7 @@ def extent_of(*looked: Iterable[str]) -> tuple[frozenset[str], ...]:
 
 COLUMNS = (
     *("scan_id", "started_at", "ended_at", "tables", "errors", "findings"),
-    *("roots", "included", "excluded"),
+    *("roots", "included", "excluded", "complete"),
 )
 
 

@@ -49,6 +49,7 @@ def _range_fields(each: Range) -> dict[str, Any]:
     return {
         "from": each.start,
         "before": each.end,
+        "newest": each.newest,
         "paths": [
             {
                 "name": path.name,
@@ -65,6 +66,7 @@ def _range_fields(each: Range) -> dict[str, Any]:
                         "where": str(bad.where),
                         "ungated": bad.ungated,
                         "pairs": [list(pair) for pair in sorted(bad.pairs)],
+                        "disputed": bad.disputed,
                     }
                     for bad in path.known_bad
                 ],
@@ -82,6 +84,7 @@ def _range_fields(each: Range) -> dict[str, Any]:
             for path in each.paths
         ],
         "requires_complete_protocols": each.whole,
+        "partial": each.partial,
         "catalog_only": sorted(each.catalog_only),
         "confidence": str(each.confidence),
         "evidence": [proof._asdict() for proof in each.evidence],

@@ -108,8 +108,24 @@ def write_drift(
 
 
 def whole(pair: Pair) -> bool:
-    """Whether both scans could read everything."""
-    return not (pair.before.errors or pair.now.errors)
+    """Whether both scans read everything below the same roots."""
+    return pair.alike and not any(_unknown(scan) for scan in pair)
+
+
+def missing(pair: Pair) -> Iterator[str]:
+    """A sentence for each reason why changes may be missing."""
+    if not pair.alike:
+        yield "; ".join(_NOT_ALIKE)
+    for which, scan in (("earlier", pair.before), ("later", pair.now)):
+        if unknown := _unknown(scan):
+            yield f"{unknown} in the {which} scan: what changed there is not known"
+
+
+def _unknown(scan: PastScan) -> str:
+    """What is not known of the tables of a scan; empty if nothing is missing."""
+    if scan.errors:
+        return f"{scan.errors:,} could not be read"
+    return "" if scan.complete else "some may have newer commits that only their catalog knows"
 
 
 def _json(
@@ -223,12 +239,8 @@ def _text(pair: Pair, counts: DriftCounts, out: Painter, now: datetime) -> None:
     out.line(out.paint(_total(pair, counts), BOLD) + out.paint(f"  {_span(pair)}", DIM))
     out.line(out.paint(f"  {pair.before.scan_id} to {pair.now.scan_id}", DIM))
     out.line(out.paint(f"  {_ended(pair, now)}", DIM))
-    if not pair.alike:
-        out.folded(f"{_NOT_ALIKE[0]}; {_NOT_ALIKE[1]}", YELLOW, first="  ")
-    for which, scan in (("earlier", pair.before), ("later", pair.now)):
-        if scan.errors:
-            said = f"{scan.errors:,} could not be read in the {which} scan: what changed there"
-            out.folded(f"{said} is not known", YELLOW, first="  ")
+    for said in missing(pair):
+        out.folded(said, YELLOW, first="  ")
     for group, count in counts.ordered():
         severity = SEVERITY[group.kind]
         feature = f"  {out.paint(group.feature, BOLD)}" if group.feature else ""
@@ -247,8 +259,7 @@ def _text(pair: Pair, counts: DriftCounts, out: Painter, now: datetime) -> None:
 
 def _markdown(pair: Pair, counts: DriftCounts, file: IO[str], now: datetime) -> None:
     file.write(f"## Drift, {_span(pair)}\n\n**{_total(pair, counts)}**; {_ended(pair, now)}\n\n")
-    if not pair.alike:
-        file.write(f"{escape(_NOT_ALIKE[0])}\n\n")
+    file.writelines(f"{escape(said)}\n\n" for said in missing(pair))
     rows = [
         (
             str(SEVERITY[group.kind]),

@@ -160,6 +160,7 @@ def _text(scan: Scan, after: Afterwards, inventory: str | None, out: Painter) ->
         _findings("findings", scan.tally.rules, out)
     else:
         _clients(after.policy, out)
+        _examples(after.policy, out)
         _findings("findings of the policy", after.policy.rules, out)
         if said := hidden(after.policy.waived, after.policy.off):
             out.line(f"  {said}")
@@ -238,9 +239,16 @@ def _clients(tally: PolicyTally, out: Painter) -> None:
         told = f"  {', '.join(wrong)}" if wrong else ""
         name = "  ".join(map(str.ljust, (client, access), widths))
         out.line(f"  {out.paint(name)}  {bar}  {fine:>9,}{out.paint(told, YELLOW)}")
+
+
+def _examples(tally: PolicyTally, out: Painter) -> None:
+    """The first finding of each rule that is an error, and of each on the policy itself."""
     for table, rule, message in tally.first:
-        said = textwrap.shorten(message, _LONG, placeholder=" …")
-        out.folded(f"{rule}  {table}: {said}", DIM, first="    ", rest="           ")
+        # A finding on the policy names its place.
+        said = message
+        if table not in message:
+            said = f"{table}: {textwrap.shorten(message, _LONG, placeholder=' …')}"
+        out.folded(f"{rule}  {said}", DIM, first="    ", rest="           ")
 
 
 def _drift(pair: Pair, counts: DriftCounts, out: Painter) -> None:

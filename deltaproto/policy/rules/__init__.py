@@ -43,6 +43,7 @@ from deltaproto.policy.rules import (
     unrequested_feature,
     unused_feature,
     unusual_type,
+    writer_version_one,
 )
 from deltaproto.policy.subject import Subject
 
@@ -65,6 +66,7 @@ _MODULES: tuple[ModuleType, ...] = (
     invalid_isolation_level,
     checkpoint_protection,
     schema_missing,
+    writer_version_one,
     reader_refused,
     readers_disagree,
     stream_on_two_clusters,
