@@ -46,11 +46,11 @@ def hazards_of(
 
 def _of_location(location: str) -> Iterator[str]:
     """What a table's path holds; the URI of a local one has most of it escaped."""
-    if any("=" in folder for folder in location.split("/")):
+    path = unquote(location)
+    if "=" in path:
         yield hazards.HIVE_LOCATION
     if not location.startswith("file:"):
         return
-    path = unquote(location.removeprefix("file:"))
     for word, characters in _LOCATIONS.items():
         if any(character in path for character in characters):
             yield word

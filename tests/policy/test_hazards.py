@@ -19,6 +19,7 @@ def test_only_local_paths_hold_percent_signs_literally() -> None:
     assert set(hazards_of((), {}, "file:///t%C3%A4")) == {special, beyond}
     assert set(hazards_of((), {}, "file:///t%5E")) == {hazards.ODD_LOCATION}
     assert set(hazards_of((), {}, "s3://bucket/t=1/a+b")) == {hazards.HIVE_LOCATION}
+    assert set(hazards_of((), {}, "file:///t%3D1")) == {hazards.HIVE_LOCATION}
     assert not set(hazards_of((), {}, "file:///t-1/a+b"))
     assert not set(hazards_of((), {}, "s3://bucket/t%2520"))
 
