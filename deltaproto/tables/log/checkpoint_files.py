@@ -88,6 +88,24 @@ class CheckpointFiles:
                 yield from _adds(name, batch)
 
 
+def checkpoint_paths(store: LogStore, checkpoint: Checkpoint) -> Iterator[str]:
+    """The paths of a checkpoint's data files alone.
+
+    Raises:
+        TableError: corrupt-log, when a part is not readable.
+    """
+    for name in [*checkpoint.files, *CheckpointFiles(store, checkpoint).sidecars()]:
+        with store.open(name) as file:
+            if name.endswith(".json"):
+                actions = read_actions(name, file, files=True)
+                adds = (action.get("add") for action in actions)
+                yield from (str(each.get("path")) for each in adds if isinstance(each, dict))
+            else:
+                for batch in batches(name, file, lambda leaf: leaf == "add.path"):
+                    paths = _values(name, batch, "add", "path")
+                    yield from (str(path) for path in paths if path is not None)
+
+
 def _named_sidecars(name: str, file: IO[bytes]) -> Iterator[str]:
     if name.endswith(".json"):
         found = (action.get("sidecar") for action in read_actions(name, file))

@@ -162,5 +162,8 @@ def _traces(checksum: Mapping[str, Any]) -> dict[Trace, bool]:
         adds = [file for file in files if isinstance(file, dict)]
         traces[Trace.DELETION_VECTORS] = any(add.get("deletionVector") for add in adds)
         traces[Trace.ROW_IDS] = any(add.get("baseRowId") is not None for add in adds)
-        traces[Trace.ABSOLUTE_PATHS] = any(is_absolute(str(add.get("path"))) for add in adds)
+        paths = [str(add.get("path")) for add in adds]
+        traces[Trace.ABSOLUTE_PATHS] = any(map(is_absolute, paths))
+        traces[Trace.NON_ASCII_PATHS] = not all(map(str.isascii, paths))
+        traces[Trace.ESCAPED_PATHS] = any("%" in path for path in paths)
     return traces

@@ -16,7 +16,7 @@ from typing import Any
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.tables.log.actions import read_actions
-from deltaproto.tables.log.checkpoint_files import CheckpointFiles
+from deltaproto.tables.log.checkpoint_files import CheckpointFiles, checkpoint_paths
 from deltaproto.tables.log.names import Checkpoint, Listing
 from deltaproto.tables.log.parquet import NotSimple
 from deltaproto.tables.log.parquet.bounds import bounds
@@ -100,7 +100,6 @@ def look_at_layout(
     layout: Layout,
     *,
     every_commit: bool,
-    partitioned: bool = True,
     named_by_text: bool = True,
 ) -> dict[Trace, bool]:
     """What the log shows of the layout at `version`; what could not be read is missing.
@@ -110,8 +109,7 @@ def look_at_layout(
         every_commit: also read the other commits since the newest checkpoint, and some before it
             for who wrote the files; else only the first one of a log without a checkpoint, by which
             clones are made.
-        partitioned: the paths hold partition values.
-        named_by_text: a partition column holds text, which the paths hold as well.
+        named_by_text: a partition column holds text or times, which the paths hold as well.
     """
     base = next(iter(listing.last_checkpoints(version)), None)
     floor = -1 if base is None else base.version
@@ -130,20 +128,14 @@ def look_at_layout(
         absolute, whole = bool(told), whole and told is not None
     if absolute or whole or not every_commit:
         found[Trace.ABSOLUTE_PATHS] = absolute
-    non_ascii, escaped = (
-        named and shown
-        for named, shown in ((named_by_text, layout.non_ascii), (partitioned, layout.escaped))
-    )
-    if base is not None and partitioned and not (non_ascii and escaped):
+    non_ascii, escaped = layout.non_ascii, layout.escaped
+    if base is not None and named_by_text and not (non_ascii and escaped):
         paths = _some_paths(store, base)
         whole &= paths is not None
-        non_ascii |= named_by_text and any(not path.isascii() for path in paths or ())
+        non_ascii |= any(not path.isascii() for path in paths or ())
         escaped |= any("%" in path for path in paths or ())
-    for trace, shown, possible in (
-        (Trace.NON_ASCII_PATHS, non_ascii, named_by_text),
-        (Trace.ESCAPED_PATHS, escaped, partitioned),
-    ):
-        if shown or whole or not every_commit or not possible:
+    for trace, shown in ((Trace.NON_ASCII_PATHS, non_ascii), (Trace.ESCAPED_PATHS, escaped)):
+        if shown or whole or not every_commit or not named_by_text:
             found[trace] = shown
     writers = _read_older(store, listing, floor, layout) if every_commit and whole else False
     for trace, shown in (
@@ -205,8 +197,7 @@ def _checkpoint_has_absolute(store: LogStore, checkpoint: Checkpoint) -> bool | 
 def _some_paths(store: LogStore, checkpoint: Checkpoint) -> list[str] | None:
     """Some thousand paths of a checkpoint; None when it cannot be read."""
     try:
-        found = (file.path for file in CheckpointFiles(store, checkpoint))
-        return list(islice(found, _MOST_PATHS))
+        return list(islice(checkpoint_paths(store, checkpoint), _MOST_PATHS))
     except TableError as error:
         if error.code is not ErrorCode.CORRUPT_LOG:
             raise

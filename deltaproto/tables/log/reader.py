@@ -117,16 +117,19 @@ class LogReader:
                 protocol,
             )
         traces.update(_cheap_traces(listing, version, snapshot))
-        layout = look_at_layout(
-            store,
-            listing,
-            version,
-            snapshot.layout,
-            every_commit=self._every_commit,
-            partitioned=bool(metadata.partition_columns),
-            named_by_text=_partitioned_by_text(metadata),
-        )
-        traces.update({trace: shown for trace, shown in layout.items() if trace not in traces})
+        # A checksum that names every file says enough of them for a scan.
+        if self._every_commit or Trace.ABSOLUTE_PATHS not in traces:
+            layout = look_at_layout(
+                store,
+                listing,
+                version,
+                snapshot.layout,
+                every_commit=self._every_commit,
+                named_by_text=_partitioned_by_text(metadata),
+            )
+            traces.update({trace: shown for trace, shown in layout.items() if trace not in traces})
+        else:
+            traces[Trace.BYTE_ORDER_MARK] = snapshot.layout.byte_order_mark
         if self._look_in_files:
             from deltaproto.tables.log.presence import look
 
@@ -171,12 +174,13 @@ def _clustering_columns(
 
 
 def _partitioned_by_text(metadata: Metadata) -> bool:
-    """Whether a partition column holds text; without a schema any of them may."""
+    """Whether a partition column holds text or times; without a schema any of them may."""
     if not metadata.partition_columns:
         return False
     fields = (metadata.schema or {}).get("fields") or ()
     types = {f.get("name"): f.get("type") for f in fields if isinstance(f, dict)}
-    return any(types.get(name, "string") == "string" for name in metadata.partition_columns)
+    wanted = ("string", "binary", "timestamp", "timestamp_ntz")
+    return any(types.get(name, "string") in wanted for name in metadata.partition_columns)
 
 
 def _knows_domains(snapshot: Snapshot) -> bool:

@@ -83,7 +83,7 @@ def test_a_checkpoint_shows_it_by_its_statistics(
     begun(log, add(path)).commit(1, commit_info(), add("part-1.parquet"))
     log.checkpoint(1, protocol(1, 2), metadata(), add(path), add("part-1.parquet"))
     log.path(0, ".json").unlink()
-    monkeypatch.setattr(layout, "CheckpointFiles", _Unread)
+    monkeypatch.setattr(layout, "checkpoint_paths", _unread)
     assert traces(log, every_commit=every_commit)[Trace.ABSOLUTE_PATHS] is (path == CLONED)
 
 
@@ -98,16 +98,8 @@ def test_paths_beyond_ascii_come_from_partitions_of_text(log: Log) -> None:
     assert not traces(log)[Trace.NON_ASCII_PATHS]
 
 
-class _Unread:
-    """Files of a checkpoint that nobody may ask for."""
-
-    def __init__(self, *_: object) -> None: ...
-
-    def sidecars(self) -> list[str]:
-        return []
-
-    def __iter__(self) -> Any:
-        raise AssertionError("the statistics are enough")
+def _unread(*_: object) -> Any:
+    raise AssertionError("the statistics are enough")
 
 
 def test_paths_are_looked_at_where_statistics_do_not_tell(log: Log) -> None:
