@@ -18,6 +18,7 @@ from deltaproto.tables.log.layout import is_absolute
 from deltaproto.tables.log.parquet import NotSimple
 from deltaproto.tables.log.parquet.bounds import bounds
 from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.spark import layout_on_disk
 from tests.support.failures import each_row
 from tests.support.logs import (
     Log,
@@ -196,3 +197,17 @@ class TestBounds:
         (tmp_path / "f").write_bytes(b"PAR1" + bytes(40) + b"\x20\0\0\0PAR1")
         with (tmp_path / "f").open("rb") as file, pytest.raises(NotSimple):
             bounds(file, ("a",))
+
+
+class TestBySpark:
+    """Spark's SQL shows no files; the log does where it is at hand."""
+
+    def test_a_local_table_is_looked_at(self, log: Log) -> None:
+        begun(log, add(CLONED))
+        uri = log.root.as_uri()
+        assert layout_on_disk(uri)[Trace.ABSOLUTE_PATHS]
+        assert Trace.V2_CHECKPOINT not in layout_on_disk(uri)
+
+    def test_what_is_elsewhere_is_not(self, tmp_path: Path) -> None:
+        assert layout_on_disk("s3://bucket/t") == {}
+        assert layout_on_disk((tmp_path / "none").as_uri()) == {}
