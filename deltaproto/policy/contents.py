@@ -61,6 +61,8 @@ def _of_schema(schema_string: str, partitions: Sequence[str], mapped: bool) -> C
     for hazard, path in _walk(schema, "", mapped):
         _add(found, hazard, path)
     for column in columns:
+        if _invariant(column.get("metadata")) is not None:
+            _add(found, hazards.EXPRESSION + "delta.invariants", str(column.get("name")))
         for text in _expressions(column.get("metadata")):
             for construct in constructs(text, names):
                 _add(found, hazards.EXPRESSION + construct, str(column.get("name")))
@@ -134,11 +136,17 @@ def _expressions(metadata: Any) -> Iterator[str]:
     generated = metadata.get("delta.generationExpression")
     if isinstance(generated, str):
         yield generated
+    invariant = _invariant(metadata)
+    if invariant is not None:
+        yield invariant
+
+
+def _invariant(metadata: Any) -> str | None:
+    """The expression of a column's `delta.invariants` (PROTOCOL.md, "Column Invariants")."""
     try:
-        invariant = json.loads(metadata.get("delta.invariants") or "{}")
-        yield str(invariant["expression"]["expression"])
+        return str(json.loads(metadata["delta.invariants"])["expression"]["expression"])
     except (ValueError, TypeError, KeyError):
-        return
+        return None
 
 
 def _physical(column: Mapping[str, Any]) -> str | None:
