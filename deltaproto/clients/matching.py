@@ -125,9 +125,9 @@ def _writers_reading(path: Path) -> Gate:
 
 def _of_hazards(path: Path, table: Needs, access: Access) -> Iterator[Judgement]:
     for hazard in sorted(table.hazards):
-        if access not in _concerned(hazard):
-            continue
         handling = path.handling(hazard, access)
+        if handling is None and access not in _concerned(hazard):
+            continue
         if handling is None and hazard in HARMLESS_UNLESS_KNOWN:
             continue
         if handling is None:
@@ -151,7 +151,7 @@ def _behind(hazard: str, table: Needs) -> tuple[str, ...]:
 
 
 def _concerned(hazard: str) -> frozenset[Access]:
-    """What a hazard can get in the way of."""
+    """What a hazard can get in the way of, where nothing else is known."""
     if hazard == APPEND_ONLY:
         return _NO_ACCESS
     if hazard == UNNAMED_ROW_IDS:
