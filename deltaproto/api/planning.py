@@ -97,10 +97,12 @@ def plan_downgrade(
 ) -> Plan:
     """The cheapest way to a lower protocol: every statement, commit, cost and consequence.
 
-    Give one goal: `lowest`, `drop`, `to`, or clients (`for_clients`, `policy`, or both).
+    Give one goal: `lowest`, `drop`, `to`, or clients (`for_clients`, `policy`, or both). `lowest`
+    goes with clients, too: the lowest protocol that they can use.
 
     Args:
-        lowest: drop whatever nothing uses; with `include_enabled` what is in use, too.
+        lowest: the lowest versions that take nothing from any client, dropping what nothing uses;
+            with `include_enabled` what is in use, too.
         drop: features that shall be gone.
         to: versions no higher than these.
         for_clients: clients that can read and append again, as ID@VERSION.
@@ -121,7 +123,8 @@ def plan_downgrade(
     from deltaproto.planning.search import History
 
     by_client = bool(for_clients) or policy is not None
-    if sum((lowest, bool(drop), to is not None, by_client)) != 1:
+    others = sum((bool(drop), to is not None))
+    if others + (lowest or by_client) != 1:
         raise UsageError("not one goal", "give one of lowest, drop, to, or for_clients and policy")
     if include_enabled and not lowest:
         raise UsageError("include_enabled goes with lowest")

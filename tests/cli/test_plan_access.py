@@ -140,3 +140,11 @@ def test_a_legacy_table_gets_lower_versions_and_no_feature_lists(cli: Cli, log: 
     assert found["protocol_after"]["minWriterVersion"] == 4
     assert not [c for c in found["clients"] if c["before"] == "ok" and c["after"] != "ok"]
     assert "(1,7)" in {k["feature"]: k["reason"] for k in found["kept"]}["checkConstraints"]
+
+
+def test_python_plans_the_lowest_protocol_for_a_client(cli: Cli, vectors: str) -> None:
+    found = downgrade(cli, vectors, "--lowest", "--for-client", CLIENT)
+    plan = deltaproto.plan_downgrade(vectors, lowest=True, for_clients=[CLIENT])
+    assert [step.sql for step in plan.steps] == [step["sql"] for step in found["steps"]]
+    with pytest.raises(deltaproto.UsageError, match="not one goal"):
+        deltaproto.plan_downgrade(vectors, lowest=True, to=(1, 2))
