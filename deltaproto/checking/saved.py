@@ -14,7 +14,7 @@ from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.policy.doubts import doubts
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity
-from deltaproto.policy.hazards import hazards_of, unsaved
+from deltaproto.policy.hazards import EVERY_LAYOUT, hazards_of
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.location import Kind, locate
 from deltaproto.tables.redact import public, public_text
@@ -198,7 +198,7 @@ def read_entry(entry: Any, path: str) -> Facts | SavedError:
                 absent=absent,
                 doubts=doubts(findings, configuration),
                 hazards=_words(entry, "hazards", hazards_of(findings, configuration, location)),
-                unseen=_words(entry, "hazards_not_looked_at", unsaved(_text(entry["reader"]))),
+                unseen=_words(entry, "hazards_not_looked_at", EVERY_LAYOUT),
             ),
             configuration=configuration,
             isolation={k: _perhaps(v) for k, v in entry["isolation"]["effective"].items()},
@@ -213,7 +213,7 @@ def read_entry(entry: Any, path: str) -> Facts | SavedError:
 
 
 def _words(entry: Mapping[str, Any], key: str, otherwise: Iterable[str]) -> Iterable[str]:
-    """The hazards that an entry names; entries of older releases do not."""
+    """The hazards that an entry names; entries of older releases name none, as nobody looked."""
     words = [_text(word) for word in entry.get(key, otherwise)]
     for word in words:
         if not is_hazard(word):

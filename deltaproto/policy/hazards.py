@@ -29,6 +29,10 @@ _ROW_TRACKING = "delta.enableRowTracking"
 _ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 
 
+EVERY_LAYOUT = (*_FILES.values(), *_WRITERS.values(), hazards.MAPPING_ADDED_LATER)
+"""the hazards that are told from the log or the schema, and that no property shows"""
+
+
 def hazards_of(
     findings: Iterable[Finding], configuration: Mapping[str, str | None], location: str
 ) -> Iterator[str]:
@@ -82,7 +86,7 @@ def hazards_unseen(state: TableState) -> Iterator[str]:
 
 
 def unsaved(reader: str) -> tuple[str, ...]:
-    """Those that nobody looked for, where only the findings of this reader were saved.
+    """Those that nobody looked for, where an inventory has only the findings of this reader.
 
     Who wrote the files is not among them: it matters to Daft alone, and a note says so.
     """
