@@ -4,6 +4,7 @@
     python -m tools.certify polars daft@0.7.26    some clients, paths or versions
     python -m tools.certify --missing             only what was never measured on this kit
     python -m tools.certify trino --only 'mix.*'  only these tables; the rest stays as it was
+    python -m tools.certify --added               only tables that a stored measurement lacks
     python -m tools.certify --derive              no measuring: entries and documents only
 
 Writes a file for each client, path and version to `deltaproto/clients/measured/`, the catalogue
@@ -51,8 +52,16 @@ def main() -> int:
     parser.add_argument("--kit", type=Path, default=ROOT / ".kit")
     parser.add_argument("--cache", type=Path, default=ROOT / ".clients")
     parser.add_argument("--missing", action="store_true")
+    parser.add_argument(
+        "--added",
+        action="store_true",
+        help="measure only the tables that a stored measurement lacks; the others are kept",
+    )
     parser.add_argument("--only", action="append", default=[], metavar="TABLE")
     parser.add_argument("--derive", action="store_true")
+    parser.add_argument(
+        "--no-derive", action="store_true", help="measure only; leave entries and documents"
+    )
     parser.add_argument(
         "--survey", type=Path, help="clients as documents describe them, to compare"
     )
@@ -68,8 +77,9 @@ def main() -> int:
         kit = load_kit(given.kit)
         referee = Referee(spark)
         for name in _wanted(given.names, kit, missing=given.missing):
-            failed += not _measured(name, kit, referee, given.cache, given.only)
-    derive(kit, given.survey)
+            failed += not _measured(name, kit, referee, given.cache, given.only, added=given.added)
+    if not given.no_derive:
+        derive(kit, given.survey)
     return 1 if failed else 0
 
 
@@ -85,8 +95,21 @@ def _wanted(names: list[str], kit: Kit, *, missing: bool) -> Iterator[str]:
                 yield name
 
 
-def _measured(name: str, kit: Kit, referee: Referee, cache: Path, only: Sequence[str] = ()) -> bool:
+def _measured(
+    name: str,
+    kit: Kit,
+    referee: Referee,
+    cache: Path,
+    only: Sequence[str] = (),
+    *,
+    added: bool = False,
+) -> bool:
     cases = tuple(c for c in kit.cases if not only or any(fnmatch(c.name, p) for p in only))
+    asked = subject(name).reference
+    known = measurement.measurement_of(asked.id, asked.path, asked.version)
+    if added and known is not None:
+        there = {cell.case for cell in known.cells}
+        cases = tuple(case for case in cases if case.name not in there)
     try:
         found = certify(subject(name), kit._replace(cases=cases), referee, cache)
     except DeltaprotoError as error:
@@ -96,8 +119,9 @@ def _measured(name: str, kit: Kit, referee: Referee, cache: Path, only: Sequence
         traceback.print_exc()
         return False
     file = MEASURED / f"{measurement.file_name(found.client, found.path, found.version)}.json"
-    known = measurement.measurement_of(found.client, found.path, found.version)
-    if only and known is not None and known.kit_digest == found.kit_digest:
+    # Tables that a newer kit adds leave the recipes of the others as they were.
+    same = known is not None and (added or known.kit_digest == found.kit_digest)
+    if (only or added) and known is not None and same:
         again = {case.name for case in cases}
         kept = [cell for cell in known.cells if cell.case not in again]
         found = found._replace(cells=in_order((*kept, *found.cells)), seconds=known.seconds)

@@ -37,11 +37,21 @@ _ACCESS = (Access.READ, Access.APPEND)
 _MOST, _MORE = 12, " and {} more"
 
 
+def _kits(measured: Sequence[Measurement]) -> str:
+    """The newest kit, and how many were only tried on an older one, which has fewer tables."""
+    kits = sorted({(each.kit_version, each.kit_digest) for each in measured}, reverse=True)
+    (version, digest), *older = kits
+    text = f"kit {version} ({digest})"
+    for version, digest in older:
+        count = sum(each.kit_digest == digest for each in measured)
+        text += f"; {count} of them only on those of kit {version} ({digest})"
+    return text
+
+
 def measured_document(
     measured: Sequence[Measurement], differences: Differences, left: Differences
 ) -> str:
     """What was measured, and where ranges of the catalogue or the entries say otherwise."""
-    first = measured[0]
     clients = len({each.client for each in measured})
     rows: list[Sequence[Line]] = [
         ((m.name,), (m.release,), (m.date,), *((f"{counts(m.cells).get(o, 0)}",) for o in _SHOWN))
@@ -51,7 +61,7 @@ def measured_document(
         Paragraph(
             (
                 f"{len(measured)} versions and paths of {clients} clients were tried on the "
-                f"reference tables of kit {first.kit_version} ({first.kit_digest}). ",
+                f"reference tables of {_kits(measured)}. ",
                 Code("make certify"),
                 " repeats it. Under WRONG stands how many operations went wrong without an error: ",
                 Code("deltaproto clients ID@VERSION"),

@@ -7,20 +7,28 @@ over.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from deltaproto.certification.gates import read_gate, write_gate
+from deltaproto.certification.gates import (
+    is_for_readers,
+    read_gate,
+    taken_readers,
+    write_gate,
+)
 from deltaproto.certification.kit.case import Case
 from deltaproto.certification.kit.recipe import State
 from deltaproto.certification.scrub import shortened
 from deltaproto.clients.capability import Access, Path, Range, Where
 from deltaproto.clients.entry import parse_client
+from deltaproto.clients.hazards import EXPRESSION
 from deltaproto.clients.matching import Verdict, judge
 from deltaproto.clients.measurement import Cell, Measurement, Operation, Outcome
 from deltaproto.clients.needs import Needs
 
 _LONGEST = 160
+_PAIR = re.compile(r"protocol\.([12])-([1-6])")
 _FIRST = "protocol.1-2"
 _PLAIN, _EVERY = "plain", ""
 """what goes wrong on the plainest table goes wrong on every table"""
@@ -104,12 +112,89 @@ def entry(measured: Measurement, tables: Iterable[Known]) -> dict[str, Any]:
             "date": measured.date,
         }
     ]
+    _writers_reading(plain, cases, found)
     # What is said to fail may hide what goes wrong on another table: that is told in a second pass.
     for _ in range(2):
         bad = _known_bad(plain, measured, found, known)
         if bad:
             plain["known_bad"] = [*plain.get("known_bad", ()), *bad]
+    if hazards := _hazards(plain, measured, found, known):
+        plain["hazards"] = hazards
     return plain
+
+
+def _writers_reading(
+    plain: dict[str, Any], cases: list[Case], found: Mapping[tuple[str, Access], Found]
+) -> None:
+    """Add what the writer takes of the reader's side, where it is another library than reads."""
+    read, write = plain.get("read"), plain.get("write")
+    if not read or not write or "features" not in read or "features" not in write:
+        return
+    names = [name for name in write["features"] if is_for_readers(name)]
+    if set(names) <= set(read["features"]):
+        return
+    write["reader_features"] = names
+    write["readers"] = taken_readers(
+        lambda case: any(_passes(found, case, access) for access in _WRITES)
+    )
+
+
+def _hazards(
+    plain: Mapping[str, Any],
+    measured: Measurement,
+    found: Mapping[tuple[str, Access], Found],
+    known: Mapping[str, Known],
+) -> list[dict[str, Any]]:
+    """What became of the tables with a hazard, where the gates do not decide."""
+    each = _parsed(plain, measured)
+    told: dict[tuple[str, Access], tuple[Found, str]] = {}
+    for (name, access), was in sorted(found.items()):
+        hazard = known[name].case.hazard
+        if hazard is None or access not in each.paths[0].access:
+            continue
+        if _verdict(each, _bare(known[name].needs), access) in (Verdict.OK, Verdict.UNKNOWN):
+            told[hazard, access] = was, name
+    for (hazard, access), (was, _) in tuple(told.items()):
+        # A MERGE inserts rows as well: what an append takes or refuses, it does too.
+        append = told.get((hazard, Access.APPEND))
+        of_constraint = hazard.startswith(EXPRESSION) and access is Access.DML
+        if of_constraint and was.outcome is Outcome.RIGHT and append is not None:
+            told[hazard, access] = append
+    grouped: dict[tuple[str, Verdict, str], dict[str, Any]] = {}
+    right: dict[tuple[str, ...], list[str]] = {}
+    for hazard in dict.fromkeys(hazard for hazard, _ in told):
+        fine = [a for a in Access if (hazard, a) in told and _right(told[hazard, a])]
+        if fine:
+            right.setdefault(tuple(map(str, fine)), []).append(hazard)
+    for (hazard, access), (was, name) in told.items():
+        if was.outcome is Outcome.RIGHT:
+            continue
+        verdict = Verdict.REFUSED if was.outcome is Outcome.REFUSED else Verdict.WRONG
+        item = grouped.setdefault(
+            (hazard, verdict, name),
+            {
+                "hazards": [hazard],
+                "access": [],
+                "verdict": str(verdict),
+                "what": shortened(was.why, _LONGEST),
+                "reference": f"certify, {name}",
+            },
+        )
+        item["access"].append(str(access))
+    fine_ones = (
+        {"hazards": words, "access": [*accesses], "verdict": str(Verdict.OK)}
+        for accesses, words in right.items()
+    )
+    return [*grouped.values(), *fine_ones]
+
+
+def _right(told: tuple[Found, str]) -> bool:
+    return told[0].outcome is Outcome.RIGHT
+
+
+def _bare(needs: Needs) -> Needs:
+    """What a table asks by its protocol alone."""
+    return needs._replace(hazards=frozenset(), unseen=frozenset())
 
 
 def _passes(found: Mapping[tuple[str, Access], Found], case: str, access: Access) -> bool:
@@ -129,14 +214,22 @@ def differences(
     each: Range, path: Path, measured: Measurement, tables: Iterable[Known]
 ) -> list[Left]:
     """Where a range of the catalogue says something else than was measured of one of its paths."""
-    needs = {table.case.name: table.needs for table in tables}
+    known = {table.case.name: table for table in tables}
     found = outcomes(measured.cells)
     return [
         Left(case, access, said, was.outcome, was.why)
         for (case, access), was in found.items()
         if (_FIRST, access) in found
-        and (said := judge(each, path, needs[case], access).verdict) not in _AGREES[was.outcome]
+        and (said := judge(each, path, known[case].needs, access).verdict)
+        not in _agreeing(known[case].case, access, was.outcome)
     ]
+
+
+def _agreeing(case: Case, access: Access, outcome: Outcome) -> tuple[Verdict, ...]:
+    # Who refuses to remove rows of an append-only table does what is right.
+    if case.append_only and access is Access.DML and outcome is Outcome.RIGHT:
+        return (*_AGREES[outcome], Verdict.REFUSED)
+    return _AGREES[outcome]
 
 
 _AGREES: Mapping[Outcome, tuple[Verdict, ...]] = {
@@ -168,7 +261,9 @@ def _known_bad(
     items: dict[tuple[str, str, bool, bool], dict[str, Any]] = {}
     for (name, access), was in found.items():
         case = known[name].case
-        said = _verdict(each, known[name].needs, access)
+        if case.hazard is not None:
+            continue
+        said = _verdict(each, _bare(known[name].needs), access)
         feature = case.feature or (_EVERY if case.name == _PLAIN else None)
         if feature is None or was.outcome is Outcome.RIGHT or said in _AGREES[was.outcome]:
             continue
@@ -191,7 +286,35 @@ def _known_bad(
             },
         )
         item["access"] = sorted({*item["access"], str(access)})
-    return [items[key] for key in sorted(items)]
+    return [*(items[key] for key in sorted(items)), *_bad_pairs(each, found, known)]
+
+
+def _bad_pairs(
+    each: Range, found: Mapping[tuple[str, Access], Found], known: Mapping[str, Known]
+) -> list[dict[str, Any]]:
+    """Legacy pairs that fare otherwise than the versions of both sides alone."""
+    items: dict[tuple[Access, Outcome], dict[str, Any]] = {}
+    for (name, access), was in sorted(found.items()):
+        pair = _PAIR.fullmatch(name)
+        if pair is None or was.outcome is Outcome.RIGHT or access not in each.paths[0].access:
+            continue
+        if _verdict(each, known[name].needs, access) is not Verdict.OK:
+            continue
+        fails = was.outcome is Outcome.REFUSED
+        item = items.setdefault(
+            (access, was.outcome),
+            {
+                "features": "all",
+                "pairs": [],
+                "access": [str(access)],
+                "what": shortened(was.why, _LONGEST),
+                "reference": f"certify, {name}",
+                "where": Where.SUPPORTED.value,
+                **({"fails": True} if fails else {}),
+            },
+        )
+        item["pairs"].append([int(pair[1]), int(pair[2])])
+    return list(items.values())
 
 
 def _where(case: Case, table: Needs) -> str:

@@ -38,6 +38,16 @@ def write_gate(cases: Iterable[Case], passes: Passes) -> dict[str, Any]:
     return gate
 
 
+def taken_readers(passes: Passes) -> list[int]:
+    """The legacy reader versions of tables that the client took."""
+    return _taken(passes, _BY_READER)
+
+
+def is_for_readers(feature: str) -> bool:
+    """Whether readers must know the feature."""
+    return catalogue.record(feature).kind is Kind.READER_WRITER
+
+
 def _gate(
     passes: Passes,
     pairs: Mapping[int, Sequence[str]],
@@ -79,7 +89,7 @@ def _features(cases: Iterable[Case], passes: Passes, *, readers: bool) -> list[s
         for case in cases
         if case.state is State.LISTED
         and case.feature is not None
-        and (not readers or catalogue.record(case.feature).kind is Kind.READER_WRITER)
+        and (not readers or is_for_readers(case.feature))
         and passes(case.name)
         and not _draft(case.feature)
     )

@@ -117,6 +117,7 @@ def arrow_type(kind: str) -> Any:
         "timestamp": pa.timestamp("us", tz="UTC"),
         "timestamp_ntz": pa.timestamp("us"),
         "binary": pa.binary(),
+        "void": pa.null(),
         "variant": pa.struct(
             [
                 pa.field("metadata", pa.binary(), nullable=False),

@@ -16,7 +16,11 @@ def known_tables(kit: Kit) -> tuple[Known, ...]:
     for case in kit.cases:
         inspection = inspect_table(str(kit.table(case)), Request(look_in_files=True))
         if isinstance(inspection, Inspection):
-            found.append(Known(case, facts(inspection).needs))
+            asked = facts(inspection).needs
+            if case.folder != kit.table(case).name and case.hazard is not None:
+                # Only a copy has the name that clients see.
+                asked = asked._replace(hazards=asked.hazards | {case.hazard})
+            found.append(Known(case, asked))
         else:
             # Versions of the future, which the readers refuse as well.
             found.append(Known(case, needs(Protocol.stored(case.protocol), {}, {})))

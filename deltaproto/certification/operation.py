@@ -32,7 +32,12 @@ class Request(NamedTuple):
 def operations(case: Case) -> tuple[Operation, ...]:
     """What is asked on this table. Where only the protocol is of interest, one of each access."""
     if case.brief:
-        return _BRIEF
+        more = [Operation.UPDATE, Operation.MERGE] if case.hazard is not None else []
+        if case.unwritten:
+            # A source without the column is refused for that alone.
+            more.remove(Operation.MERGE)
+        violating = (Operation.APPEND_VIOLATING,) if case.violating else ()
+        return (*_BRIEF, *more, *violating)
     return tuple(
         operation
         for operation in Operation
@@ -146,7 +151,7 @@ def _row(case: Case, number: int, word: str) -> dict[str, Any]:
 def _given(
     case: Case, rows: list[dict[str, Any]], without: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    left_out = without or {}
+    left_out = {case.unwritten, *(without or ())}
     columns = [[name, kind] for name, kind in case.schema if name not in left_out]
     return {"values": rows, "columns": columns}
 

@@ -183,7 +183,7 @@ class Runner:
         return reply
 
     def _copy(self, source: Path, case: Case, purpose: str) -> Path:
-        target = self._folder / case.name / purpose / "table"
+        target = self._folder / case.name / purpose / case.folder
         shutil.copytree(source, target)
         return target
 

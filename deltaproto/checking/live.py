@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from deltaproto.clients.needs import needs, usage
 from deltaproto.inspection import Inspection
-from deltaproto.policy.doubts import doubts, literal_percent
+from deltaproto.policy.doubts import doubts
 from deltaproto.policy.facts import Facts
+from deltaproto.policy.hazards import hazards_seen, hazards_unseen
 from deltaproto.tables.location import Kind, locate
 
 
@@ -23,7 +24,8 @@ def facts(inspection: Inspection) -> Facts:
             configuration,
             by_name=locate(state.table).kind is Kind.NAME,
             doubts=doubts(inspection.findings, configuration),
-            literal_percent=literal_percent(state.location),
+            hazards=hazards_seen(state, inspection.findings),
+            unseen=hazards_unseen(state),
             absent=(each.name for each in inspection.subject.features if each.present is False),
         ),
         configuration=configuration,

@@ -28,12 +28,20 @@ _OPEN = (
 )
 
 
+_DAFT = (
+    "An inventory does not hold who wrote the data files, nor whether column mapping was enabled "
+    "on older files, and Daft cannot read some of them: check its tables by their paths."
+)
+
+
 def notes(clients: Iterable[str]) -> tuple[str, ...]:
     """What to know about clients with these ids."""
     ids = set(clients)
     found = list(_ALWAYS) if ids else []
     if RUNTIME in ids:
         found += _RUNTIME
+    if "daft" in ids:
+        found.append(_DAFT)
     if ids - {RUNTIME}:
         found.append(_OPEN)
     return tuple(found)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any, NamedTuple, TypeVar
 
 from deltaproto.checking.age import Ages
 from deltaproto.checking.stream import Document
+from deltaproto.clients.hazards import is_hazard
 from deltaproto.clients.needs import needs, used
 from deltaproto.errors import ErrorCode, TableError, UsageError
-from deltaproto.policy.doubts import doubts, literal_percent
+from deltaproto.policy.doubts import doubts
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.hazards import EVERY_LAYOUT, hazards_of
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.location import Kind, locate
 from deltaproto.tables.redact import public, public_text
@@ -195,7 +197,8 @@ def read_entry(entry: Any, path: str) -> Facts | SavedError:
                 by_name=by_name,
                 absent=absent,
                 doubts=doubts(findings, configuration),
-                literal_percent=literal_percent(location),
+                hazards=_words(entry, "hazards", hazards_of(findings, configuration, location)),
+                unseen=_words(entry, "hazards_not_looked_at", EVERY_LAYOUT),
             ),
             configuration=configuration,
             isolation={k: _perhaps(v) for k, v in entry["isolation"]["effective"].items()},
@@ -207,6 +210,15 @@ def read_entry(entry: Any, path: str) -> Facts | SavedError:
         )
     except (*MALFORMED, TableError) as error:
         raise malformed(path, error) from None
+
+
+def _words(entry: Mapping[str, Any], key: str, otherwise: Iterable[str]) -> Iterable[str]:
+    """The hazards that an entry names; entries of older releases name none, as nobody looked."""
+    words = [_text(word) for word in entry.get(key, otherwise)]
+    for word in words:
+        if not is_hazard(word):
+            raise ValueError(f"{word!r:.40} is not a hazard")
+    return words
 
 
 def malformed(path: str, error: Exception) -> UsageError:

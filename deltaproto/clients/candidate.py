@@ -180,6 +180,7 @@ def _joined(measured: Path, below: Path) -> Path:
         write=measured.write or below.write,
         access=measured.access | below.access,
         known_bad=(*measured.known_bad, *kept),
+        hazards={**below.hazards, **measured.hazards},
     )
 
 

@@ -12,6 +12,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from deltaproto.clients.hazards import more_general
+from deltaproto.clients.judgement import Verdict
+
 STRANGE = "*"
 EVERY = "every table"
 """among the features of something that is known: it happens whatever the protocol is"""
@@ -71,6 +74,8 @@ class Gate(NamedTuple):
     """feature to the modes of it that are understood, where not all are"""
     readers: frozenset[int] | None = None
     """legacy reader versions that a writer takes; None: those that it reads"""
+    reader_features: frozenset[str] | None = None
+    """reader features that a writer takes although it does not read them; None: those it reads"""
 
 
 class Where(StrEnum):
@@ -95,10 +100,21 @@ class KnownBad(NamedTuple):
     """True: it fails safely; False: it does wrong without an error"""
     where: Where = Where.USED
     """which tables it happens to"""
+    pairs: frozenset[tuple[int, int]] = frozenset()
+    """reader and writer version of the tables that it happens to; empty: whatever they are"""
     ungated: bool = False
     """it happens to tables that the gates refuse as well: one of the operations asks no gate"""
     disputed: bool = False
     """two sources disagree on it, so that it is not known; `what` names both"""
+
+
+class Handling(NamedTuple):
+    """What a client does with tables that show a hazard."""
+
+    verdict: Verdict
+    what: str = ""
+    """what goes wrong; empty when it is ok"""
+    reference: str = ""
 
 
 class Path(NamedTuple):
@@ -111,6 +127,16 @@ class Path(NamedTuple):
     access: frozenset[Access]
     """what it offers at all"""
     known_bad: tuple[KnownBad, ...] = ()
+    hazards: Mapping[tuple[str, Access], Handling] = MappingProxyType({})
+    """what is known of tables with a hazard (`hazards`); what is missing is not known"""
+
+    def handling(self, hazard: str, access: Access) -> Handling | None:
+        """What the client does with a table that shows the hazard; None when that is not known."""
+        for word in (hazard, more_general(hazard)):
+            for tried in (access, Access.READ) if access is Access.STREAM else (access,):
+                if word is not None and (word, tried) in self.hazards:
+                    return self.hazards[word, tried]
+        return None
 
     def offers(self, access: Access) -> bool:
         """Whether the access is offered, and by a gate: without one nothing is known to pass."""
@@ -150,8 +176,6 @@ class Client(NamedTuple):
     ranges: tuple[Range, ...]
     measured: tuple[Range, ...] = ()
     """single versions that were measured: `start` is the version. They go before the ranges"""
-    decodes_paths: bool = False
-    """takes %20 in a path for a space, and so looks for another table"""
 
     @property
     def newest(self) -> Range:

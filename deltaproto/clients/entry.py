@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.clients import members, scheme
+from deltaproto.clients import hazards, members, scheme
 from deltaproto.clients.capability import (
     EVERY,
     READING,
@@ -15,15 +15,17 @@ from deltaproto.clients.capability import (
     Confidence,
     Evidence,
     Gate,
+    Handling,
     KnownBad,
     Path,
     Range,
     Where,
 )
+from deltaproto.clients.judgement import Verdict
 from deltaproto.clients.members import EntryError
 
-_CLIENT = {"id", "name", "aliases", "versions", "ranges", "measured", "decodes_paths"}
-_PATH = {"read", "write", "access", "known_bad"}
+_CLIENT = {"id", "name", "aliases", "versions", "ranges", "measured", "decodes_paths", "hazards"}
+_PATH = {"read", "write", "access", "known_bad", "hazards"}
 _RANGE = _PATH | {
     "from",
     "before",
@@ -37,9 +39,25 @@ _RANGE = _PATH | {
     "evidence",
     "note",
 }
-_GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes", "readers"}
+_GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes"}
+_WRITERS_READING = ("readers", "reader_features")
+"""what a writer takes of the reader's side, where another library than its reader writes"""
+_HAZARD = {"hazards", "access", "verdict", "what", "reference"}
+_OF_VERSIONS = {"from", "before"}
+"""which versions a hazard of the whole client is about"""
+_MISLED = "it takes a percent sign in a path for an escape, and looks for another table"
 _EVIDENCE = {"kind", "reference", "date"}
-_KNOWN_BAD = {"features", "access", "what", "reference", "fails", "where", "ungated", "disputed"}
+_KNOWN_BAD = {
+    "features",
+    "access",
+    "what",
+    "reference",
+    "fails",
+    "where",
+    "ungated",
+    "pairs",
+    "disputed",
+}
 KINDS = ("measured", "source", "documentation", "inference")
 _MODES = {"columnMapping": ("none", "name", "id")}
 """Source: the protocol specification, delta.columnMapping.mode."""
@@ -71,6 +89,8 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
             f"{where}: it has no ranges", "one range without from and before is enough"
         )
     _ordered(ranges, versions, where)
+    ranges = [_with(each, _of_all(plain, each, versions, where)) for each in ranges]
+    measured = [_with(each, _of_all(plain, each, versions, where)) for each in measured]
     return Client(
         id=name,
         name=members.text(plain, "name", where, name),
@@ -80,8 +100,59 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
         versions=versions,
         ranges=tuple(ranges),
         measured=tuple(measured),
-        decodes_paths=members.flag(plain, "decodes_paths", where),
     )
+
+
+_Hazards = Mapping[tuple[str, Access], Handling]
+
+
+def _of_all(plain: Mapping[str, Any], each: Range, versions: str, where: str) -> _Hazards:
+    """What holds for every path of the client in these versions."""
+    found = dict(_hazards(plain, where, (each.start, versions)))
+    if members.flag(plain, "decodes_paths", where):
+        handling = Handling(Verdict.UNKNOWN, _MISLED)
+        found = {(hazards.PERCENT_IN_PATH, access): handling for access in Access} | found
+    return found
+
+
+def _with(each: Range, of_all: _Hazards) -> Range:
+    if not of_all:
+        return each
+    paths = (path._replace(hazards={**of_all, **path.hazards}) for path in each.paths)
+    return each._replace(paths=tuple(paths))
+
+
+def _hazards(
+    plain: Mapping[str, Any], where: str, start: tuple[str | None, str] | None = None
+) -> _Hazards:
+    """The hazards of a path, or of a client for the versions that begin at `start`."""
+    found: dict[tuple[str, Access], Handling] = {}
+    for number, item in enumerate(members.items(plain, "hazards", where, [])):
+        place = f"{where}: hazards[{number}]"
+        members.known_keys(item, _HAZARD | (_OF_VERSIONS if start else set()), place)
+        if start is not None and not _among(item, *start, place):
+            continue
+        words = members.names(item, "hazards", place)
+        for word in words:
+            if not hazards.is_hazard(word):
+                known = ", ".join(sorted(hazards.WORDS))
+                raise EntryError(
+                    f"{place}: unknown hazard {word}",
+                    f"one of {known}, type NAME, or expression NAME",
+                )
+        access = [
+            members.member(Access, text, f"{place}: access")
+            for text in members.names(item, "access", place)
+        ]
+        if not words or not access:
+            missing = "access" if words else "hazards"
+            raise EntryError(f"{place}: no {missing}, so it never applies", f"name the {missing}")
+        verdict = members.member(Verdict, members.text(item, "verdict", place), place)
+        what = members.text(item, "what", place, "")
+        reference = members.text(item, "reference", place, "")
+        handling = Handling(verdict, what, reference)
+        found |= {(word, each): handling for word in words for each in access}
+    return found
 
 
 def _range(plain: Any, versions: str, where: str) -> Range:
@@ -128,6 +199,19 @@ def _measured(plain: Any, versions: str, where: str) -> Range:
     return each._replace(start=version, exact=True)
 
 
+def _among(item: Mapping[str, Any], start: str | None, versions: str, where: str) -> bool:
+    """Whether the versions that begin at `start` are among those that an item is about."""
+    first, end = (_version(item, key, versions, where) for key in ("from", "before"))
+    if first is None and end is None:
+        return True
+    here = None if start is None else scheme.parse(versions, start)
+    bound = None if first is None else scheme.parse(versions, first)
+    after = None if end is None else scheme.parse(versions, end)
+    if here is None:
+        return bound is None
+    return (bound is None or here >= bound) and (after is None or here < after)
+
+
 def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
     read, write = (
         _gate(plain[side], side, f"{where}: {side}") if plain.get(side) is not None else None
@@ -154,13 +238,15 @@ def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
             _known_bad(item, f"{where}: known_bad[{number}]")
             for number, item in enumerate(members.items(plain, "known_bad", where, []))
         ),
+        hazards=_hazards(plain, where),
     )
 
 
 def _gate(plain: Any, side: str, where: str) -> Gate:
-    members.known_keys(plain, _GATE, where)
-    if side == "read" and "readers" in plain:
-        raise EntryError(f"{where}: readers belongs to write", "it says what writers take")
+    members.known_keys(plain, _GATE | set(_WRITERS_READING), where)
+    for key in _WRITERS_READING:
+        if side == "read" and key in plain:
+            raise EntryError(f"{where}: {key} belongs to write", "it says what writers take")
     unchecked = plain.get("unchecked")
     return Gate(
         legacy=_versions(plain, "legacy", side, where),
@@ -174,6 +260,9 @@ def _gate(plain: Any, side: str, where: str) -> Gate:
         else frozenset(members.features(plain, "unchecked", where)),
         modes=_modes(plain, f"{where}: modes"),
         readers=_versions(plain, "readers", "read", where) if "readers" in plain else None,
+        reader_features=frozenset(members.features(plain, "reader_features", where))
+        if "reader_features" in plain
+        else None,
     )
 
 
@@ -229,8 +318,19 @@ def _known_bad(plain: Any, where: str) -> KnownBad:
         fails=members.flag(plain, "fails", where),
         where=members.choice(plain, "where", Where, where, Where.USED),
         ungated=members.flag(plain, "ungated", where),
+        pairs=_pairs(plain, where),
         disputed=members.flag(plain, "disputed", where),
     )
+
+
+def _pairs(plain: Mapping[str, Any], where: str) -> frozenset[tuple[int, int]]:
+    pairs = members.items(plain, "pairs", where, [])
+    for pair in pairs:
+        if not isinstance(pair, list) or len(pair) != 2 or not all(type(n) is int for n in pair):
+            raise EntryError(
+                f"{where}: pairs takes pairs of reader and writer version", "pairs: [[1, 5]]"
+            )
+    return frozenset((reader, writer) for reader, writer in pairs)
 
 
 def _evidence(plain: Any, where: str) -> Evidence:

@@ -14,12 +14,21 @@ from deltaproto.clients.capability import (
     STRANGE,
     Access,
     Confidence,
+    Gate,
     KnownBad,
     Path,
     Range,
     Where,
 )
 from deltaproto.clients.gates import pass_gate, strange, understood
+from deltaproto.clients.hazards import (
+    APPEND_ONLY,
+    EXPRESSION,
+    HARMLESS_UNLESS_KNOWN,
+    OF_FEATURES,
+    UNNAMED_ROW_IDS,
+    described,
+)
 from deltaproto.clients.judgement import Judgement, Verdict
 from deltaproto.clients.needs import Needs
 from deltaproto.protocol import catalogue
@@ -28,6 +37,10 @@ __all__ = ["OFFERS_NO", "Judgement", "Verdict", "judge"]
 
 _OK = Judgement(Verdict.OK)
 OFFERS_NO = "it offers no "
+_APPEND_ONLY = (
+    "delta.appendOnly is true: rows may be added, and an UPDATE, DELETE or MERGE that changes or "
+    "removes rows fails"
+)
 
 
 def judge(each: Range, path: Path, table: Needs, access: Access) -> Judgement:
@@ -40,6 +53,9 @@ def judge(each: Range, path: Path, table: Needs, access: Access) -> Judgement:
     ]
     if any(judgement.verdict is Verdict.WRONG for judgement in ungated):
         found = ungated
+    if not found and access is Access.DML and APPEND_ONLY in table.hazards:
+        held = tuple({"appendOnly"} & table.protocol.supported)
+        return Judgement(Verdict.REFUSED, held, _APPEND_ONLY)
     if not found:
         return _OK
     worst = min((judgement.verdict for judgement in found), key=_DECIDING.index)
@@ -83,7 +99,8 @@ def _judged(each: Range, path: Path, table: Needs, access: Access) -> Iterator[J
         )
     if path.read is not None:
         version, listed = protocol.min_reader_version, protocol.reader_features
-        yield from pass_gate(path.read, table, "reader", version, listed, confidence)
+        gate = path.read if access in READING else _writers_reading(path)
+        yield from pass_gate(gate, table, "reader", version, listed, confidence)
     if access not in READING and path.write is not None:
         taken = path.write.readers
         if taken is not None and protocol.min_reader_version not in (*taken, 3):
@@ -94,6 +111,58 @@ def _judged(each: Range, path: Path, table: Needs, access: Access) -> Iterator[J
         yield from pass_gate(path.write, table, "writer", version, listed, confidence)
     for bad in path.known_bad:
         yield from _known_bad(bad, table, access)
+    yield from _of_hazards(path, table, access)
+
+
+def _writers_reading(path: Path) -> Gate:
+    """The reader's gate for writes, which another library may make than reads."""
+    assert path.read is not None
+    if path.write is None or path.write.reader_features is None:
+        return path.read
+    readers = path.write.readers
+    return Gate(path.read.legacy if readers is None else readers, path.write.reader_features)
+
+
+def _of_hazards(path: Path, table: Needs, access: Access) -> Iterator[Judgement]:
+    for hazard in sorted(table.hazards):
+        handling = path.handling(hazard, access)
+        if handling is None and access not in _concerned(hazard):
+            continue
+        if handling is None and hazard in HARMLESS_UNLESS_KNOWN:
+            continue
+        if handling is None:
+            reason = f"{described(hazard)}, and what it does with that was not measured"
+            yield Judgement(Verdict.UNKNOWN, _behind(hazard, table), reason)
+        elif handling.verdict is not Verdict.OK:
+            reason = f"{described(hazard)}: {_phrase(handling.what)}".rstrip(": ")
+            yield Judgement(handling.verdict, _behind(hazard, table), reason)
+    # With doubts about the log, nothing was ok before.
+    for hazard in () if table.doubts else sorted(table.unseen - table.hazards):
+        handling = path.handling(hazard, access)
+        if handling is not None and handling.verdict is not Verdict.OK:
+            reason = f"nobody looked whether {described(hazard)}, which it cannot handle"
+            yield Judgement(Verdict.UNKNOWN, (), reason)
+
+
+def _behind(hazard: str, table: Needs) -> tuple[str, ...]:
+    """The supported features that a hazard comes from."""
+    supported = table.protocol.supported
+    return tuple(n for n, words in OF_FEATURES.items() if hazard in words and n in supported)
+
+
+def _concerned(hazard: str) -> frozenset[Access]:
+    """What a hazard can get in the way of, where nothing else is known."""
+    if hazard == APPEND_ONLY:
+        return _NO_ACCESS
+    if hazard == UNNAMED_ROW_IDS:
+        return _WRITING
+    return _CHECKING if hazard.startswith(EXPRESSION) else _EVERY_ACCESS
+
+
+_NO_ACCESS: frozenset[Access] = frozenset()
+_EVERY_ACCESS = frozenset(Access)
+_WRITING = _EVERY_ACCESS - READING
+_CHECKING = frozenset({Access.APPEND, Access.DML})
 
 
 def _requirements(path: Path, table: Needs) -> Iterator[Judgement]:
@@ -119,6 +188,9 @@ def _catalog_only(names: frozenset[str], table: Needs) -> Iterator[Judgement]:
 
 
 def _known_bad(bad: KnownBad, table: Needs, access: Access) -> Iterator[Judgement]:
+    versions = table.protocol.min_reader_version, table.protocol.min_writer_version
+    if bad.pairs and versions not in bad.pairs:
+        return
     if EVERY in bad.features and access in bad.access:
         verdict = Verdict.REFUSED if bad.fails else Verdict.WRONG
         yield Judgement(verdict, (), _phrase(bad.what))

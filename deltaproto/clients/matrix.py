@@ -55,7 +55,7 @@ def _with_known(path: Path, name: str, access: Access, answer: Answer | None) ->
         return None
     found = [answer]
     for bad in path.known_bad:
-        if bad.features & {name, EVERY} and access in bad.access:
+        if bad.features & {name, EVERY} and access in bad.access and not bad.pairs:
             if bad.disputed:
                 found.append(Answer.UNKNOWN)
                 continue

@@ -27,8 +27,10 @@ class Needs(NamedTuple):
     """supported features of which no trace is left in files and log"""
     doubts: tuple[str, ...] = ()
     """why no client can be counted on, whatever it supports"""
-    literal_percent: bool = False
-    """its path holds a percent sign, which delta-rs takes for an escape"""
+    hazards: frozenset[str] = frozenset()
+    """what its layout and contents show that some clients cannot handle: see `hazards`"""
+    unseen: frozenset[str] = frozenset()
+    """hazards that nobody looked for"""
 
     def holds(self, feature: str) -> bool | None:
         """Whether files or log hold traces of the feature; None when that cannot be told."""
@@ -49,7 +51,8 @@ def needs(
     by_name: bool = False,
     absent: Iterable[str] = (),
     doubts: Iterable[str] = (),
-    literal_percent: bool = False,
+    hazards: Iterable[str] = (),
+    unseen: Iterable[str] = (),
 ) -> Needs:
     """What a table with this protocol and usage asks.
 
@@ -57,6 +60,8 @@ def needs(
         usage: for each supported feature whether it is used; None when that cannot be told.
         absent: supported features that surely left no trace in files and log.
         doubts: sentences on damage and contradictions that clients take differently.
+        hazards: what layout and contents show, in the words of `hazards`.
+        unseen: hazards that nobody looked for.
     """
     modes: list[tuple[str, str]] = []
     if "columnMapping" in protocol.supported:
@@ -69,7 +74,8 @@ def needs(
         by_name,
         frozenset(absent),
         tuple(doubts),
-        literal_percent,
+        frozenset(hazards),
+        frozenset(unseen),
     )
 
 

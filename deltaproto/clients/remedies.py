@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from deltaproto.clients import hazards
 from deltaproto.clients.candidate import Candidate, Reference, beginning, latest
 from deltaproto.clients.capability import Access, Path
 from deltaproto.clients.matching import Judgement, Verdict, judge
@@ -276,7 +277,11 @@ def _without(table: Needs, names: tuple[str, ...]) -> Needs | None:
     left = protocol.supported
     modes = tuple((name, mode) for name, mode in table.modes if name in left)
     return table._replace(
-        protocol=protocol, used=table.used & left, unused=table.unused & left, modes=modes
+        protocol=protocol,
+        used=table.used & left,
+        unused=table.unused & left,
+        modes=modes,
+        hazards=hazards.without(table.hazards, names),
     )
 
 

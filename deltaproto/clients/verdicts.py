@@ -62,17 +62,7 @@ def judgements(
         yield None, Judgement(Verdict.UNKNOWN, (), candidate.unknown)
         return
     for path in _offering(candidate.paths, access):
-        judgement = judge(candidate.range, path, table, access)
-        if judgement.verdict is Verdict.OK and _misled(candidate, table):
-            judgement = Judgement(Verdict.UNKNOWN, (), _MISLED)
-        yield path, judgement
-
-
-_MISLED = "it takes a percent sign in a path for an escape, and looks for another table"
-
-
-def _misled(candidate: Candidate, table: Needs) -> bool:
-    return candidate.client.decodes_paths and table.literal_percent
+        yield path, judge(candidate.range, path, table, access)
 
 
 def _offering(paths: tuple[Path, ...], access: Access) -> tuple[Path, ...]:

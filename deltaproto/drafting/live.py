@@ -39,7 +39,7 @@ def look(table: str, storage_options: Mapping[str, str], spark: SparkSettings, n
         EngineError: when a catalog name needs Spark and there is none.
     """
     reached = reach(table, storage_options, spark)
-    reader = LogReader(storage_options, look_in_files=True)
+    reader = LogReader(storage_options, look_in_files=True, every_commit=True)
     inspection = judged(reader.read_from(reached.location, reached.store))
     found = survey_log(reached.store)
     made = given(inspection)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.inspection.inspect import judged
+from deltaproto.policy.contents import contents
 from deltaproto.policy.finding import Finding
 from deltaproto.protocol.catalogue import CATALOG_MANAGED
 from deltaproto.protocol.concurrency import RowLevelConcurrency
@@ -78,6 +79,7 @@ def _kind(state: TableState) -> tuple[object, ...]:
         None if state.domains is None else tuple(sorted(_of_domains(state.domains))),
         state.clustering_columns and len(state.clustering_columns),
         tuple(sorted(state.traces.items())),
+        tuple(contents(metadata).items()),
         state.notes,
         state.reader,
         state.version if managed else None,

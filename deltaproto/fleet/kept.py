@@ -9,9 +9,10 @@ from deltaproto.clients.needs import needs, used
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.past import LocalQuestions, PastScan, literal
 from deltaproto.fleet.schemas import Inventory
-from deltaproto.policy.doubts import doubts, literal_percent
+from deltaproto.policy.doubts import doubts
 from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.hazards import hazards_of, unsaved
 from deltaproto.protocol.isolation import Engine
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.location import Kind, locate
@@ -32,6 +33,7 @@ _COLUMNS = (
     "isolation_delta_rs",
     "configuration",
     "complete",
+    "reader",
 )
 LEVELS = {f"isolation_{str(engine).replace('-', '_')}": str(engine) for engine in Engine}
 """the columns with the isolation level in force on each engine"""
@@ -169,7 +171,8 @@ def facts_of(row: Mapping[str, Any]) -> Facts:
             by_name=locate(table).kind is Kind.NAME,
             absent=[f["feature"] for f in features if f["present"] is False],
             doubts=doubts(findings, configuration),
-            literal_percent=literal_percent(location),
+            hazards=hazards_of(findings, configuration, location),
+            unseen=unsaved(row["reader"] or ""),
         ),
         configuration=configuration,
         isolation={engine: row[column] for column, engine in LEVELS.items()},

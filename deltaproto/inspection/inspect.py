@@ -143,6 +143,7 @@ def _reader(name: ReaderName, request: Request) -> Reader:
                 request.storage_options,
                 use_checksums=request.use_checksums,
                 look_in_files=request.look_in_files,
+                every_commit=True,
             )
         case ReaderName.DELTA_RS:
             from deltaproto.tables.delta_rs import DeltaRsReader

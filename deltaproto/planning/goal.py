@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from typing import Protocol as Interface
 
+from deltaproto.clients import hazards
 from deltaproto.clients.candidate import Candidate
 from deltaproto.clients.capability import Access
 from deltaproto.clients.judgement import Judgement, Verdict
@@ -197,7 +198,19 @@ def needs_after(before: Needs, ending: Ending) -> Needs:
         modes=tuple(_modes(before, ending)),
         # What the plan switches on leaves traces with the next write.
         absent=((before.absent & left) | idle) - (ending.on - before.used),
+        hazards=_hazards(before, ending),
     )
+
+
+def _hazards(before: Needs, ending: Ending) -> frozenset[str]:
+    """The hazards that stay, and those that come with a feature that is enabled on old files."""
+    idle = ending.off | (before.protocol.supported - ending.protocol.supported)
+    new = {
+        hazard
+        for name, hazard in hazards.ENABLED_LATER.items()
+        if name in ending.on and name not in before.used
+    }
+    return hazards.without(before.hazards, idle) | new
 
 
 def _modes(before: Needs, ending: Ending) -> Iterator[tuple[str, str]]:

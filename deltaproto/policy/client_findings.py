@@ -53,4 +53,9 @@ def _hint(judged: Judged, table: str) -> str:
         return "declare it with the access that it needs, such as access: [read] or --access read"
     if judged.verdict.verdict is Verdict.UNKNOWN:
         return "try it on a copy of the table, and declare what you know with --catalogue"
+    if not judged.verdict.because:
+        return (
+            "no release of it that is known passes: use another client, or change what the reason "
+            "names, for example in a copy of the table"
+        )
     return "no release of it that is known passes, and nothing can be dropped: use another client"

@@ -21,8 +21,3 @@ def doubts(findings: Iterable[Finding], configuration: Mapping[str, str | None])
     for key, value in configuration.items():
         if value is None:
             yield f"the property {key} is stored without a value, on which some clients fail"
-
-
-def literal_percent(location: str) -> bool:
-    """Whether a local path holds a percent sign: its URI has it as %25."""
-    return location.startswith("file:") and "%25" in location

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from deltaproto.policy.contents import Contents, contents
 from deltaproto.protocol.layers import FeatureState, feature_states
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.violations import Violation
@@ -37,6 +38,11 @@ class Subject:
     def features(self) -> tuple[FeatureState, ...]:
         state = self.state
         return feature_states(state.protocol, state.metadata, state.domains, state.traces)
+
+    @cached_property
+    def contents(self) -> Contents:
+        """What schema and constraints hold that some clients cannot handle."""
+        return contents(self.state.metadata)
 
     @cached_property
     def changes(self) -> tuple[ProtocolChange, ...]:

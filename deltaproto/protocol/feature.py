@@ -74,6 +74,12 @@ class Trace(StrEnum):
     V2_CHECKPOINT = "a V2 checkpoint"
     COMMIT_TIMESTAMP = "an in-commit timestamp"
     DOMAINS = "metadata domains"
+    ABSOLUTE_PATHS = "data files with absolute paths"
+    NON_ASCII_PATHS = "data files whose paths hold characters beyond ASCII"
+    ESCAPED_PATHS = "data files whose paths hold escapes"
+    DELTA_RS_FILES = "data files that delta-rs wrote from Arrow data"
+    DELTA_RS_REWRITES = "data files that a DELETE, UPDATE or MERGE of delta-rs wrote"
+    BYTE_ORDER_MARK = "a commit that begins with a byte order mark"
 
 
 class PropertyIs(NamedTuple):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import IO, Any, assert_never
 
 from deltaproto.clients.candidate import Candidate
 from deltaproto.clients.capability import Access, Client, Gate, Path, Range
+from deltaproto.clients.judgement import Verdict
 from deltaproto.clients.matrix import Row, matrix
 from deltaproto.report.clients_json import candidate_fields, client_fields
 from deltaproto.report.interface import Format, json_text
@@ -142,11 +143,25 @@ def range_facts(each: Range) -> list[tuple[str, str]]:
         for bad in path.known_bad:
             names = ", ".join(sorted(bad.features))
             kind = "unknown" if bad.disputed else "fails" if bad.fails else "WRONG"
+            if bad.pairs:
+                names = ", ".join(f"({r},{w})" for r, w in sorted(bad.pairs))
             facts.append((span(each), f"{kind} with {names}: {bad.what} ({bad.reference})"))
+        facts += [(span(each), text) for text in _hazard_texts(path)]
     for proof in each.evidence:
         dated = f", {proof.date}" if proof.date else ""
         facts.append((f"{proof.kind}{dated}", proof.reference))
     return facts
+
+
+def _hazard_texts(path: Path) -> Iterator[str]:
+    """What the path cannot handle in a table's layout or contents, one line for each verdict."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for (hazard, access), handling in sorted(path.hazards.items()):
+        if handling.verdict is not Verdict.OK:
+            found.setdefault(handling.verdict, {}).setdefault(hazard, []).append(access)
+    for verdict, hazards in found.items():
+        each = ", ".join(f"{hazard} ({' '.join(on)})" for hazard, on in hazards.items())
+        yield f"{'WRONG' if verdict is Verdict.WRONG else verdict} with {each}"
 
 
 def measured_versions(client: Client) -> str:

@@ -65,9 +65,20 @@ def _range_fields(each: Range) -> dict[str, Any]:
                         "fails": bad.fails,
                         "where": str(bad.where),
                         "ungated": bad.ungated,
+                        "pairs": [list(pair) for pair in sorted(bad.pairs)],
                         "disputed": bad.disputed,
                     }
                     for bad in path.known_bad
+                ],
+                "hazards": [
+                    {
+                        "hazard": hazard,
+                        "access": str(access),
+                        "verdict": str(handling.verdict),
+                        "what": handling.what or None,
+                        "reference": handling.reference or None,
+                    }
+                    for (hazard, access), handling in sorted(path.hazards.items())
                 ],
             }
             for path in each.paths
@@ -92,4 +103,5 @@ def _gate_fields(gate: Gate | None) -> dict[str, Any] | None:
         "unchecked": "all" if gate.unchecked is None else sorted(gate.unchecked),
         "modes": {feature: sorted(modes) for feature, modes in gate.modes.items()},
         "reader_versions": None if gate.readers is None else sorted(gate.readers),
+        "reader_features": None if gate.reader_features is None else sorted(gate.reader_features),
     }

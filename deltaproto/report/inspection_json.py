@@ -8,6 +8,7 @@ from typing import Any
 from deltaproto.errors import TableError
 from deltaproto.inspection import Inspection, Unreadable
 from deltaproto.policy.finding import Finding
+from deltaproto.policy.hazards import hazards_seen, hazards_unseen
 from deltaproto.protocol.feature import Drop
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol
@@ -46,6 +47,8 @@ def table_fields(result: Inspection | Unreadable) -> dict[str, Any]:
         "partition_columns": list(state.metadata.partition_columns),
         "clustering_columns": _listed(state.clustering_columns),
         "configuration": dict(sorted(state.metadata.configuration.items())),
+        "hazards": sorted(set(hazards_seen(state, result.findings))),
+        "hazards_not_looked_at": sorted(hazards_unseen(state)),
         "complete": result.complete,
         "findings": [finding_fields(finding) for finding in result.findings],
     }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from deltaproto.errors import EngineError, ErrorCode, TableError
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Kind as FeatureKind
+from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.engine_text import first_line, is_gone, spark_text
@@ -58,11 +59,35 @@ class SparkReader:
         location = locate(table)
         session = spark_session(self._settings.reaching(location.uri))
         try:
-            return _read(session, location)
+            state = _read(session, location)
         except TableError:
             raise
         except Exception as error:
             raise _refusal(error, self._settings.redact) from None
+        return state._replace(traces=layout_on_disk(state.location))
+
+
+def layout_on_disk(location: str) -> dict[Trace, bool]:
+    """What the log shows of the data files, where it is on this machine; SQL shows nothing."""
+    from deltaproto.tables.log.reader import LogReader
+
+    try:
+        if locate(location).path is None:
+            return {}
+        found = LogReader(every_commit=True).read(location).traces
+    except TableError:
+        return {}
+    return {trace: shown for trace, shown in found.items() if trace in _LAYOUT}
+
+
+_LAYOUT = (
+    Trace.ABSOLUTE_PATHS,
+    Trace.NON_ASCII_PATHS,
+    Trace.ESCAPED_PATHS,
+    Trace.DELTA_RS_FILES,
+    Trace.DELTA_RS_REWRITES,
+    Trace.BYTE_ORDER_MARK,
+)
 
 
 def _read(session: SparkSession, location: Location) -> TableState:

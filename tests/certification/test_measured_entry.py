@@ -222,3 +222,89 @@ def test_a_refusal_that_gates_do_not_explain_is_kept(operation: Operation) -> No
     assert bad["fails"] is True
     assert bad["access"] == [str(operation.access)]
     assert left_over(plain, found, TABLES) == []
+
+
+class TestHazards:
+    """Tables whose layout or contents go beyond their protocol."""
+
+    HAZARDS = ("absolute-paths", "type void")
+
+    def tables(self) -> tuple[Known, ...]:
+        protocol = {"minReaderVersion": 1, "minWriterVersion": 2}
+        made = []
+        for hazard in self.HAZARDS:
+            table = case(f"layout.{hazard}", state=State.LAYOUT, hazard=hazard)
+            asked = needs(Protocol.stored(protocol), {}, {}, hazards=[hazard])
+            made.append(Known(table, asked))
+        return (*TABLES, *made)
+
+    def measured(self, outcomes: Mapping[tuple[str, Operation], Outcome]) -> Measurement:
+        found = measured(strict(()))
+        cells = [
+            Cell(f"layout.{hazard}", operation, outcome, "it does so")
+            for (hazard, operation), outcome in outcomes.items()
+        ]
+        return found._replace(cells=(*found.cells, *cells))
+
+    def test_each_says_what_becomes_of_each_access(self) -> None:
+        found = self.measured(
+            {
+                ("absolute-paths", Operation.ROWS): Outcome.REFUSED,
+                ("absolute-paths", Operation.APPEND): Outcome.RIGHT,
+                ("type void", Operation.ROWS): Outcome.WRONG,
+                ("type void", Operation.APPEND): Outcome.RIGHT,
+            }
+        )
+        plain = entry(found, self.tables())
+        assert "known_bad" not in plain
+        verdicts = {
+            (hazard, access): item["verdict"]
+            for item in plain["hazards"]
+            for hazard in item["hazards"]
+            for access in item["access"]
+        }
+        assert verdicts == {
+            ("absolute-paths", "read"): "refused",
+            ("absolute-paths", "append"): "ok",
+            ("type void", "read"): "wrong",
+            ("type void", "append"): "ok",
+        }
+        assert left_over(plain, found, self.tables()) == []
+
+    def test_what_the_gates_refuse_says_nothing_of_a_hazard(self) -> None:
+        protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["clustering"]}
+        asked = needs(Protocol.stored(protocol), {}, {}, hazards=["absolute-paths"])
+        table = case("layout.made", state=State.LAYOUT, hazard="absolute-paths")
+        cells = (
+            *measured(strict(())).cells,
+            Cell("layout.made", Operation.APPEND, Outcome.REFUSED),
+        )
+        found = measured(strict(()))._replace(cells=cells)
+        assert "hazards" not in entry(found, [*TABLES, Known(table, asked)])
+
+
+def test_a_writer_that_takes_more_than_its_reader_is_told_apart() -> None:
+    def does(known: Known, operation: Operation) -> Outcome:
+        return strict(() if operation.reads else ("columnMapping",))(known, operation)
+
+    found = measured(does)
+    plain = entry(found, TABLES)
+    assert plain["read"]["features"] == []
+    assert plain["write"]["reader_features"] == ["columnMapping"]
+    assert left_over(plain, found, TABLES) == []
+
+
+def test_who_refuses_to_remove_rows_of_an_append_only_table_agrees() -> None:
+    protocol = Protocol.stored({"minReaderVersion": 1, "minWriterVersion": 2})
+    asked = needs(protocol, {"appendOnly": True}, {}, hazards=["append-only"])
+    table = case("appendOnly.enabled", feature="appendOnly", state=State.ENABLED, append_only=True)
+    cells = (
+        *measured(strict(())).cells,
+        Cell("appendOnly.enabled", Operation.APPEND, Outcome.RIGHT),
+        Cell("appendOnly.enabled", Operation.DELETE, Outcome.RIGHT),
+    )
+    found = measured(strict(()))._replace(cells=cells)
+    tables = [*TABLES, Known(table, asked)]
+    plain = entry(found, tables)
+    assert "known_bad" not in plain
+    assert left_over(plain, found, tables) == []

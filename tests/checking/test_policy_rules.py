@@ -14,7 +14,15 @@ import pytest
 from deltaproto.policy.rules import all_rules
 from deltaproto.policy.rules.invalid_isolation_level import RULE as INVALID_LEVEL
 from tests.conftest import Ran
-from tests.support.logs import Log, add, commit_info, metadata, protocol
+from tests.support.logs import (
+    Log,
+    add,
+    column,
+    commit_info,
+    metadata,
+    protocol,
+    schema_string,
+)
 
 Cli = Callable[..., Ran]
 Checked = Callable[..., dict[str, Any]]
@@ -28,7 +36,8 @@ DV, CM = "deletionVectors", "columnMapping"
 VECTORS = protocol(3, 7, [DV], ["appendOnly", DV, "invariants"])
 DV_ON = metadata({"delta.enableDeletionVectors": "true"})
 MAPPED = protocol(3, 7, [CM], ["appendOnly", CM, "invariants"])
-BY_NAME = metadata({"delta.columnMapping.mode": "name"})
+IDS = {"delta__columnMapping__id": 1, "delta__columnMapping__physicalName": "col-1"}
+BY_NAME = metadata({"delta.columnMapping.mode": "name"}, schema_string(column("id", **IDS)))
 WRITERS = protocol(1, 7, None, ["appendOnly", "rowTracking", "domainMetadata"])
 TODAY = datetime.datetime.now(datetime.UTC).date()
 TOMORROW, YESTERDAY = TODAY + datetime.timedelta(1), TODAY - datetime.timedelta(1)

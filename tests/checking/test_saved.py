@@ -321,3 +321,20 @@ def test_no_message_is_in_the_words_of_python(
             ran = cli(words[0], str(file), *words[1:])
             said |= {line for line in ran.err.splitlines() if PYTHON.search(line)}
     assert said == set()
+
+
+def test_older_inspections_did_not_look_for_hazards(
+    cli: Cli, make: Callable[..., str], tmp_path: Path
+) -> None:
+    table, saved = make("plain", protocol(1, 2), metadata(), add()), tmp_path / "saved.json"
+    document = cli("inspect", table, "--format", "json").json
+    ask = ("--client", "duckdb@1.5.5", "--access", "read", "--format", "json")
+    saved.write_text(json.dumps(document))
+    (now,) = cli("check", str(saved), *ask).json["verdicts"]
+    assert now["verdict"] == "ok"
+    for key in ("hazards", "hazards_not_looked_at"):
+        del document["tables"][0][key]
+    saved.write_text(json.dumps(document))
+    (older,) = cli("check", str(saved), *ask).json["verdicts"]
+    assert older["verdict"] == "unknown"
+    assert "nobody looked whether data files are named by absolute paths" in older["reason"]

@@ -59,7 +59,10 @@ MISTAKES = (
     Mistake("name-no-text", entry(name=7), "file: name takes a text"),
     Mistake("key", entry(rangs=[]), "file: unknown key rangs", "did you mean ranges?"),
     Mistake(
-        "key-unlike-any", entry(zzz=1), "file: unknown key zzz", "one of aliases, decodes_paths, id"
+        "key-unlike-any",
+        entry(zzz=1),
+        "file: unknown key zzz",
+        "one of aliases, decodes_paths, hazards, id",
     ),
     Mistake("key-no-text", entry() | {None: 1}, "file: unknown key None"),
     Mistake("scheme", entry(versions="semver"), "file: versions: semver", "dotted"),

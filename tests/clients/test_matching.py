@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.clients.capability import Access, Confidence, Gate, KnownBad, Path
+from deltaproto.clients.capability import Access, Confidence, Gate, Handling, KnownBad, Path
 from deltaproto.clients.matching import Judgement, Verdict, judge
 from deltaproto.clients.matrix import Answer, matrix
-from deltaproto.clients.needs import Needs
+from deltaproto.clients.needs import Needs, needs
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Kind
 from deltaproto.protocol.protocol import Protocol
-from tests.clients.made import ALL, ANY_WRITER, judged, protocol, range_of, table
+from tests.clients.made import ALL, ANY_READER, ANY_WRITER, judged, protocol, range_of, table
 from tests.protocol.strategies import NAMES, protocols
 
 OK, REFUSED, WRONG, UNKNOWN = Verdict.OK, Verdict.REFUSED, Verdict.WRONG, Verdict.UNKNOWN
@@ -628,3 +628,88 @@ def test_the_matrix_agrees_with_the_verdict_on_a_table_that_lists_the_feature(
         Answer.UNCHECKED: (WRONG, OK),
         Answer.NO: (REFUSED, REFUSED),
     }[answer or Answer.NO] == (used, unused)
+
+
+class TestHazards:
+    """What a table's layout and contents show, beside its protocol."""
+
+    PLAIN = protocol(1, 2)
+
+    def judged(self, hazard: str, access: Access, *handled: Any, **more: Any) -> Judgement:
+        shown = {"hazards": [hazard]} | more
+        needed = needs(self.PLAIN, {}, {}, **shown)
+        known = dict(handled)
+        path = Path(None, ANY_READER, ANY_WRITER, ALL, hazards=known)
+        return judge(range_of(path), path, needed, access)
+
+    def test_what_was_not_measured_is_unknown(self) -> None:
+        found = self.judged("absolute-paths", Access.READ)
+        assert found.verdict is Verdict.UNKNOWN
+        assert "absolute paths" in found.reason
+        assert "not measured" in found.reason
+
+    def test_what_was_measured_decides(self) -> None:
+        for verdict in Verdict:
+            handling = Handling(verdict, "it does so")
+            key = ("absolute-paths", Access.APPEND)
+            found = self.judged("absolute-paths", Access.APPEND, (key, handling))
+            assert found.verdict is verdict
+            assert ("it does so" in found.reason) == (verdict is not Verdict.OK)
+
+    def test_a_type_falls_back_to_any_other_type(self) -> None:
+        handling = Handling(Verdict.REFUSED, "no")
+        found = self.judged("type time", Access.READ, (("type *", Access.READ), handling))
+        assert found.verdict is Verdict.REFUSED
+
+    def test_streams_read(self) -> None:
+        key = ("type void", Access.READ)
+        found = self.judged("type void", Access.STREAM, (key, Handling(Verdict.OK)))
+        assert found.verdict is Verdict.OK
+
+    def test_constraints_concern_writers_only(self) -> None:
+        assert self.judged("expression size()", Access.READ).verdict is Verdict.OK
+        assert self.judged("expression size()", Access.MAINTAIN).verdict is Verdict.OK
+        assert self.judged("expression size()", Access.APPEND).verdict is Verdict.UNKNOWN
+
+    def test_nobody_removes_rows_of_an_append_only_table(self) -> None:
+        assert self.judged("append-only", Access.APPEND).verdict is Verdict.OK
+        found = self.judged("append-only", Access.DML)
+        assert found.verdict is Verdict.REFUSED
+        assert "delta.appendOnly is true" in found.reason
+
+    def test_who_lets_append_only_through_stays_wrong(self) -> None:
+        held = needs(protocol(1, 2), {"appendOnly": True}, {}, hazards=["append-only"])
+        path = Path(
+            None, ANY_READER, Gate(frozenset({2}), unchecked=frozenset({"appendOnly"})), ALL
+        )
+        found = judge(range_of(path), path, held, Access.DML)
+        assert found.verdict is Verdict.WRONG
+
+    def test_what_nobody_looked_for_is_not_ok_where_it_is_known_to_fail(self) -> None:
+        key = ("absolute-paths", Access.READ)
+        asked = {"hazards": [], "unseen": ["absolute-paths"]}
+        for verdict in (Verdict.REFUSED, Verdict.WRONG, Verdict.UNKNOWN):
+            found = self.judged("", Access.READ, (key, Handling(verdict)), **asked)
+            assert found.verdict is Verdict.UNKNOWN
+            assert "nobody looked" in found.reason
+        assert self.judged("", Access.READ, (key, Handling(Verdict.OK)), **asked).verdict is (
+            Verdict.OK
+        )
+        assert self.judged("", Access.READ, **asked).verdict is Verdict.OK
+
+    def test_a_refusal_by_a_gate_goes_first(self) -> None:
+        needed = needs(protocol(1, 7, None, ["clustering"]), {}, {}, hazards=["type void"])
+        path = Path(None, ANY_READER, ANY_WRITER, ALL)
+        found = judge(range_of(path), path, needed, Access.APPEND)
+        assert found.verdict is Verdict.REFUSED
+        assert "void" not in found.reason
+
+
+def test_a_writer_may_take_more_of_the_readers_side_than_it_reads() -> None:
+    mapped = table(protocol(3, 7, ["columnMapping"], ["columnMapping"]), used=["columnMapping"])
+    write = Gate(frozenset({1, 2}), frozenset({"columnMapping"}))
+    reads_not = Gate(frozenset({1}), frozenset())
+    assert judged(mapped, Access.APPEND, read=reads_not, write=write).verdict is Verdict.REFUSED
+    other = write._replace(reader_features=frozenset({"columnMapping"}))
+    assert judged(mapped, Access.APPEND, read=reads_not, write=other).verdict is Verdict.OK
+    assert judged(mapped, Access.READ, read=reads_not, write=other).verdict is Verdict.REFUSED

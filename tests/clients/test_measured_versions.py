@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -177,8 +178,16 @@ def test_shipped_measurements_and_entries_belong_together() -> None:
         found = [(each.start, path.name) for each in client.measured for path in each.paths]
         assert (measured.version, measured.path) in found, measured.name
         assert measurement_of(measured.client, measured.path, measured.version) == measured
-    kits = {(m.kit_version, m.kit_digest) for m in shipped_measurements()}
-    assert len(kits) <= 1
+
+
+def test_a_newer_kit_only_adds_tables() -> None:
+    kits: dict[tuple[int, str], set[str]] = {}
+    for measured in shipped_measurements():
+        cases = {cell.case for cell in measured.cells}
+        kits.setdefault((measured.kit_version, measured.kit_digest), set()).update(cases)
+    assert len({version for version, _ in kits}) == len(kits)
+    ordered = [kits[kit] for kit in sorted(kits)]
+    assert all(older < newer for older, newer in pairwise(ordered))
 
 
 def test_measurements_hold_no_path_of_a_machine() -> None:

@@ -13,9 +13,10 @@ from deltaproto.clients.capability import Access, Client
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.matching import Verdict
-from deltaproto.clients.needs import Needs
+from deltaproto.clients.needs import Needs, needs
 from deltaproto.clients.remedies import Cost, Remedy
 from deltaproto.clients.verdicts import ClientVerdict, client_verdicts
+from deltaproto.planning.goal import Ending, needs_after
 from deltaproto.protocol.catalogue import all_features
 from deltaproto.protocol.feature import Kind
 from deltaproto.protocol.protocol import Protocol
@@ -405,3 +406,28 @@ class TestCopies:
         assert of_kind(one(releases([VECTORS]), "@1", table(LISTED)), "read-copy") is None
         odd = client([{"read": {"legacy": [2], "features": []}}], "none")
         assert of_kind(one(odd, "", table(LISTED, used=[VECTORS])), "read-copy") is None
+
+
+class TestHazardsOfFeatures:
+    """What a table shows goes and comes with the features that it belongs to."""
+
+    MAPPED = protocol(2, 5)
+
+    def test_a_plan_that_enables_column_mapping_brings_its_hazard(self) -> None:
+        before = needs(protocol(1, 2), {}, {}, hazards=["type void"])
+        ending = Ending(self.MAPPED, on=frozenset({"columnMapping"}), mode="name")
+        after = needs_after(before, ending)
+        assert after.hazards == {"type void", "mapping-added-later"}
+        assert needs_after(after, Ending(protocol(1, 2))).hazards == {"type void"}
+
+    def test_one_that_is_enabled_already_stays_as_it_is(self) -> None:
+        before = needs(self.MAPPED, {"columnMapping": True}, {}, hazards=["mapped-partitions"])
+        ending = Ending(self.MAPPED, on=frozenset({"columnMapping"}))
+        assert needs_after(before, ending).hazards == {"mapped-partitions"}
+
+    def test_append_only_comes_and_goes_with_its_property(self) -> None:
+        before = needs(protocol(1, 2), {"appendOnly": False}, {})
+        on = needs_after(before, Ending(protocol(1, 2), on=frozenset({"appendOnly"})))
+        assert on.hazards == {"append-only"}
+        off = needs_after(on, Ending(protocol(1, 2), off=frozenset({"appendOnly"})))
+        assert off.hazards == frozenset()

@@ -13,7 +13,7 @@ import pytest
 from deltaproto.cli.main import main
 from deltaproto.fleet.policy_tally import PolicyTally
 from tests.conftest import Ran
-from tests.fleet.fleets import make_fleet
+from tests.fleet.fleets import make_fleet, without_contradictions
 from tests.fleet.moves import move, sound_fleet
 from tests.support.contract import validate
 
@@ -35,7 +35,8 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     """The tests only read it; one that scans again copies the inventory."""
     folder = tmp_path_factory.mktemp("checked")
     made = Fleet(folder / "lake", str(folder / "i"), str(folder / "saved.json"))
-    tables = [str(table) for table in make_fleet(made.lake, seed=51, count=160)]
+    fleet = without_contradictions(make_fleet(made.lake, seed=51, count=160))
+    tables = [str(table) for table in fleet]
     for words in (
         ("scan", str(made.lake), "--to", made.inventory, "--output", str(folder / "scan")),
         ("inspect", *tables, "--format", "json", "--output", made.saved),

@@ -110,14 +110,32 @@ def told(inventory: Path, name: str, *, without: tuple[str, ...] = ()) -> list[s
     )
 
 
+def test_one_get_more_where_the_checksum_names_no_files(
+    cli: Cli, store: Store, tmp_path: Path
+) -> None:
+    stored, described = protocol(1, 2), metadata()
+    log = Log(tmp_path / "r" / "t")
+    log.commit(0, commit_info(txnId="0"), stored, described, add("s3://elsewhere/part-0"))
+    log.commit(1, commit_info(txnId="1"), add()).checksum(1, stored, described, txnId="1")
+    root = store.upload(tmp_path / "r", "cloned")
+    store.proxy.requests.clear()
+    assert cli("scan", root, *store.options, "--to", str(tmp_path / "i")).code == 0
+    found = [unquote(path)[-6:] for kind, path in store.proxy.requests if kind == "GET"]
+    assert sorted(found) == ["0.json", "01.crc", "1.json"]
+    (finding,) = DeltaTable(tmp_path / "i" / "findings").to_pyarrow_table().to_pylist()
+    assert (finding["rule"], finding["evidence"]) == ("DP140", "absolute-paths")
+
+
 def test_one_listing_and_two_gets_for_a_table_with_a_checksum(
     cli: Cli, store: Store, tmp_path: Path
 ) -> None:
+    files = [add()["add"]]
     for name in ("a", "deep/er/b", "_hidden/c", "k=v/d"):
         log = Log(tmp_path / "r" / name)
         stored, described = protocol(1, 2), metadata()
         log.commit(0, commit_info(txnId="0"), stored, described, add())
-        log.commit(1, commit_info(txnId="1"), add()).checksum(1, stored, described, txnId="1")
+        log.commit(1, commit_info(txnId="1"), add())
+        log.checksum(1, stored, described, txnId="1", allFiles=files, numFiles=1)
         for number in range(30):
             (log.root / f"part-{number}.parquet").write_bytes(b"x")
     root = store.upload(tmp_path / "r", "counted")

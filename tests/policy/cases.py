@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -75,6 +76,25 @@ def broken_checkpoint(content: bytes) -> Callable[[Log], object]:
 def checkpointed(log: Log) -> None:
     log.commit(0, protocol(1, 2), metadata()).commit(1, add()).commit(2, add("p2"))
     log.checkpoint(1, protocol(1, 2), metadata(), add())
+
+
+def marked(version: int) -> Callable[[Log], object]:
+    """One of two commits begins with a byte order mark; the first one has a checkpoint."""
+
+    def build(log: Log) -> None:
+        log.commit(0, protocol(1, 2), metadata()).commit(1, add())
+        log.checkpoint(0, protocol(1, 2), metadata())
+        file = log.path(version, ".json")
+        log.raw(version, codecs.BOM_UTF8 + file.read_bytes())
+
+    return build
+
+
+def partitioned(physical: str) -> Action:
+    """Metadata of a table with column mapping and one column, by which it is partitioned."""
+    ids = {"delta__columnMapping__id": 1, "delta__columnMapping__physicalName": physical}
+    on = {"delta.columnMapping.mode": "name"}
+    return metadata(on, schema_string(column("c", **ids)), partition_columns=["c"])
 
 
 def only_a_checkpoint(log: Log) -> None:
@@ -497,4 +517,66 @@ CASES: tuple[Case, ...] = (
     case("one-protocol-twice", protocol(1, 2), protocol(1, 2), metadata()),
     # DP133 no-commit-files
     Case("checkpoint-alone", only_a_checkpoint, frozenset({("DP133", None)})),
+    # DP134 byte-order-mark
+    Case("marked", marked(1), frozenset({("DP134", None)})),
+    Case("marked-before-the-checkpoint", marked(0), frozenset()),
+    # DP140 file-layout
+    commits(
+        "absolute-path",
+        [protocol(1, 2), metadata(), add("file:///elsewhere/part-0.parquet")],
+        [add()],
+        finds={("DP140", None)},
+    ),
+    commits(
+        "absolute-path-removed",
+        [protocol(1, 2), metadata(), add("file:///elsewhere/part-0.parquet")],
+        [{"remove": {"path": "file:///elsewhere/part-0.parquet", "dataChange": True}}, add()],
+    ),
+    case("a-colon-in-a-partition", protocol(1, 2), metadata(), add("at=10:00/part-0.parquet")),
+    case("mapped-partition", protocol(2, 5), partitioned("col-1"), finds={("DP140", None)}),
+    case("partition-of-the-same-name", protocol(2, 5), partitioned("c")),
+    # DP141 unusual-type
+    case("void", protocol(1, 2), schema("void"), finds={("DP141", None)}),
+    case("varchar", protocol(1, 2), schema("varchar(5)"), finds={("DP141", None)}),
+    case("decimal-too-long", protocol(1, 2), schema("decimal(50,2)"), finds={("DP141", None)}),
+    case("decimal-of-38", protocol(1, 2), schema("decimal(38,38)")),
+    case(
+        "udt-in-an-array",
+        protocol(1, 2),
+        schema({"type": "array", "elementType": {"type": "udt"}, "containsNull": True}),
+        finds={("DP141", None)},
+    ),
+    # DP142 doubtful-columns
+    case(
+        "columns-that-differ-in-case",
+        protocol(1, 2),
+        metadata(schema=schema_string(column("c"), column("C"))),
+        finds={("DP142", None)},
+    ),
+    case(
+        "partition-not-in-the-schema",
+        protocol(1, 2),
+        metadata(partition_columns=["gone"]),
+        finds={("DP142", None)},
+    ),
+    case(
+        "column-without-mapping",
+        protocol(2, 5),
+        metadata({"delta.columnMapping.mode": "name"}),
+        finds={("DP142", None)},
+    ),
+    # DP143 constraint-constructs
+    case(
+        "constraint-with-a-function",
+        protocol(1, 3),
+        metadata({"delta.constraints.c": "size(id) > 0"}),
+        finds={("DP143", None)},
+    ),
+    case("plain-constraint", protocol(1, 3), metadata({"delta.constraints.c": "id > 0"})),
+    case(
+        "generated-with-a-function",
+        protocol(1, 4),
+        schema(delta__generationExpression="year(id)"),
+        finds={("DP143", None)},
+    ),
 )

@@ -53,11 +53,15 @@ class Case(NamedTuple):
     omitted: Mapping[str, Any]
     must_refuse: tuple[str, ...]
     append_only: bool
+    hazard: str | None = None
+    unwritten: str = ""
+    folder: str = "table"
 
     @property
     def brief(self) -> bool:
         """Only its protocol is of interest: no more columns than those of every table."""
-        return self.state in (State.LISTED, State.PROTOCOL) and not self.filters
+        of_protocol = (State.LISTED, State.PROTOCOL, State.HAZARD)
+        return self.state in of_protocol and not self.filters
 
     @property
     def total(self) -> int:

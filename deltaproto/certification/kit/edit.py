@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,12 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*")
 
 
-def edit(table: Path, wanted: Edit) -> None:
-    """Make the changes; checksums go, as they would tell what was before."""
+def edit(table: Path, wanted: Edit, final: Path | None = None) -> None:
+    """Make the changes; checksums go, as they would tell what was before.
+
+    Args:
+        final: where the table will be; absolute paths name files there.
+    """
     log = table / "_delta_log"
     if wanted.versions is not None:
         protocol = _protocol(wanted)
@@ -23,6 +28,21 @@ def edit(table: Path, wanted: Edit) -> None:
     if wanted.invariant is not None:
         column, expression = wanted.invariant
         _replace(log, "metaData", lambda before: _with_invariant(before, column, expression))
+    if wanted.column is not None:
+        name, kind = wanted.column
+        _replace(log, "metaData", lambda before: _with_column(before, name, kind))
+    if wanted.partition is not None:
+        partition = wanted.partition
+        _replace(log, "metaData", lambda before: _with_partition(before, partition))
+    if wanted.configuration:
+        properties = wanted.configuration
+        _replace(log, "metaData", lambda before: _with_properties(before, properties))
+    if wanted.absolute:
+        place = final or table
+        _replace(log, "add", lambda before: {**before, "path": _absolute(place, before["path"])})
+    if wanted.mark:
+        newest = max(_versions(log, _COMMIT))[1]
+        newest.write_bytes(codecs.BOM_UTF8 + newest.read_bytes())
     if wanted.domain is not None:
         name, configuration = wanted.domain
         domain = {"domain": name, "configuration": configuration, "removed": False}
@@ -65,6 +85,24 @@ def _with_invariant(metadata: dict[str, Any], column: str, expression: str) -> d
             rule = json.dumps({"expression": {"expression": expression}})
             field["metadata"]["delta.invariants"] = rule
     return {**metadata, "schemaString": json.dumps(schema)}
+
+
+def _with_column(metadata: dict[str, Any], name: str, kind: Any) -> dict[str, Any]:
+    schema = json.loads(metadata["schemaString"])
+    schema["fields"].append({"name": name, "type": kind, "nullable": True, "metadata": {}})
+    return {**metadata, "schemaString": json.dumps(schema)}
+
+
+def _with_partition(metadata: dict[str, Any], name: str) -> dict[str, Any]:
+    return {**metadata, "partitionColumns": [*metadata["partitionColumns"], name]}
+
+
+def _with_properties(metadata: dict[str, Any], properties: Mapping[str, str]) -> dict[str, Any]:
+    return {**metadata, "configuration": {**metadata["configuration"], **properties}}
+
+
+def _absolute(table: Path, path: str) -> str:
+    return f"{table.absolute().as_uri()}/{path}"
 
 
 def _replace(log: Path, action: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:

@@ -33,6 +33,7 @@ from deltaproto.tables.engine_text import spark_reason
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_OF_LOG = (State.LISTED, State.PROTOCOL, State.HAZARD, State.LAYOUT)
 _BASE = (("id", "bigint"), ("word", "string"), ("price", "double"))
 _VALUES = ("id", "if(id = 7, null, concat('w', id))", "cast(id * 0.5 as double)")
 _FIRST = 10
@@ -69,7 +70,9 @@ def make_kit(
         for number, recipe in enumerate(wanted):
             if progress is not None:
                 progress(recipe.name, number, len(wanted))
-            cases.append(_case(spark, recipe, unfinished, Path(scratch), plain_table, base))
+            cases.append(
+                _case(spark, recipe, (unfinished, folder), Path(scratch), plain_table, base)
+            )
     answers = [case_fields(case) for case in cases]
     digest = hashlib.sha256(_canonical([KIT_VERSION, answers]).encode()).hexdigest()[:16]
     made_with = _made_with(spark)
@@ -87,33 +90,59 @@ def make_kit(
 
 
 def _case(
-    spark: SparkSession, recipe: Recipe, folder: Path, scratch: Path, plain_table: Path, base: Case
+    spark: SparkSession,
+    recipe: Recipe,
+    folders: tuple[Path, Path],
+    scratch: Path,
+    plain_table: Path,
+    base: Case,
 ) -> Case:
-    # What only its protocol tells apart needs no Spark.
-    copied = recipe.state in (State.LISTED, State.PROTOCOL) and recipe.edit is not None
+    """One table below the first of the folders, which will get the name of the second."""
+    # What only the log tells apart needs no Spark.
+    copied = recipe.edit is not None and recipe.state in _OF_LOG
     if recipe.name == "plain" or copied:
         made, case = plain_table, base
     else:
         made = scratch / recipe.name
         case = _made(spark, recipe, made)
-    target = folder / TABLES / recipe.name
+    target, final = (folder / TABLES / recipe.name for folder in folders)
     # Hadoop's checksums stand beside its files, and are wrong once somebody else rewrites one.
     shutil.copytree(made, target, ignore=shutil.ignore_patterns(".*.crc"))
     if recipe.edit is not None:
-        edit.edit(target, recipe.edit)
+        edit.edit(target, recipe.edit, final)
     if recipe.expire:
         edit.expire(target)
         _same(recipe, "after its old commits are gone", spark_rows(spark, target), list(case.rows))
+    whole = recipe.state is State.LAYOUT
+    if copied:
+        case = _added(case, recipe)
     return case._replace(
         name=recipe.name,
         feature=recipe.feature,
         state=recipe.state,
         about=recipe.about,
         protocol=protocol_of(target),
-        filters=() if copied else case.filters,
+        filters=() if copied and not whole else case.filters,
         past=None if copied or recipe.expire else case.past,
+        violating=dict(recipe.violating),
         must_refuse=recipe.must_refuse,
+        hazard=recipe.hazard,
+        unwritten=recipe.unwritten,
+        folder=recipe.folder,
     )
+
+
+def _added(case: Case, recipe: Recipe) -> Case:
+    """The case with the column that an edit gives to the schema, in which nothing is stored."""
+    if recipe.edit is None or recipe.edit.column is None:
+        return case
+    name, kind = recipe.edit.column
+    rows = [{**row, name: None} for row in case.rows]
+    filters = [
+        each._replace(rows=tuple({**row, name: None} for row in each.rows)) for each in case.filters
+    ]
+    columns = (*case.schema, (name, _type(kind)))
+    return case._replace(schema=columns, rows=tuple(rows), filters=tuple(filters))
 
 
 def _made(spark: SparkSession, recipe: Recipe, path: Path) -> Case:
@@ -134,6 +163,10 @@ def _made(spark: SparkSession, recipe: Recipe, path: Path) -> Case:
                 spark.sql(f"insert into {table} ({names}) {rows}")
             for statement in recipe.then:
                 spark.sql(statement.format(t=table))
+            if recipe.delta_rs is not None:
+                from deltalake import DeltaTable
+
+                DeltaTable(str(path)).delete(recipe.delta_rs)
         return _answers(spark, recipe, path)
     except EngineError:
         raise

@@ -24,6 +24,10 @@ class State(StrEnum):
     """nothing is used: the table is about its version numbers"""
     MIX = "mix"
     """several features together"""
+    HAZARD = "hazard"
+    """its schema or a constraint shows what some clients cannot handle"""
+    LAYOUT = "layout"
+    """its files or its log do"""
 
 
 class Edit(NamedTuple):
@@ -37,6 +41,16 @@ class Edit(NamedTuple):
     """column, and the expression of its `delta.invariants`"""
     domain: tuple[str, str] | None = None
     """name and configuration of a metadata domain, in a commit of its own"""
+    column: tuple[str, Any] | None = None
+    """name and type of a column that the schema gets, as JSON holds the type"""
+    partition: str | None = None
+    """a partition column that the schema does not get"""
+    configuration: Mapping[str, str] = _NONE
+    """table properties"""
+    mark: bool = False
+    """a byte order mark at the beginning of the newest commit"""
+    absolute: bool = False
+    """name the data files by absolute paths"""
 
 
 class Recipe(NamedTuple):
@@ -75,6 +89,14 @@ class Recipe(NamedTuple):
     must_refuse: tuple[str, ...] = ()
     """`read` or `write`, where the protocol leaves a client no choice"""
     append_only: bool = False
+    hazard: str | None = None
+    """what its layout or contents show, in the words of `clients.hazards`"""
+    unwritten: str = ""
+    """a column that no row which is appended has"""
+    folder: str = "table"
+    """the name of the folder in which clients find the table"""
+    delta_rs: str | None = None
+    """rows that delta-rs deletes, as a condition"""
 
 
 ANY = "anything but null"

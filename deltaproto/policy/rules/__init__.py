@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rule import Rule, page_text
 from deltaproto.policy.rules import (
+    byte_order_mark,
     catalog_managed,
     checkpoint_protection,
     checkpoint_unreadable,
     checksum_contradicts,
+    constraint_constructs,
+    doubtful_columns,
     feature_missing,
+    file_layout,
     implied_features_lost,
     invalid_isolation_level,
     invalid_property_value,
@@ -39,6 +43,7 @@ from deltaproto.policy.rules import (
     unknown_feature,
     unrequested_feature,
     unused_feature,
+    unusual_type,
     writer_version_one,
 )
 from deltaproto.policy.subject import Subject
@@ -71,6 +76,11 @@ _MODULES: tuple[ModuleType, ...] = (
     checksum_contradicts,
     several_protocols,
     no_commit_files,
+    byte_order_mark,
+    file_layout,
+    unusual_type,
+    doubtful_columns,
+    constraint_constructs,
 )
 
 # Rules of a policy have `examine`. They are imported when they are asked for: a start that only

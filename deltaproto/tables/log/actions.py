@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import IO, Any
 
@@ -15,6 +16,7 @@ from deltaproto.protocol.decoding import decoded, members
 _PARSE_ALL_BYTES = 16 * 1024 * 1024
 _LONGEST_LINE = 64 * 1024 * 1024
 """bytes; the longest that Delta writes is a metaData action, with the schema"""
+_PATH = re.compile(rb'\{"(\w+)":\{[^{}]*?"path":"([^"]*)"')
 _FILE_ACTIONS = (b'{"add":{', b'{"remove":{', b'{"cdc":{')
 
 
@@ -29,32 +31,66 @@ def corrupt(name: str, line: int | None, why: str) -> TableError:
 
 
 def read_actions(
-    name: str, file: IO[bytes], *, files: bool = False, holding: bytes = b""
+    name: str,
+    file: IO[bytes],
+    *,
+    files: bool = False,
+    holding: bytes = b"",
+    seen: Callable[[Mapping[str, Any], list[tuple[str, str]], bool], None] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Each line's object, without its null members.
 
     Blank lines, CRLF and a byte order mark are accepted, as Spark accepts them. Actions on data
     files are left out unless `files`; with `holding` most of those whose line lacks these bytes.
 
+    Args:
+        seen: called at the end with the commit's provenance, action and path of each data file, and
+            whether the file begins with a byte order mark.
+
     Raises:
         TableError: corrupt-log, naming file and line.
     """
-    seen = 0
+    size = 0
+    mark = False
+    info: Mapping[str, Any] = {}
+    paths: list[tuple[str, str]] = []
     for number, raw in enumerate(lines(name, file), 1):
-        line = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
+        line = raw
+        if number == 1 and raw.startswith(codecs.BOM_UTF8):
+            mark, line = True, raw.removeprefix(codecs.BOM_UTF8)
         line = line.strip()
-        seen += len(line)
+        size += len(line)
         if not line:
             continue
         on_file = line.startswith(_FILE_ACTIONS)
-        unwanted = holding not in line if files else seen > _PARSE_ALL_BYTES
+        unwanted = holding not in line if files else size > _PARSE_ALL_BYTES
         if on_file and unwanted:
             if not line.endswith(b"}}"):
                 raise corrupt(name, number, "the JSON is cut off")
+            if seen is not None:
+                paths += _path_in(line)
             continue
         action = parse_object(name, number, line)
+        if seen is not None:
+            paths += _path_of(action)
+            info = info or commit_info([action])
         if files or not on_file:
             yield action
+    if seen is not None:
+        seen(info, paths, mark)
+
+
+def _path_of(action: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for kind in ("add", "remove"):
+        if isinstance(file := action.get(kind), dict) and isinstance(file.get("path"), str):
+            yield kind, file["path"]
+
+
+def _path_in(line: bytes) -> Iterator[tuple[str, str]]:
+    """As `_path_of`, of a line that is not worth parsing."""
+    found = _PATH.match(line)
+    if found is not None and found[1] in (b"add", b"remove"):
+        yield found[1].decode(), found[2].decode("utf-8", "replace").replace("\\/", "/")
 
 
 def lines(name: str, file: IO[bytes]) -> Iterator[bytes]:

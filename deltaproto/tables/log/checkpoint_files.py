@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.tables.log.actions import lines, parse_object
+from deltaproto.tables.log.actions import lines, parse_object, read_actions
 from deltaproto.tables.log.names import Checkpoint
 from deltaproto.tables.log.parquet.batches import batches, to_list
 from deltaproto.tables.storage.interface import LogStore
@@ -48,6 +48,14 @@ class CheckpointFiles:
         """the checkpoint is a V2 one; known after iterating"""
         self._sidecars: list[str] = []
 
+    def sidecars(self) -> list[str]:
+        """The names of the sidecars, below the log's folder; reads no file actions."""
+        found: list[str] = []
+        for name in self._checkpoint.files if self._checkpoint.v2_name else ():
+            with self._store.open(name) as file:
+                found += _named_sidecars(name, file)
+        return [_SIDECARS + path.rsplit("/", 1)[-1] for path in found]
+
     def __iter__(self) -> Iterator[StoredFile]:
         for name in self._checkpoint.files:
             yield from self._part(name)
@@ -78,6 +86,34 @@ class CheckpointFiles:
             self._sidecars += [str(path) for path in paths if path is not None]
             if _holds(batch, "add"):
                 yield from _adds(name, batch)
+
+
+def checkpoint_paths(store: LogStore, checkpoint: Checkpoint) -> Iterator[str]:
+    """The paths of a checkpoint's data files alone.
+
+    Raises:
+        TableError: corrupt-log, when a part is not readable.
+    """
+    for name in [*checkpoint.files, *CheckpointFiles(store, checkpoint).sidecars()]:
+        with store.open(name) as file:
+            if name.endswith(".json"):
+                actions = read_actions(name, file, files=True)
+                adds = (action.get("add") for action in actions)
+                yield from (str(each.get("path")) for each in adds if isinstance(each, dict))
+            else:
+                for batch in batches(name, file, lambda leaf: leaf == "add.path"):
+                    paths = _values(name, batch, "add", "path")
+                    yield from (str(path) for path in paths if path is not None)
+
+
+def _named_sidecars(name: str, file: IO[bytes]) -> Iterator[str]:
+    if name.endswith(".json"):
+        found = (action.get("sidecar") for action in read_actions(name, file))
+        yield from (str(each.get("path")) for each in found if isinstance(each, dict))
+    else:
+        for batch in batches(name, file, lambda leaf: leaf == "sidecar.path"):
+            paths = _values(name, batch, "sidecar", "path")
+            yield from (str(path) for path in paths if path is not None)
 
 
 def stored_file(add: Mapping[str, Any]) -> StoredFile:

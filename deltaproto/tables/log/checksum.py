@@ -7,13 +7,16 @@ nothing in that commit contradicts it. Otherwise the log itself is read.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.tables.interface import Note, NoteKind
 from deltaproto.tables.log.actions import commit_info, parse_object, read_actions
+from deltaproto.tables.log.layout import MOST_COMMITS, Layout, is_absolute
 from deltaproto.tables.log.names import Listing
+from deltaproto.tables.log.replay import replay
 from deltaproto.tables.log.snapshot import (
     Snapshot,
     stored_domain,
@@ -50,8 +53,10 @@ def from_checksum(
     commit_name = listing.commits.get(version)
     if name is None or commit_name is None:
         return None, {}, None
+    layout = Layout()
     with store.open(commit_name) as file:
-        actions = list(read_actions(commit_name, file))
+        seen = partial(layout.add, version)
+        actions = list(read_actions(commit_name, file, seen=seen))
     info = commit_info(actions)
     try:
         with store.open(name) as file:
@@ -69,8 +74,41 @@ def from_checksum(
         return None, {}, Note(NoteKind.CHECKSUM_CONTRADICTS, f"{name} is not believed: {why}")
     if not snapshot.complete:
         return None, {}, None
-    snapshot.commit_info = info
+    snapshot.commit_info, snapshot.layout = info, layout
     return snapshot, _traces(checksum), None
+
+
+def held_against_log(store: LogStore, listing: Listing, version: int, told: Snapshot) -> Snapshot:
+    """The snapshot that a checksum told, or the log's with a note where that says otherwise.
+
+    Where the log cannot be replayed, or is long, the checksum is believed.
+    """
+    base = next(iter(listing.last_checkpoints(version)), None)
+    if version - (-1 if base is None else base.version) > MOST_COMMITS:
+        return told
+    try:
+        snapshot = replay(store, listing, version)
+    except TableError as error:
+        if error.code is not ErrorCode.CORRUPT_LOG:
+            raise
+        return told
+    differs = [
+        what
+        for what, one, other in (
+            ("protocol", told.protocol, snapshot.protocol),
+            ("metadata", told.metadata, snapshot.metadata),
+        )
+        if one != other
+    ]
+    if not differs:
+        # Domains are whole in the checksum; a replay may stop before it has them all.
+        told.layout, told.notes = snapshot.layout, snapshot.notes
+        return told
+    why = f"its {' and '.join(differs)} differ{'s' if len(differs) == 1 else ''} from the log's"
+    name = listing.checksums[version]
+    note = Note(NoteKind.CHECKSUM_CONTRADICTS, f"{name} is not believed: {why}")
+    snapshot.notes.insert(0, note)
+    return snapshot
 
 
 def _snapshot(name: str, checksum: Mapping[str, Any]) -> Snapshot | None:
@@ -124,4 +162,8 @@ def _traces(checksum: Mapping[str, Any]) -> dict[Trace, bool]:
         adds = [file for file in files if isinstance(file, dict)]
         traces[Trace.DELETION_VECTORS] = any(add.get("deletionVector") for add in adds)
         traces[Trace.ROW_IDS] = any(add.get("baseRowId") is not None for add in adds)
+        paths = [str(add.get("path")) for add in adds]
+        traces[Trace.ABSOLUTE_PATHS] = any(map(is_absolute, paths))
+        traces[Trace.NON_ASCII_PATHS] = not all(map(str.isascii, paths))
+        traces[Trace.ESCAPED_PATHS] = any("%" in path for path in paths)
     return traces

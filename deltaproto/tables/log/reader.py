@@ -17,7 +17,8 @@ from deltaproto.tables.interface import (
     UnsupportedProtocol,
 )
 from deltaproto.tables.location import Kind, Location, locate
-from deltaproto.tables.log.checksum import from_checksum
+from deltaproto.tables.log.checksum import from_checksum, held_against_log
+from deltaproto.tables.log.layout import look_at_layout
 from deltaproto.tables.log.names import Listing, sort_names
 from deltaproto.tables.log.replay import check_reach, replay
 from deltaproto.tables.log.snapshot import Snapshot
@@ -35,6 +36,8 @@ class LogReader:
         storage_options: as deltalake takes them, for tables on object stores.
         use_checksums: False distrusts `.crc` files.
         look_in_files: also look for traces in file actions; the cost grows with the table.
+        every_commit: read every commit since the newest checkpoint: what a checksum says is then
+            held against the log, and the layout is told from all of them.
     """
 
     name = ReaderName.LOG
@@ -45,10 +48,12 @@ class LogReader:
         *,
         use_checksums: bool = True,
         look_in_files: bool = False,
+        every_commit: bool = False,
     ) -> None:
         self._options = storage_options or {}
         self._use_checksums = use_checksums
         self._look_in_files = look_in_files
+        self._every_commit = every_commit
 
     def read(self, table: str, version: int | None = None) -> TableState:
         """The state of `table` at `version` (None: the newest in the file system).
@@ -83,8 +88,10 @@ class LogReader:
         wrong: Note | None = None
         if self._use_checksums:
             snapshot, traces, wrong = from_checksum(store, listing, version)
-            if snapshot is not None:
+            if snapshot is not None and not self._every_commit:
                 return snapshot, traces
+            if snapshot is not None:
+                return held_against_log(store, listing, version, snapshot), traces
         snapshot = replay(store, listing, version)
         if wrong is not None:
             snapshot.notes.insert(0, wrong)
@@ -110,6 +117,19 @@ class LogReader:
                 protocol,
             )
         traces.update(_cheap_traces(listing, version, snapshot))
+        # A checksum that names every file says enough of them for a scan.
+        if self._every_commit or Trace.ABSOLUTE_PATHS not in traces:
+            layout = look_at_layout(
+                store,
+                listing,
+                version,
+                snapshot.layout,
+                every_commit=self._every_commit,
+                named_by_text=_partitioned_by_text(metadata),
+            )
+            traces.update({trace: shown for trace, shown in layout.items() if trace not in traces})
+        else:
+            traces[Trace.BYTE_ORDER_MARK] = snapshot.layout.byte_order_mark
         if self._look_in_files:
             from deltaproto.tables.log.presence import look
 
@@ -151,6 +171,16 @@ def _clustering_columns(
         return tuple(metadata.logical_path(path) for path in columns)
     except (ValueError, AttributeError, TypeError, RecursionError):
         return None
+
+
+def _partitioned_by_text(metadata: Metadata) -> bool:
+    """Whether a partition column holds text or times; without a schema any of them may."""
+    if not metadata.partition_columns:
+        return False
+    fields = (metadata.schema or {}).get("fields") or ()
+    types = {f.get("name"): f.get("type") for f in fields if isinstance(f, dict)}
+    wanted = ("string", "binary", "timestamp", "timestamp_ntz")
+    return any(types.get(name, "string") in wanted for name in metadata.partition_columns)
 
 
 def _knows_domains(snapshot: Snapshot) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.interface import Note, NoteKind
@@ -97,7 +98,8 @@ def _add_commits(
             return
         name = listing.commits[version]
         with store.open(name) as file:
-            actions = list(read_actions(name, file))
+            seen = partial(snapshot.layout.add, version)
+            actions = list(read_actions(name, file, seen=seen))
         if version == newest:
             snapshot.commit_info = commit_info(actions)
         snapshot.add_older(name, actions)

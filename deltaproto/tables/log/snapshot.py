@@ -10,6 +10,7 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol, shown
 from deltaproto.tables.interface import Note, NoteKind
 from deltaproto.tables.log.actions import corrupt
+from deltaproto.tables.log.layout import Layout
 
 _NEEDS_DOMAINS = ("domainMetadata", "clustering")
 
@@ -33,6 +34,8 @@ class Snapshot:
         self.all_domains = all_domains
         self.commit_info: dict[str, Any] = {}
         self.notes: list[Note] = []
+        self.layout = Layout()
+        """what the commits that were read show of their files"""
 
     @property
     def complete(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deltaproto.certification.kit.recipe import ANY, DOUBLED, Edit, Recipe, State
 from deltaproto.certification.kit.recipes.common import DELETE, LOST, PART, PART_IS, PARTITIONED
+from deltaproto.clients.hazards import EXPRESSION
 
 LEGACY = (
     Recipe("plain", None, State.PROTOCOL, "a table of Delta's default protocol"),
@@ -49,6 +50,7 @@ LEGACY = (
         "a column carries an invariant, price >= 0",
         edit=Edit(invariant=("price", "price >= 0")),
         violating={"price": -1.0},
+        hazard=EXPRESSION + "delta.invariants",
     ),
     Recipe(
         "checkConstraints.enabled",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deltaproto.certification.kit.recipe import Recipe, State
 from deltaproto.certification.kit.recipes.common import DELETE, LOST, MAPPED, VECTORS
+from deltaproto.clients.hazards import MAPPING_ADDED_LATER
 
 READERS = (
     Recipe(
@@ -31,6 +32,7 @@ READERS = (
             "insert into {t} select 20, 'w20', 10.0D",
         ),
         where=(("cost", ">=", 7.5),),
+        hazard=MAPPING_ADDED_LATER,
     ),
     Recipe(
         "columnMapping.again",

@@ -1,0 +1,167 @@
+"""The parts of an SQL expression that not every engine plans.
+
+Comparisons of columns with literals, AND, OR and NOT, IS NULL, BETWEEN, IN and the four sums are
+what every client that evaluates constraints was seen to take; everything else has a name here, and
+the catalog of clients says who takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from deltaproto.protocol.conflicts.tokens import Token, scan
+
+_PLAIN_WORDS = frozenset(["AND", "OR", "NOT", "IS", "NULL", "BETWEEN", "IN", "TRUE", "FALSE"])
+_PLAIN_SIGNS = frozenset(["(", ")", ",", ".", "=", "<", ">", "+", "-", "*"])
+_KEYWORDS = {
+    "DIV": "div",
+    "LIKE": "like",
+    "ILIKE": "ilike",
+    "RLIKE": "rlike",
+    "REGEXP": "rlike",
+    "ESCAPE": "escape",
+    "CASE": "case",
+    "CAST": "cast",
+    "TRY_CAST": "try_cast",
+    "INTERVAL": "interval",
+    "DISTINCT": "is distinct from",
+    "EXISTS": "exists",
+    "SELECT": "subquery",
+}
+_PATTERNS = ("LIKE", "ILIKE", "RLIKE", "REGEXP")
+"""operators that are functions as well"""
+_INSIDE = frozenset(
+    "WHEN THEN ELSE END AS FROM FOR BOTH LEADING TRAILING PLACING ALL ANY".split()  # noqa: SIM905
+)
+"""words that only stand inside of constructs that have a name"""
+_LITERALS = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "X")
+_SUFFIXES = frozenset("DFSYB")
+"""of numbers, as in 0.5D, 1S and 0.5BD; a trailing L is plain"""
+_AFTER_CAST = ("CAST", "TRY_CAST")
+
+
+def constructs(expression: str, columns: Collection[str] = ()) -> tuple[str, ...]:
+    """The constructs of an expression beyond the plain ones, in order and each once.
+
+    Functions end in `()`. A column that is written in another case than the schema's is one.
+    """
+    return tuple(dict.fromkeys(_found(scan(expression), columns)))
+
+
+def _found(tokens: Sequence[Token], columns: Collection[str]) -> Iterator[str]:
+    folded = {name.casefold() for name in columns}
+    types = _types(tokens)
+    for at, token in enumerate(tokens):
+        after = tokens[at + 1] if at + 1 < len(tokens) else None
+        before = tokens[at - 1] if at else None
+        if token.quoted:
+            yield from _column(token.value, columns, folded)
+        elif token.string:
+            yield from _string(token)
+        elif not token.key:
+            continue
+        elif token.key[0].isalpha() or token.key[0] == "_":
+            if at in types:
+                continue
+            yield from _word(token, before, after, columns, folded)
+        elif token.key[0].isdigit():
+            if token.key[-1] in _SUFFIXES and not token.key.startswith("0X"):
+                yield "typed number"
+        elif token.key == "[":
+            if after is None or not after.string:
+                yield "array index"
+            else:
+                yield "map key"
+        elif token.key == "]":
+            continue
+        else:
+            yield from _sign(token, before, after)
+
+
+def _types(tokens: Sequence[Token]) -> set[int]:
+    """The positions of the type names of casts."""
+    found: set[int] = set()
+    open_casts: list[int] = []
+    depth = 0
+    for at, token in enumerate(tokens):
+        if token.key == "(":
+            depth += 1
+            if at and tokens[at - 1].key in _AFTER_CAST:
+                open_casts.append(depth)
+        elif token.key == ")":
+            if open_casts and open_casts[-1] == depth:
+                open_casts.pop()
+            depth -= 1
+        elif (token.key == "AS" and open_casts and open_casts[-1] == depth) or (
+            token.key == ":" and at and tokens[at - 1].key == ":"
+        ):
+            found.add(at + 1)
+    return found
+
+
+def _word(
+    token: Token,
+    before: Token | None,
+    after: Token | None,
+    columns: Collection[str],
+    folded: Collection[str],
+) -> Iterator[str]:
+    key = token.key
+    qualified = before is not None and before.key == "."
+    if qualified or key in _PLAIN_WORDS or key in _INSIDE:
+        return
+    calls = after is not None and after.key == "("
+    operand = before is not None and (
+        before.key in (")", "]", "NOT")
+        or before.string
+        or before.quoted
+        or (before.key[:1].isalnum() and before.key not in ("AND", "OR", "WHEN"))
+    )
+    if key in _KEYWORDS and not (calls and key in _PATTERNS and not operand):
+        yield _KEYWORDS[key]
+    elif after is not None and after.key == "(":
+        yield f"{token.text.lower()}()"
+    elif after is not None and after.string and key in _LITERALS:
+        yield f"{key.lower()} literal"
+    else:
+        yield from _column(token.text, columns, folded)
+
+
+def _column(name: str, columns: Collection[str], folded: Collection[str]) -> Iterator[str]:
+    if name not in columns and name.casefold() in folded:
+        yield "column in another case"
+    elif columns and name.casefold() not in folded:
+        yield name.lower()
+
+
+def _string(token: Token) -> Iterator[str]:
+    if token.text.startswith('"'):
+        yield "double-quoted string"
+    elif not token.text.startswith("'"):
+        yield "raw string"
+    elif "\\" in token.text:
+        yield "backslash in a string"
+
+
+def _sign(token: Token, before: Token | None, after: Token | None) -> Iterator[str]:
+    key = token.key
+    follows = before is not None and before.end == token.start
+    if key == "=" and follows and before is not None and before.key == "=":
+        yield "=="
+    elif key == "!":
+        if after is None or after.key != "=" or after.start != token.end:
+            yield "!"
+    elif key == ">" and follows and before is not None and before.key == "-":
+        yield "lambda"
+    elif key == ">" and follows and before is not None and before.key == "=":
+        yield "<=>"
+    elif key == "|":
+        if follows and before is not None and before.key == "|":
+            yield "||"
+        elif after is None or after.key != "|" or after.start != token.end:
+            yield "|"
+    elif key == ":":
+        if follows and before is not None and before.key == ":":
+            yield "::"
+    elif key not in _PLAIN_SIGNS:
+        yield key

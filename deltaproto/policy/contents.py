@@ -1,0 +1,165 @@
+"""What a table's schema and constraints hold that some clients cannot handle.
+
+Sources: PROTOCOL.md, "Schema Serialization Format" and "Column Mapping"; `DataType` in Spark. Which
+client handles what is in the catalog of clients.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from deltaproto.clients import hazards
+from deltaproto.policy.constructs import constructs
+from deltaproto.protocol.metadata import Metadata
+
+Columns = tuple[str, ...]
+Contents = Mapping[str, Columns]
+"""hazards by their word, each with the columns or constraints that show it"""
+
+_PLAIN = frozenset(
+    "string long integer short byte float double boolean binary date timestamp timestamp_ntz"  # noqa: SIM905
+    " variant".split()
+)
+_OF_FEATURES = ("geometry", "geography", "string collate", "timestamp_nanos", "timestamp_ntz_nanos")
+"""the beginnings of types that a feature stands for; the feature says who knows them"""
+_DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
+_PARAMETERS = re.compile(r"\(.*\)")
+_CONSTRAINT = "delta.constraints."
+_PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
+_MODE = "delta.columnMapping.mode"
+_ASSIGNED = "col-"
+"""how the names begin that Delta gives to columns of a table with column mapping"""
+
+
+def contents(metadata: Metadata) -> Contents:
+    """What the schema and the constraints show; of a table without a usable schema nothing."""
+    mode = (metadata.configuration.get(_MODE) or "none").lower()
+    found = dict(
+        _of_schema(metadata.schema_string or "", metadata.partition_columns, mode != "none")
+    )
+    names = _names(metadata.schema)
+    for key, text in metadata.configuration.items():
+        if key.lower().startswith(_CONSTRAINT) and text:
+            name = key[len(_CONSTRAINT) :]
+            for construct in constructs(text, names):
+                _add(found, hazards.EXPRESSION + construct, name)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _of_schema(schema_string: str, partitions: Sequence[str], mapped: bool) -> Contents:
+    found: dict[str, Columns] = {}
+    schema = Metadata(None, schema_string=schema_string).schema
+    if schema is None:
+        return found
+    columns = [each for each in schema["fields"] if isinstance(each, dict)]
+    names = _names(schema)
+    for hazard, path in _walk(schema, "", mapped):
+        _add(found, hazard, path)
+    for column in columns:
+        if _invariant(column.get("metadata")) is not None:
+            _add(found, hazards.EXPRESSION + "delta.invariants", str(column.get("name")))
+        for text in _expressions(column.get("metadata")):
+            for construct in constructs(text, names):
+                _add(found, hazards.EXPRESSION + construct, str(column.get("name")))
+    for name in partitions:
+        if name not in names:
+            _add(found, hazards.PARTITION_NOT_IN_SCHEMA, name)
+    if mapped:
+        for column in columns:
+            name, physical = str(column.get("name")), _physical(column)
+            if name in partitions and physical not in (None, name):
+                _add(found, hazards.MAPPED_PARTITIONS, name)
+            elif name not in partitions and not (physical or _ASSIGNED).startswith(_ASSIGNED):
+                _add(found, hazards.MAPPING_ADDED_LATER, name)
+    return found
+
+
+def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tuple[str, str]]:
+    fields = [each for each in struct.get("fields") or () if isinstance(each, dict)]
+    if parent and not fields:
+        yield hazards.TYPE + "empty struct", parent.rstrip(".")
+    seen: set[str] = set()
+    for field in fields:
+        name = str(field.get("name"))
+        path = f"{parent}{name}"
+        if name.casefold() in seen:
+            yield hazards.DUPLICATE_COLUMNS, path
+        seen.add(name.casefold())
+        if mapped and not _is_mapped(field):
+            yield hazards.UNMAPPED_COLUMNS, path
+        yield from _of_type(field.get("type"), path, mapped)
+
+
+def _is_mapped(field: Mapping[str, Any]) -> bool:
+    metadata = field.get("metadata")
+    return isinstance(metadata, dict) and {_PHYSICAL, _ID} <= metadata.keys()
+
+
+def _of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str, str]]:
+    if isinstance(kind, str):
+        word = _unusual(kind)
+        if word is not None:
+            yield hazards.TYPE + word, path
+    elif isinstance(kind, dict):
+        match kind.get("type"):
+            case "struct":
+                yield from _walk(kind, f"{path}.", mapped)
+            case "array":
+                yield from _of_type(kind.get("elementType"), f"{path}.element", mapped)
+            case "map":
+                yield from _of_type(kind.get("keyType"), f"{path}.key", mapped)
+                yield from _of_type(kind.get("valueType"), f"{path}.value", mapped)
+            case other:
+                yield hazards.TYPE + str(other), path
+
+
+def _unusual(kind: str) -> str | None:
+    """The type's word without parameters; None for a type of the spec."""
+    if kind in _PLAIN or kind.lower().startswith(_OF_FEATURES):
+        return None
+    decimal = _DECIMAL.fullmatch(kind)
+    if decimal is not None:
+        precision, scale = int(decimal[1]), int(decimal[2])
+        return None if 1 <= precision <= 38 and scale <= precision else "decimal out of range"
+    return _PARAMETERS.sub("", kind).strip() or "without a name"
+
+
+def _expressions(metadata: Any) -> Iterator[str]:
+    """The expressions that a column's metadata holds: its generation, and its invariants."""
+    if not isinstance(metadata, dict):
+        return
+    generated = metadata.get("delta.generationExpression")
+    if isinstance(generated, str):
+        yield generated
+    invariant = _invariant(metadata)
+    if invariant is not None:
+        yield invariant
+
+
+def _invariant(metadata: Any) -> str | None:
+    """The expression of a column's `delta.invariants` (PROTOCOL.md, "Column Invariants")."""
+    try:
+        return str(json.loads(metadata["delta.invariants"])["expression"]["expression"])
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _physical(column: Mapping[str, Any]) -> str | None:
+    metadata = column.get("metadata")
+    found = metadata.get(_PHYSICAL) if isinstance(metadata, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _names(schema: Mapping[str, Any] | None) -> frozenset[str]:
+    columns = (schema or {}).get("fields") or ()
+    return frozenset(str(each.get("name")) for each in columns if isinstance(each, dict))
+
+
+def _add(found: dict[str, Columns], hazard: str, name: str) -> None:
+    if name not in found.get(hazard, ()):
+        found[hazard] = (*found.get(hazard, ()), name)

@@ -1,0 +1,98 @@
+"""A table's hazards, told from the findings on it: what a saved inspection holds is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import unquote
+
+from deltaproto.clients import hazards
+from deltaproto.policy.contents import contents
+from deltaproto.policy.finding import Finding
+from deltaproto.protocol.feature import Trace
+from deltaproto.tables.interface import TableState
+
+SEPARATOR = "; "
+"""between the hazards that a finding names as its evidence"""
+_RULES = ("DP134", "DP140", "DP141", "DP142", "DP143")
+_FILES = {
+    Trace.ABSOLUTE_PATHS: hazards.ABSOLUTE_PATHS,
+    Trace.NON_ASCII_PATHS: hazards.NON_ASCII_PATHS,
+    Trace.ESCAPED_PATHS: hazards.ESCAPED_PATHS,
+}
+"""what the log shows of the paths of data files"""
+_WRITERS = {
+    Trace.DELTA_RS_REWRITES: hazards.DELTA_RS_REWRITES,
+    Trace.DELTA_RS_FILES: hazards.DELTA_RS_FILES,
+}
+"""what the log shows of who wrote data files; no finding says so, as few readers notice it"""
+_ROW_TRACKING = "delta.enableRowTracking"
+_ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
+
+
+EVERY_LAYOUT = (*_FILES.values(), *_WRITERS.values(), hazards.MAPPING_ADDED_LATER)
+"""the hazards that are told from the log or the schema, and that no property shows"""
+
+
+def hazards_of(
+    findings: Iterable[Finding], configuration: Mapping[str, str | None], location: str
+) -> Iterator[str]:
+    """Every hazard that the findings, the properties and the path show."""
+    for finding in findings:
+        if finding.rule in _RULES:
+            words = (finding.evidence or "").split(SEPARATOR)
+            yield from (word for word in words if hazards.is_hazard(word))
+    if _on(configuration, "delta.appendOnly"):
+        yield hazards.APPEND_ONLY
+    if _on(configuration, _ROW_TRACKING) and not configuration.get(_ROW_ID_COLUMN):
+        yield hazards.UNNAMED_ROW_IDS
+    yield from _of_location(location)
+
+
+def _of_location(location: str) -> Iterator[str]:
+    """What a table's path holds; the URI of a local one has most of it escaped."""
+    path = unquote(location)
+    if "=" in path:
+        yield hazards.HIVE_LOCATION
+    if not location.startswith("file:"):
+        return
+    for word, characters in _LOCATIONS.items():
+        if any(character in path for character in characters):
+            yield word
+    if not path.isascii():
+        yield hazards.SPECIAL_LOCATION
+    if not path.rstrip("/")[-1:].isascii():
+        yield hazards.NON_ASCII_LOCATION
+
+
+_LOCATIONS = {
+    hazards.PERCENT_IN_PATH: "%",
+    hazards.SPECIAL_LOCATION: ' #?{}"<>',
+    hazards.ODD_LOCATION: "[]^|\\`",
+}
+
+
+def hazards_seen(state: TableState, findings: Iterable[Finding]) -> Iterator[str]:
+    """Every hazard of a table that was read just now."""
+    yield from hazards_of(findings, state.metadata.configuration, state.location)
+    yield from (word for trace, word in _WRITERS.items() if state.traces.get(trace))
+    if hazards.MAPPING_ADDED_LATER in contents(state.metadata):
+        yield hazards.MAPPING_ADDED_LATER
+
+
+def hazards_unseen(state: TableState) -> Iterator[str]:
+    """Those that the reader could not look for, or not everywhere."""
+    layout = {**_FILES, **_WRITERS}
+    yield from (word for trace, word in layout.items() if trace not in state.traces)
+
+
+def unsaved(reader: str) -> tuple[str, ...]:
+    """Those that nobody looked for, where an inventory has only the findings of this reader.
+
+    Who wrote the files is not among them: it matters to Daft alone, and a note says so.
+    """
+    # Only the log names the data files.
+    return () if reader == "log" else tuple(_FILES.values())
+
+
+def _on(configuration: Mapping[str, str | None], key: str) -> bool:
+    return (configuration.get(key) or "").strip().lower() == "true"

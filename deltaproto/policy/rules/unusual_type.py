@@ -1,0 +1,52 @@
+"""A column has a type that some clients cannot open.
+
+## What it does
+Reports columns, nested ones too, whose type is not among those of the Delta specification: void,
+intervals, user-defined types such as Spark ML's VectorUDT, structs without fields, and words such
+as `varchar(5)` or `decimal(50,2)` that no specification has. Types that a table feature stands for
+are not reported: the feature says who knows them.
+
+## Why it breaks
+Most clients parse the whole schema when they open a table. One type that they do not know is enough
+to refuse the table, also for reading other columns.
+
+## Who breaks
+deltalake and everything on the Rust kernel for unknown words and user-defined types; DuckDB for
+void; `deltaproto check` says what was measured. What was not measured is unknown.
+
+## How to fix
+Change the type where Delta allows it, or rewrite the column:
+`CREATE OR REPLACE TABLE t AS SELECT … CAST(c AS …) …`. A void column can be dropped (with column
+mapping).
+
+## How safe
+Replacing a table rewrites all of its files and breaks streams that read it.
+
+## References
+PROTOCOL.md, "Primitive Types" and "Schema Serialization Format".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.clients import hazards
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.subject import Subject
+
+RULE = Rule("DP141", "unusual-type", Severity.WARNING, since="0.1.0")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    for word, columns in subject.contents.items():
+        if not word.startswith(hazards.TYPE):
+            continue
+        kind, names = word.removeprefix(hazards.TYPE), ", ".join(columns)
+        yield RULE.finding(
+            subject.table,
+            f"{names}: the type {kind} is not one of the Delta specification, and some clients "
+            "cannot open a table that has it",
+            "check the clients of the table, or rewrite the column with another type",
+            evidence=word,
+        )

@@ -1,0 +1,237 @@
+"""What the log shows of data files and commits beside the table's state: the layout.
+
+Nothing here reads every file action. Commits show their files as they are read for the state. Of a
+checkpoint, the statistics of its column of paths tell in nearly every case whether a path is
+absolute; where they do not, some thousand paths are looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.protocol.feature import Trace
+from deltaproto.tables.log.actions import read_actions
+from deltaproto.tables.log.checkpoint_files import CheckpointFiles, checkpoint_paths
+from deltaproto.tables.log.names import Checkpoint, Listing
+from deltaproto.tables.log.parquet import NotSimple
+from deltaproto.tables.log.parquet.bounds import bounds
+from deltaproto.tables.storage.interface import LogStore
+
+MOST_COMMITS = 100
+"""so many commits after a checkpoint are all read; of more, the newest ones and the first"""
+_MOST_OLDER = 20
+_MOST_PATHS = 10_000
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|/")
+_SCHEMES = (
+    "/", "abfs:", "abfss:", "adl:", "cosn:", "dbfs:", "file:", "gs:", "hdfs:", "http:", "https:",
+    "obs:", "oss:", "s3:", "s3a:", "s3n:", "viewfs:", "wasb:", "wasbs:",
+)  # fmt: skip
+
+
+def is_absolute(path: str) -> bool:
+    """Whether the path of an action is a URI or begins at the root (PROTOCOL.md, "Add File")."""
+    return _ABSOLUTE.match(path) is not None
+
+
+class Layout:
+    """What commits show of their files; they are taken newest first."""
+
+    def __init__(self) -> None:
+        self.commits: set[int] = set()
+        """the versions that were read"""
+        self.absolute = False
+        """a live file that one of these commits added has an absolute path"""
+        self.non_ascii = False
+        """a live file that one of these commits added has a path beyond ASCII"""
+        self.escaped = False
+        """one of these commits added a file whose path holds an escape"""
+        self.delta_rs_files = False
+        """one of these commits added files that delta-rs wrote itself"""
+        self.delta_rs_rewrites = False
+        """the same, by a DELETE, UPDATE or MERGE"""
+        self.byte_order_mark = False
+        self._removed: set[str] = set()
+
+    def add(
+        self, version: int, info: Mapping[str, Any], files: Iterable[tuple[str, str]], mark: bool
+    ) -> None:
+        """Take one commit.
+
+        Args:
+            files: `add` or `remove`, and the path, of its actions on data files.
+            mark: whether its file begins with a byte order mark.
+        """
+        self.commits.add(version)
+        self.byte_order_mark |= mark
+        added = False
+        removed = set()
+        for action, path in files:
+            added |= action == "add"
+            self.escaped |= action == "add" and "%" in path
+            absolute, non_ascii = is_absolute(path), not path.isascii()
+            if action == "remove" and (absolute or non_ascii):
+                removed.add(path)
+            elif path not in self._removed:
+                self.absolute |= absolute
+                self.non_ascii |= non_ascii
+        self._removed |= removed
+        if added:
+            self._written(info)
+
+    def _written(self, info: Mapping[str, Any]) -> None:
+        engine = info.get("engineInfo") or info.get("clientVersion")
+        operation = str(info.get("operation"))
+        if not str(engine).startswith("delta-rs") or operation == "OPTIMIZE":
+            return
+        # Files that others wrote and delta-rs only committed come without metrics.
+        self.delta_rs_files |= bool(info.get("operationMetrics"))
+        self.delta_rs_rewrites |= operation in ("DELETE", "UPDATE", "MERGE")
+
+
+def look_at_layout(
+    store: LogStore,
+    listing: Listing,
+    version: int,
+    layout: Layout,
+    *,
+    every_commit: bool,
+    named_by_text: bool = True,
+) -> dict[Trace, bool]:
+    """What the log shows of the layout at `version`; what could not be read is missing.
+
+    Args:
+        layout: what commits that were read already show.
+        every_commit: also read the other commits since the newest checkpoint, and some before it
+            for who wrote the files; else only the first one of a log without a checkpoint, by which
+            clones are made.
+        named_by_text: a partition column holds text or times, which the paths hold as well.
+    """
+    base = next(iter(listing.last_checkpoints(version)), None)
+    floor = -1 if base is None else base.version
+    commits = [v for v in range(version, floor, -1) if v in listing.commits]
+    wanted = _chosen(commits, every_commit, base)
+    for each in wanted:
+        if each not in layout.commits:
+            _read(store, listing, each, layout)
+    whole = every_commit and layout.commits.issuperset(commits)
+    found = {}
+    if whole or not every_commit or layout.byte_order_mark:
+        found[Trace.BYTE_ORDER_MARK] = layout.byte_order_mark
+    absolute = layout.absolute
+    if base is not None and not absolute:
+        told = _checkpoint_has_absolute(store, base)
+        absolute, whole = bool(told), whole and told is not None
+    if absolute or whole or not every_commit:
+        found[Trace.ABSOLUTE_PATHS] = absolute
+    non_ascii, escaped = layout.non_ascii, layout.escaped
+    if base is not None and named_by_text and not (non_ascii and escaped):
+        paths = _some_paths(store, base)
+        whole &= paths is not None
+        non_ascii |= any(not path.isascii() for path in paths or ())
+        escaped |= any("%" in path for path in paths or ())
+    for trace, shown in ((Trace.NON_ASCII_PATHS, non_ascii), (Trace.ESCAPED_PATHS, escaped)):
+        if shown or whole or not every_commit or not named_by_text:
+            found[trace] = shown
+    writers = _read_older(store, listing, floor, layout) if every_commit and whole else False
+    for trace, shown in (
+        (Trace.DELTA_RS_FILES, layout.delta_rs_files),
+        (Trace.DELTA_RS_REWRITES, layout.delta_rs_rewrites),
+    ):
+        if shown or writers or not every_commit:
+            found[trace] = shown
+    return found
+
+
+def _chosen(commits: list[int], every_commit: bool, base: Checkpoint | None) -> list[int]:
+    if every_commit and len(commits) <= MOST_COMMITS:
+        return commits
+    first = commits[-1:] if base is None else []
+    return [*commits[: MOST_COMMITS - 1], *first] if every_commit else first
+
+
+def _read_older(store: LogStore, listing: Listing, floor: int, layout: Layout) -> bool:
+    """Whether every commit up to `floor` could be read, for what it says of who wrote files."""
+    older = sorted((v for v in listing.commits if v <= floor), reverse=True)
+    if len(older) <= floor or len(older) > _MOST_OLDER:
+        return False
+    marked = layout.byte_order_mark
+    done = [_read(store, listing, each, layout) for each in older]
+    # Clients do not read these commits.
+    layout.byte_order_mark = marked
+    return all(done)
+
+
+def _read(store: LogStore, listing: Listing, version: int, layout: Layout) -> bool:
+    """Whether a commit could be read; damage to it is the business of whoever needs its state."""
+    name = listing.commits[version]
+    try:
+        with store.open(name) as file:
+            for _ in read_actions(name, file, seen=partial(layout.add, version)):
+                pass
+    except TableError as error:
+        if error.code is not ErrorCode.CORRUPT_LOG:
+            raise
+        return False
+    return True
+
+
+def _checkpoint_has_absolute(store: LogStore, checkpoint: Checkpoint) -> bool | None:
+    """Whether a checkpoint names absolute paths; None when it cannot be read."""
+    try:
+        told = [_by_bounds(store, name) for name in _parts(store, checkpoint)]
+        if True in told or None not in told:
+            return True in told
+    except TableError as error:
+        if error.code is not ErrorCode.CORRUPT_LOG:
+            raise
+        return None
+    paths = _some_paths(store, checkpoint)
+    return None if paths is None else any(map(is_absolute, paths))
+
+
+def _some_paths(store: LogStore, checkpoint: Checkpoint) -> list[str] | None:
+    """Some thousand paths of a checkpoint; None when it cannot be read."""
+    try:
+        return list(islice(checkpoint_paths(store, checkpoint), _MOST_PATHS))
+    except TableError as error:
+        if error.code is not ErrorCode.CORRUPT_LOG:
+            raise
+        return None
+
+
+def _parts(store: LogStore, checkpoint: Checkpoint) -> list[str]:
+    """Its files, and the sidecars of a V2 checkpoint."""
+    found = CheckpointFiles(store, checkpoint)
+    return [*checkpoint.files, *found.sidecars()]
+
+
+def _by_bounds(store: LogStore, name: str) -> bool | None:
+    """Whether a file of a checkpoint names absolute paths, by its statistics; None: not told."""
+    if not name.endswith(".parquet"):
+        return None
+    try:
+        with store.open(name) as file:
+            found = bounds(file, ("add", "path"))
+    except NotSimple:
+        return None
+    if found is None:
+        return None
+    low, high = found
+    if low is None or high is None:
+        return False
+    if is_absolute(low) or is_absolute(high):
+        return True
+    # What lies between two texts begins with all that both begin with.
+    common = ""
+    for one, other in zip(low, high, strict=False):
+        if one != other:
+            break
+        common += one
+    if not common or any(s.startswith(common) or common.startswith(s) for s in _SCHEMES):
+        return None
+    return False

@@ -1,0 +1,71 @@
+"""The smallest and the largest text of one column, as the footer's statistics tell them."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+from deltaproto.tables.log.parquet.errors import NotSimple
+from deltaproto.tables.log.parquet.footer import File
+from deltaproto.tables.log.parquet.thrift import BINARY, I64, LIST, STRUCT, Compact, Wanted
+
+_META, _PATH, _VALUES, _STATISTICS = 3, 3, 5, 12
+_NULLS, _MAX, _MIN = 3, 5, 6
+_CHUNK: Wanted = {
+    _META: {
+        _PATH: LIST,
+        _VALUES: I64,
+        _STATISTICS: {_NULLS: I64, _MAX: BINARY, _MIN: BINARY},
+    }
+}
+Bounds = tuple[str | None, str | None]
+
+
+def bounds(file: IO[bytes], column: tuple[str, ...]) -> Bounds | None:
+    """The least and the greatest value of a column of text; both None where it has none at all.
+
+    None alone when the footer does not tell them for every row group.
+
+    Raises:
+        NotSimple: the footer is corrupt or larger than this reader takes.
+    """
+    try:
+        return _bounds(Compact(File(file).footer()), [name.encode() for name in column])
+    except (LookupError, ValueError) as error:
+        raise NotSimple(f"a corrupt footer: {error}") from None
+
+
+def _bounds(thrift: Compact, path: list[bytes]) -> Bounds | None:
+    low: str | None = None
+    high: str | None = None
+    groups = False
+    for field, kind in thrift.fields():
+        if (field, kind) != (4, LIST):
+            thrift.skip(kind)
+            continue
+        groups = True
+        for chunk in _chunks(thrift):
+            if chunk.get(_PATH) != path:
+                continue
+            told: dict[int, Any] = chunk.get(_STATISTICS, {})
+            if told.get(_NULLS) == chunk.get(_VALUES):
+                continue
+            if _MIN not in told or _MAX not in told:
+                return None
+            least, most = (told[each].decode("utf-8", "replace") for each in (_MIN, _MAX))
+            low = least if low is None else min(low, least)
+            high = most if high is None else max(high, most)
+    if not groups:
+        raise NotSimple("a footer without row groups")
+    return low, high
+
+
+def _chunks(thrift: Compact) -> list[dict[int, Any]]:
+    """The metadata of every column chunk of every row group."""
+    found = []
+    for _ in range(thrift.elements(STRUCT)):
+        for field, kind in thrift.fields():
+            if (field, kind) == (1, LIST):
+                found += [thrift.struct(_CHUNK) for _ in range(thrift.elements(STRUCT))]
+            else:
+                thrift.skip(kind)
+    return [chunk[_META] for chunk in found if _META in chunk]

@@ -1,0 +1,192 @@
+"""What the catalog says of layouts, types and constraints against the deltalake that is installed.
+
+No `ok` may fail or return other rows. A refusal that is none would be a false alarm.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deltaproto.checking.live import facts
+from deltaproto.clients.capability import Access
+from deltaproto.clients.catalogue import Catalogue
+from deltaproto.clients.judgement import Judgement, Verdict
+from deltaproto.clients.verdicts import judgements
+from deltaproto.inspection import Inspection, Request, inspect_table
+from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
+
+RELEASE = deltalake.__version__
+ENGINE, PYARROW = f"deltalake/engine@{RELEASE}", f"deltalake/pyarrow@{RELEASE}"
+ID, WORD = column("id"), column("word", "string")
+
+
+class Made(NamedTuple):
+    """A hand-made table: rows 1, 2 and 3, and whatever is odd about it."""
+
+    name: str
+    columns: tuple[dict[str, Any], ...] = (ID, WORD)
+    configuration: Mapping[str, str] = MappingProxyType({})
+    partition: str | None = None
+    """a value of a partition column `part`, which is the folder of the file"""
+    protocol: tuple[int, int] = (1, 2)
+    absolute: bool = False
+    mark: bool = False
+    more: str | None = None
+    """a partition column that the schema does not have"""
+    folder: str = "t"
+
+
+def kind(name: str, type_: Any) -> Made:
+    return Made(name, (ID, WORD, column("v", type_)))
+
+
+def check(expression: str) -> Made:
+    return Made(expression, configuration={"delta.constraints.c": expression}, protocol=(1, 3))
+
+
+TABLES = (
+    Made("plain"),
+    Made("absolute", absolute=True),
+    Made("marked", mark=True),
+    Made("differing in case", (ID, WORD, column("ID"))),
+    Made("nested in case", (ID, WORD, column("s", json.loads(schema_string(ID, column("Id")))))),
+    Made("partition not in schema", more="gone"),
+    Made("append-only", configuration={"delta.appendOnly": "true"}),
+    Made("escaped", partition="a b:c"),
+    Made("beyond ascii", partition="é"),
+    Made("percent", folder="a%20b"),
+    Made("space", folder="a b"),
+    Made("umlaut", folder="ä"),
+    kind("void", "void"),
+    kind("array of void", {"type": "array", "elementType": "void", "containsNull": True}),
+    kind("interval", "interval year to month"),
+    kind("calendar interval", "interval"),
+    kind("udt", {"type": "udt", "class": "a.B", "sqlType": "double"}),
+    kind("time", "time(3)"),
+    kind("varchar", "varchar(9)"),
+    kind("unsigned", "uint16"),
+    kind("long decimal", "decimal(39,1)"),
+    kind("negative scale", "decimal(10,-2)"),
+    kind("upper case", "LONG"),
+    kind("alias", "bigint"),
+    kind("good decimal", "decimal(38,38)"),
+    check("id > 0 and word is not null"),
+    check("size(array(id)) = 1"),
+    check("year(current_date()) > 2000"),
+    check("if(id > 0, true, false)"),
+    check("regexp_extract(word, 'a', 0) is not null"),
+    check("int(id) > 0"),
+    check("crc32(word) is not null"),
+    check("id div 1 > 0"),
+    check('word <> "x"'),
+    check("!(id < 0)"),
+    check("length(word) < 9 and upper(word) <> 'X'"),
+    check("cast(id as int) > 0"),
+    check("case when id > 0 then true else false end"),
+    check("ID > 0"),
+    check("unheard_of(id)"),
+)
+
+
+def build(made: Made, root: Path) -> str:
+    log = Log(root / made.folder)
+    columns = (*made.columns, *((column("part", "string"),) if made.partition else ()))
+    values, path = {}, "f.parquet"
+    if made.partition is not None:
+        escaped = made.partition.replace(":", "%3A")
+        values, path = {"part": made.partition}, f"part={escaped}/f.parquet"
+    file = log.root / path
+    file.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.table({"id": [1, 2, 3], "word": ["a", "b", "c"]}), file)
+    stored = path.replace("%", "%25").replace(" ", "%20")
+    action = add(
+        file.as_uri() if made.absolute else stored,
+        size=file.stat().st_size,
+        partitionValues=values,
+        stats=json.dumps({"numRecords": 3}),
+    )
+    parts = [*values, *([made.more] if made.more else [])]
+    described = metadata(dict(made.configuration), schema_string(*columns), parts)
+    log.commit(0, commit_info(), protocol(*made.protocol), described, action)
+    if made.mark:
+        log.raw(0, codecs.BOM_UTF8 + log.path(0, ".json").read_bytes())
+    return log.table
+
+
+def ids(table: str) -> list[int]:
+    found = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(table))
+    return sorted(pa.table(found.execute("select id from t"))["id"].to_pylist())
+
+
+def ids_with_pyarrow(table: str) -> list[int]:
+    found = deltalake.DeltaTable(table).to_pyarrow_table(columns=["id"])
+    return sorted(found["id"].to_pylist())
+
+
+def append(table: str) -> list[int]:
+    opened = deltalake.DeltaTable(table)
+    row = {"id": 7, "word": "new"}
+    names = pa.schema(opened.schema()).names
+    fields = {name: [row.get(name)] for name in names}
+    types = {field.name: field.type for field in pa.schema(opened.schema())}
+    given = pa.table({name: pa.array(value, types[name]) for name, value in fields.items()})
+    deltalake.write_deltalake(opened, given, mode="append")
+    return ids(table)
+
+
+def delete(table: str) -> list[int]:
+    deltalake.DeltaTable(table).delete("id = 2")
+    return ids(table)
+
+
+Use = Callable[[str], list[int]]
+USES: tuple[tuple[str, Access, Use, list[int]], ...] = (
+    (ENGINE, Access.READ, ids, [1, 2, 3]),
+    (PYARROW, Access.READ, ids_with_pyarrow, [1, 2, 3]),
+    (ENGINE, Access.APPEND, append, [1, 2, 3, 7]),
+    (ENGINE, Access.DML, delete, [1, 3]),
+)
+
+
+def judged(table: str) -> Iterator[tuple[str, Access, Use, list[int], Judgement]]:
+    inspection = inspect_table(table, Request())
+    assert isinstance(inspection, Inspection)
+    needs = facts(inspection).needs
+    for name, access, use, right in USES:
+        ((_, said),) = judgements(Catalogue().resolve(name), access, needs)
+        yield name, access, use, right, said
+
+
+@pytest.mark.parametrize("made", TABLES, ids=lambda made: made.name)
+def test_the_verdict_is_what_happens(made: Made, tmp_path: Path) -> None:
+    table = build(made, tmp_path / "made")
+    for number, (name, access, use, right, said) in enumerate(judged(table)):
+        copy = tmp_path / str(number) / made.folder
+        shutil.copytree(table, copy)
+        failed: Exception | None = None
+        found: list[int] = []
+        try:
+            found = use(str(copy))
+        except Exception as error:
+            failed = error
+        where = (name, access, said, failed, found)
+        if said.verdict is Verdict.OK:
+            assert failed is None, where
+            assert found == right, where
+        elif said.verdict is Verdict.REFUSED:
+            # A constraint that cannot be planned fails every write but a delete.
+            of_constraint = access is Access.DML and made.name == made.configuration.get(
+                "delta.constraints.c"
+            )
+            assert failed is not None or of_constraint, where

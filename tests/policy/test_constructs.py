@@ -1,0 +1,61 @@
+"""The parts of SQL expressions that not every engine plans."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaproto.policy.constructs import constructs
+from tests.support.failures import each_row
+
+COLUMNS = ("id", "word", "price", "tags", "s")
+PLAIN = (
+    "id > 0",
+    "id != -7 and price <= 0.5 or not word = 'x'",
+    "id between 0 and 10",
+    "word in ('a', 'it''s') and s.x is not null",
+    "((`id`) + 1 - 2 * 3 <> 4)",
+    "price > 1e-3 and id < 10L",
+    "id > 0 /* size(x) */ -- div",
+)
+ROWS = (
+    ("size(tags) > 0", ("size()",)),
+    ("YEAR(CURRENT_DATE()) > 2000", ("year()", "current_date()")),
+    ("if(id > 0, true, false)", ("if()",)),
+    ("id div 2 = 1", ("div",)),
+    ('word = "x"', ("double-quoted string",)),
+    ("word = 'it\\'s'", ("backslash in a string",)),
+    ("word like 'a%'", ("like",)),
+    ("word not rlike '^a' and id > 0", ("rlike",)),
+    ("like(word, 'a%')", ("like()",)),
+    ("id > 0 and like(word, 'a%')", ("like()",)),
+    ("!(id < 0)", ("!",)),
+    ("id == 1", ("==",)),
+    ("id <=> 1", ("<=>",)),
+    ("cast(id as int) > 0", ("cast",)),
+    ("id::int > 0", ("::",)),
+    ("case when id > 0 then true else false end", ("case",)),
+    ("tags[0] = 'a'", ("array index",)),
+    ("tags['k'] = 'a'", ("map key",)),
+    ("exists(tags, t -> t = 'a')", ("exists", "t", "lambda")),
+    ("ID > 0", ("column in another case",)),
+    ("price > 0.5D", ("typed number",)),
+    ("word || 'x' = 'y'", ("||",)),
+    ("id / 2 > 0", ("/",)),
+    ("day > date'2000-01-01'", ("day", "date literal")),
+)
+
+
+@each_row("expression", PLAIN)
+def test_comparisons_of_columns_with_literals_are_plain(expression: str) -> None:
+    assert constructs(expression, COLUMNS) == ()
+
+
+@each_row("row", ROWS, ids=lambda row: row[0])
+def test_everything_else_has_a_name(row: tuple[str, tuple[str, ...]]) -> None:
+    assert constructs(row[0], COLUMNS) == row[1]
+
+
+@given(st.text(max_size=60))
+def test_any_text_has_constructs(text: str) -> None:
+    assert all(word.strip() for word in constructs(text, COLUMNS))

@@ -1,0 +1,213 @@
+"""What the log shows of data files without reading every action on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deltaproto.protocol.feature import Trace
+from deltaproto.tables.interface import NoteKind
+from deltaproto.tables.log import layout
+from deltaproto.tables.log.layout import is_absolute
+from deltaproto.tables.log.parquet import NotSimple
+from deltaproto.tables.log.parquet.bounds import bounds
+from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.spark import layout_on_disk
+from tests.support.failures import each_row
+from tests.support.logs import (
+    Log,
+    add,
+    column,
+    commit_info,
+    metadata,
+    protocol,
+    schema_string,
+)
+
+CLONED = "file:///elsewhere/part-0.parquet"
+FILES = (Trace.ABSOLUTE_PATHS, Trace.DELTA_RS_FILES, Trace.DELTA_RS_REWRITES)
+DELTA_RS = {"engineInfo": "delta-rs:py-1.6.6", "operationMetrics": {"num_added_rows": 1}}
+
+
+def traces(log: Log, *, every_commit: bool = True) -> Mapping[Trace, bool]:
+    return LogReader(every_commit=every_commit).read(log.table).traces
+
+
+def begun(log: Log, *actions: dict[str, Any]) -> Log:
+    return log.commit(0, commit_info(), protocol(1, 2), metadata(), *actions)
+
+
+@each_row("path", [CLONED, "s3://b/k", "/mnt/t/part-0", "abfss://c@a.dfs.core.windows.net/x"])
+def test_uris_and_paths_from_the_root_are_absolute(path: str) -> None:
+    assert is_absolute(path)
+
+
+@each_row("path", ["part-0.parquet", "at=10:00/part-0", "a b/part-0", "p%3A1=x/part-0", ""])
+def test_other_paths_are_relative(path: str) -> None:
+    assert not is_absolute(path)
+
+
+def test_a_relative_table_has_no_absolute_paths(log: Log) -> None:
+    found = traces(begun(log, add()))
+    assert [found[trace] for trace in FILES] == [False, False, False]
+
+
+@pytest.mark.parametrize("every_commit", [True, False])
+def test_the_first_commit_shows_a_clone(log: Log, every_commit: bool) -> None:
+    begun(log, add(CLONED)).commit(1, commit_info(), add()).commit(2, commit_info(), add("p2"))
+    assert traces(log, every_commit=every_commit)[Trace.ABSOLUTE_PATHS]
+
+
+def test_a_clone_in_the_middle_shows_when_every_commit_is_read(log: Log) -> None:
+    action = metadata()
+    begun(log).commit(1, commit_info(), add(CLONED)).commit(2, commit_info(txnId="a"), add())
+    log.checksum(2, protocol(1, 2), action, txnId="a")
+    assert traces(log)[Trace.ABSOLUTE_PATHS]
+
+
+def test_an_absolute_path_that_was_removed_is_gone(log: Log) -> None:
+    begun(log, add(CLONED)).commit(1, {"remove": {"path": CLONED, "dataChange": True}}, add())
+    assert not traces(log)[Trace.ABSOLUTE_PATHS]
+
+
+@pytest.mark.parametrize("every_commit", [True, False])
+@pytest.mark.parametrize("path", [CLONED, "part-9.parquet"])
+def test_a_checkpoint_shows_it_by_its_statistics(
+    log: Log, path: str, every_commit: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(log, add(path)).commit(1, commit_info(), add("part-1.parquet"))
+    log.checkpoint(1, protocol(1, 2), metadata(), add(path), add("part-1.parquet"))
+    log.path(0, ".json").unlink()
+    monkeypatch.setattr(layout, "checkpoint_paths", _unread)
+    assert traces(log, every_commit=every_commit)[Trace.ABSOLUTE_PATHS] is (path == CLONED)
+
+
+def test_paths_beyond_ascii_come_from_partitions_of_text(log: Log) -> None:
+    described = metadata(schema=schema_string(column("p", "string")), partition_columns=["p"])
+    log.commit(0, commit_info(), protocol(1, 2), described, add("p=é/part-0.parquet"))
+    assert traces(log)[Trace.NON_ASCII_PATHS]
+    log.checkpoint(0, protocol(1, 2), described, add("p=a/part-0"), add("p=é/part-0.parquet"))
+    log.path(0, ".json").write_text(log.path(0, ".json").read_text().replace("u00e9", "u0065"))
+    assert traces(log)[Trace.NON_ASCII_PATHS]
+    log.checkpoint(0, protocol(1, 2), described, add("p=a/part-0"))
+    assert not traces(log)[Trace.NON_ASCII_PATHS]
+
+
+def _unread(*_: object) -> Any:
+    raise AssertionError("the statistics are enough")
+
+
+def test_paths_are_looked_at_where_statistics_do_not_tell(log: Log) -> None:
+    paths = ["ab/part-0.parquet", CLONED, "zz/part-1.parquet"]
+    actions = [protocol(1, 2), metadata(), *(add(path) for path in paths)]
+    begun(log).checkpoint(0, *actions)
+    assert traces(log)[Trace.ABSOLUTE_PATHS]
+    log.checkpoint(0, *actions[:3], actions[4])
+    assert not traces(log)[Trace.ABSOLUTE_PATHS]
+
+
+def test_sidecars_are_looked_at(log: Log) -> None:
+    name = "_sidecars/one.parquet"
+    (log.folder / "_sidecars").mkdir()
+    pq.write_table(pa.table({"add": [{"path": CLONED, "size": 1}]}), log.folder / name)
+    begun(log)
+    actions = [protocol(1, 2), metadata(), {"sidecar": {"path": "one.parquet", "sizeInBytes": 1}}]
+    log.checkpoint(0, *actions, suffix=".checkpoint.0123abcd-0000-0000-0000-000000000000.json")
+    assert traces(log)[Trace.ABSOLUTE_PATHS]
+
+
+def test_what_was_not_read_is_missing(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "MOST_COMMITS", 2)
+    begun(log)
+    for version in range(1, 6):
+        log.commit(version, commit_info(), add(f"p{version}"))
+    found = LogReader(use_checksums=False, every_commit=True).read(log.table).traces
+    assert Trace.ABSOLUTE_PATHS in found
+    log.checksum(5, protocol(1, 2), metadata(), txnId="a")
+    log.commit(5, commit_info(txnId="a"), add("p5"))
+    monkeypatch.setattr("deltaproto.tables.log.checksum.MOST_COMMITS", 2)
+    assert Trace.ABSOLUTE_PATHS not in traces(log)
+
+
+def test_delta_rs_says_that_it_wrote_files(log: Log) -> None:
+    begun(log).commit(1, commit_info("WRITE", **DELTA_RS), add())
+    found = traces(log)
+    assert (found[Trace.DELTA_RS_FILES], found[Trace.DELTA_RS_REWRITES]) == (True, False)
+    log.commit(2, commit_info("DELETE", **DELTA_RS), add("p2"))
+    assert traces(log)[Trace.DELTA_RS_REWRITES]
+
+
+@each_row(
+    "info",
+    [
+        commit_info("OPTIMIZE", **DELTA_RS),
+        commit_info("WRITE", engineInfo="delta-rs:py-1.6.6"),
+        commit_info("DELETE", engineInfo="Apache-Spark/4.2.0 Delta-Lake/4.4.0"),
+    ],
+    ids=lambda info: json.dumps(info),
+)
+def test_others_do_not(info: dict[str, Any], tmp_path: Path) -> None:
+    log = begun(Log(tmp_path / str(id(info)))).commit(1, info, add())
+    found = traces(log)
+    assert not found[Trace.DELTA_RS_FILES]
+    assert not found[Trace.DELTA_RS_REWRITES]
+
+
+def test_writers_are_looked_for_before_the_checkpoint_too(log: Log) -> None:
+    begun(log).commit(1, commit_info("DELETE", **DELTA_RS), add()).commit(2, commit_info(), add())
+    log.checkpoint(2, protocol(1, 2), metadata(), add())
+    log.commit(3, commit_info(), add("p3"))
+    assert traces(log)[Trace.DELTA_RS_REWRITES]
+    log.path(0, ".json").unlink()
+    log.path(1, ".json").unlink()
+    assert Trace.DELTA_RS_REWRITES not in traces(log)
+
+
+def test_a_checksum_is_held_against_the_whole_log(log: Log) -> None:
+    begun(log).commit(1, commit_info(), protocol(1, 4)).commit(2, commit_info(txnId="a"), add())
+    log.checksum(2, protocol(1, 2), metadata(), txnId="a")
+    believed = LogReader().read(log.table)
+    assert str(believed.protocol) == "(1,2)"
+    held = LogReader(every_commit=True).read(log.table)
+    assert str(held.protocol) == "(1,4)"
+    assert [note.kind for note in held.notes] == [NoteKind.CHECKSUM_CONTRADICTS]
+    assert "its protocol differs from the log's" in held.notes[0].message
+
+
+class TestBounds:
+    def test_of_all_row_groups(self, tmp_path: Path) -> None:
+        table = pa.table({"add": [{"path": p} for p in ("c", "a", "e", "b")] + [None]})
+        pq.write_table(table, tmp_path / "f", row_group_size=2)
+        with (tmp_path / "f").open("rb") as file:
+            assert bounds(file, ("add", "path")) == ("a", "e")
+            assert bounds(file, ("add", "other")) == (None, None)
+
+    def test_nothing_without_statistics(self, tmp_path: Path) -> None:
+        pq.write_table(pa.table({"a": ["x"]}), tmp_path / "f", write_statistics=False)
+        with (tmp_path / "f").open("rb") as file:
+            assert bounds(file, ("a",)) is None
+
+    def test_damage_is_left_to_others(self, tmp_path: Path) -> None:
+        (tmp_path / "f").write_bytes(b"PAR1" + bytes(40) + b"\x20\0\0\0PAR1")
+        with (tmp_path / "f").open("rb") as file, pytest.raises(NotSimple):
+            bounds(file, ("a",))
+
+
+class TestBySpark:
+    """Spark's SQL shows no files; the log does where it is at hand."""
+
+    def test_a_local_table_is_looked_at(self, log: Log) -> None:
+        begun(log, add(CLONED))
+        uri = log.root.as_uri()
+        assert layout_on_disk(uri)[Trace.ABSOLUTE_PATHS]
+        assert Trace.V2_CHECKPOINT not in layout_on_disk(uri)
+
+    def test_what_is_elsewhere_is_not(self, tmp_path: Path) -> None:
+        assert layout_on_disk("s3://bucket/t") == {}
+        assert layout_on_disk((tmp_path / "none").as_uri()) == {}
