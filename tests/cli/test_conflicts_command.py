@@ -119,6 +119,20 @@ class TestWithoutTable:
 
 
 class TestTable:
+    def test_row_level_concurrency_where_the_reader_does_not_show_clustering(
+        self, log: Log, cli: Cli
+    ) -> None:
+        names = ["clustering", "deletionVectors", "domainMetadata"]
+        enabled = metadata({"delta.enableDeletionVectors": "true"})
+        log.commit(0, protocol(3, 7, ["deletionVectors"], names), enabled)
+        (table,) = cli("inspect", log.table, "--reader", "delta-rs", "--format", "json").json[
+            "tables"
+        ]
+        row_level = table["isolation"]["row_level_concurrency"]
+        assert table["clustering_columns"] is None
+        assert row_level["databricks"] == "yes"
+        assert "13.3 LTS if the table is liquid-clustered" in row_level["reason"]
+
     def test_item_7_row_level_with_its_reason(
         self, answer: Callable[..., dict[str, Any]], log: Log
     ) -> None:

@@ -12,7 +12,7 @@ from deltaproto.tables.location import Kind, locate
 from deltaproto.tables.log.aging import Aging, aging
 from deltaproto.tables.log.census import Census, census_with
 from deltaproto.tables.log.history_traces import Traces, history_traces
-from deltaproto.tables.log.names import sort_names
+from deltaproto.tables.log.names import Listing, sort_names
 from deltaproto.tables.log.replay import check_reach, replay
 from deltaproto.tables.storage import LogStore, open_log
 
@@ -26,6 +26,7 @@ class Survey(NamedTuple):
     census: Census
     traces: Traces
     aging: Aging
+    listing: Listing
 
 
 def survey(table: str, storage_options: Mapping[str, str] | None = None) -> Survey:
@@ -58,4 +59,4 @@ def survey_log(store: LogStore) -> Survey:
     times = aging(entries, listing)
     vectors = census.files_with_vectors > 0
     traces = history_traces(store, listing, times, protocol, metadata, vectors=vectors)
-    return Survey(version, protocol, metadata, census, traces, times)
+    return Survey(version, protocol, metadata, census, traces, times, listing)
