@@ -73,14 +73,14 @@ def fates(
     if isinstance(statement, DropFeature):
         yield from _dropped(statement, outcome)
         return
-    since, why = _by_metadata(statement, before, writers)
+    added = outcome.table.protocol.supported - before.protocol.supported
+    since, why = _by_metadata(statement, before, added, writers)
     if since != _EVERY_RELEASE:
         yield Fate(_METADATA, why, since)
-    added = outcome.table.protocol.supported - before.protocol.supported
     if since is not None:
         yield from _unknown(added, since)
-        if _true(writers.session, ENFORCE):
-            yield from _enforced(added)
+    if _true(writers.session, ENFORCE):
+        yield from _enforced(added)
 
 
 def who(fate: Fate, writers: Writers) -> str | None:
@@ -129,7 +129,9 @@ def _dropped(statement: DropFeature, outcome: Outcome) -> Iterator[Fate]:
         yield Fate(_PROTOCOL, f"{statement.feature} leaves the protocol")
 
 
-def _by_metadata(statement: Statement, before: Table, writers: Writers) -> tuple[str | None, str]:
+def _by_metadata(
+    statement: Statement, before: Table, added: frozenset[str], writers: Writers
+) -> tuple[str | None, str]:
     """The first release that is rebased over the step's metadata; None: none is. And why."""
     every = "the metadata changes, which no writer is rebased over"
     if _clusters(statement):
@@ -151,6 +153,8 @@ def _by_metadata(statement: Statement, before: Table, writers: Writers) -> tuple
         return None, every
     if _tracks_rows_only(statement):
         return _SURVIVED[_ROW_TRACKING].since, "earlier releases abort at every change of metadata"
+    if "rowTracking" in added and not before.names_row_ids and _ROW_TRACKING not in changes:
+        return None, "it stores the names of columns for row ids, which only enabling them may do"
     if writers.session.get(RESOLVE, "true").strip().lower() == "false":
         return None, f"the metadata changes, and the session sets {RESOLVE} to false"
     if not all(_allowed(key, changes, before) for key in changes):

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ATTEMPTS = 5
+_MOST_STAGED = 1000
+"""the most commits that a catalog may have staged"""
 _FEATURE = "delta.feature."
 _ERROR_CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 # Spark 3.5 gives this refusal no class.
@@ -63,6 +65,25 @@ class SparkReader:
             raise
         except Exception as error:
             raise _refusal(error, self._settings.redact) from None
+
+    def ratified(self, table: str) -> dict[int, int]:
+        """The newest versions that the table's catalog has, with their in-commit timestamps.
+
+        Raises:
+            TableError: when Spark refuses the table, with its error class.
+            EngineError: when there is no Spark to ask.
+        """
+        location = locate(table)
+        session = spark_session(self._settings.reaching(location.uri))
+        try:
+            rows = sql_rows(
+                session,
+                f"DESCRIBE HISTORY {table_name(location)} LIMIT {_MOST_STAGED}",
+                *("version", "unix_millis(timestamp)"),
+            )
+        except Exception as error:
+            raise _refusal(error, self._settings.redact) from None
+        return {int(row[0]): int(row[1]) for row in rows}
 
 
 def _read(session: SparkSession, location: Location) -> TableState:

@@ -110,6 +110,23 @@ def test_sessions_that_enforce_concurrent_feature_enablement(
     assert told is (feature != "deletionVectors")
 
 
+@pytest.mark.parametrize(
+    ("properties", "aborted"),
+    [
+        ("'delta.feature.rowTracking' = 'supported'", True),
+        ("'delta.feature.rowTracking' = 'supported', 'delta.enableRowTracking' = 'true'", False),
+        ("'delta.feature.v2Checkpoint' = 'supported'", False),
+    ],
+)
+def test_adding_row_tracking_without_enabling_it_aborts_every_release(
+    properties: str, aborted: bool
+) -> None:
+    (each,) = parse(f"alter table t set tblproperties ({properties})")
+    said = each.statement.outcome(TABLE, Engine())
+    found = clashes(each.statement, TABLE, said, Writers(frozenset({"4.4.0"})))
+    assert aborted is any(c.engine == "delta-spark" and "appends" in c.who for c in found)
+
+
 def test_sessions_that_resolve_no_conflicts_abort_as_old_releases_do() -> None:
     writers = Writers(frozenset({"4.4.0"}), {RESOLVE: "false"})
     for name, aborted in (("DeletionVectors", True), ("RowTracking", False)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from deltaproto.planning import managed
 from deltaproto.planning.ddl.checks import references
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
@@ -42,7 +43,7 @@ class Optimize(NamedTuple):
     full: bool = False
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        refusal = self._refused(table)
+        refusal = self._refused(table) or managed.upkeep(table, "OPTIMIZE")
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         # Files that are large enough already, or clustered, make no commit.
@@ -108,6 +109,8 @@ class PurgeWhere(NamedTuple):
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         outcome = Purge().outcome(table, engine)
+        if outcome.refusal is not None:
+            return outcome
         maybe = tuple(commit._replace(sure=False) for commit in outcome.commits)
         return outcome._replace(table=_some_left(table), commits=maybe)
 
@@ -124,6 +127,8 @@ class Vacuum(NamedTuple):
     hours: int | None = None
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
+        if (refusal := managed.upkeep(table, "VACUUM")) is not None:
+            return Outcome(table, refusal=refusal)
         if self.dry:
             return Outcome(table)
         # Not every store gets these commits (spark.databricks.delta.vacuum.logging.enabled).

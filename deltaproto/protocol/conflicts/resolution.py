@@ -48,7 +48,11 @@ SURVIVED_METADATA: tuple[Change, ...] = tuple(
     for key, each in SURVIVED_PROPERTIES.items()
 )
 SURVIVED_PROTOCOL: tuple[Change, ...] = (
-    Change("adding a feature", "'delta.feature.NAME' = 'supported'", REBASED_SINCE),
+    Change(
+        "adding a feature other than rowTracking",
+        "'delta.feature.NAME' = 'supported'",
+        REBASED_SINCE,
+    ),
     Change("raising the versions", "'delta.minWriterVersion' = '3'", REBASED_SINCE),
     Change("the first CLUSTER BY", "ALTER TABLE … CLUSTER BY (…)", REBASED_SINCE),
 )

@@ -19,6 +19,7 @@ from deltaproto.tables.interface import (
 from deltaproto.tables.location import Kind, Location, locate
 from deltaproto.tables.log.checksum import from_checksum
 from deltaproto.tables.log.names import Listing, sort_names
+from deltaproto.tables.log.ratified import RatifiedLog
 from deltaproto.tables.log.replay import check_reach, replay
 from deltaproto.tables.log.snapshot import Snapshot
 from deltaproto.tables.storage import LogStore, open_log
@@ -128,6 +129,7 @@ class LogReader:
             notes=(*snapshot.notes, *_listing_notes(listing, snapshot)),
             last_commit=snapshot.commit_info,
             changes=lambda: _changes(store, listing, version),
+            confirmed=isinstance(store, RatifiedLog) and store.confirmed == version,
         )
 
 
