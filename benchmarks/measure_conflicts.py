@@ -1,11 +1,11 @@
 """What one release of Delta Spark does to writers in flight, statement by statement.
 
 Two threads meet on a table: the loser is held inside a UDF until the winner has committed. What
-becomes of it is recorded for `tests/conflicts/measured_writers.json`, which the suite replays. Run
-it with the Python of an environment that has the pyspark to be measured, and nothing else of this
-project:
+becomes of it is recorded, release by release, in `tests/conflicts/measured_writers.json`, which the
+suite replays. Run it with the Python of an environment that has the pyspark to be measured, and
+nothing else of this project:
 
-    python benchmarks/measure_conflicts.py io.delta:delta-spark_2.13:4.0.1 recorded.json
+    python benchmarks/measure_conflicts.py io.delta:delta-spark_2.13:4.0.1
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import threading
 import time
 from pathlib import Path
 
+RECORDED = Path(__file__).parents[1] / "tests/conflicts/measured_writers.json"
 ENFORCE = "spark.databricks.delta.conflictChecker.enforceConcurrentFeatureEnablement.enabled"
 RESOLVE = "spark.databricks.delta.featureEnablement.conflictResolution.enabled"
 
@@ -246,7 +247,7 @@ KEYED = [
 ]
 
 
-def main(package, output):
+def main(package, output=RECORDED):
     from pyspark.sql import SparkSession
 
     spark = (
@@ -290,9 +291,7 @@ def main(package, output):
         found.append(
             {"table": table, "loser": loser, "winner": winner, "settings": settings, **became}
         )
-        Path(output).write_text(
-            json.dumps({"delta-spark": version, "tables": tables, "measured": found})
-        )
+        store(Path(output), version, tables, found)
         print(
             version,
             table,
@@ -307,6 +306,26 @@ def main(package, output):
         )
     spark.stop()
     shutil.rmtree(folder)
+
+
+def store(file, version, tables, found):
+    """Add what a release did to the file, in place of what it holds of that release."""
+    kept = json.loads(file.read_text()) if file.exists() else {"tables": {}, "measured": []}
+    by_probe = {probe(each): each for each in kept["measured"]}
+    for each in by_probe.values():
+        each["raised"].pop(version, None)
+    for each in found:
+        known = by_probe.setdefault(probe(each), {**each, "raised": {}})
+        known["raised"][version] = each["raised"]
+    measured = [each for each in by_probe.values() if each["raised"]]
+    tables = {**kept["tables"], **tables}
+    lines = [f'"tables": {json.dumps(tables)}', '"measured": [']
+    lines.append(",\n".join(json.dumps(each) for each in measured) + "]")
+    file.write_text("{" + f"{lines[0]},\n{lines[1]}\n{lines[2]}" + "}\n")
+
+
+def probe(each):
+    return json.dumps([each[key] for key in ("table", "loser", "winner", "settings")])
 
 
 def held(place):
@@ -394,7 +413,7 @@ def meet(spark, path, loser, winner, gate):
     thread.join(120)
     if refused and not made:
         return None
-    return {"raised": raised[0], "commits": [operation(file) for file in made]}
+    return {"raised": raised[0]}
 
 
 def state(path):
@@ -413,13 +432,6 @@ def state(path):
 
 def commits(path):
     return sorted(f for f in path.glob("_delta_log/*.json") if f.stem.isdecimal())
-
-
-def operation(file):
-    actions = [json.loads(line) for line in file.read_text().splitlines()]
-    info = next((a["commitInfo"] for a in actions if "commitInfo" in a), {"operation": "unnamed"})
-    kinds = sorted({k for action in actions for k in action if k in ("metaData", "protocol")})
-    return " ".join([info["operation"], *(f"+{kind}" for kind in kinds)])
 
 
 def reason(error):

@@ -7,11 +7,13 @@ one Spark only.
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmarks.measure_conflicts import LOSERS, held, made, meet
 from deltaproto.planning.clash import clashes
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import parse_engine
@@ -24,31 +26,28 @@ from deltaproto.protocol.conflicts.matrix import MatrixEngine, cells
 from deltaproto.protocol.conflicts.operation import Operation
 from deltaproto.protocol.isolation import IsolationLevel
 from deltaproto.protocol.protocol import Protocol
+from tests.support.engines import RUNNING
 from tests.support.failures import collect_failures
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 RECORDED = json.loads(Path(__file__).with_name("measured_writers.json").read_text())
-RELEASES = [each["delta-spark"] for each in RECORDED]
-WRITERS = {"delta-spark"}
-LOSERS = {
-    "insert": Operation.INSERT,
-    "update": Operation.UPDATE,
-    "delete": Operation.DELETE,
-    "merge": Operation.MERGE,
-}
+RELEASES = sorted({release for case in RECORDED["measured"] for release in case["raised"]})
 
 
-def cases(*, keyed: bool) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def cases(*, keyed: bool = False) -> list[dict[str, Any]]:
+    """The recorded meetings of SQL statements, on tables with identity columns or without."""
     return [
-        (each, case)
-        for each in RECORDED
-        for case in each["measured"]
+        case
+        for case in RECORDED["measured"]
         if (case["table"] == "keys") is keyed and not case["winner"].startswith("{")
     ]
 
 
-def exceptions(each: dict[str, Any], case: dict[str, Any], writers: Writers) -> set[str]:
+def exceptions(case: dict[str, Any], release: str, writers: Writers) -> set[str]:
     """The exceptions that a plan names for writers that make data commits on Delta Spark."""
-    made = each["tables"][case["table"]]
+    made = RECORDED["tables"][case["table"]]
     table = Table(
         Protocol.stored(made["protocol"]),
         made["configuration"],
@@ -59,9 +58,8 @@ def exceptions(each: dict[str, Any], case: dict[str, Any], writers: Writers) -> 
         traced=frozenset(),
         aged=frozenset(),
     ).with_schema(from_log(made["schema"]))
-    engine = parse_engine(f"delta-spark@{each['delta-spark']}")
     (parsed,) = parse(case["winner"].format(t="t"))
-    outcome = carried_out(parsed.statement, table, engine)
+    outcome = carried_out(parsed.statement, table, parse_engine(f"delta-spark@{release}"))
     found = clashes(parsed.statement, table, outcome, writers)
     return {clash.exception for clash in found if _every_data_write(clash)}
 
@@ -72,74 +70,57 @@ def _every_data_write(clash: Clash) -> bool:
 
 def test_writers_of_each_release_fail_as_recorded() -> None:
     with collect_failures() as failures:
-        for each, case in cases(keyed=False):
-            release = each["delta-spark"]
-            with failures.of(release, case["table"], case["winner"], *case["settings"].values()):
-                writers = Writers(frozenset({release}), case["settings"])
-                found = exceptions(each, case, writers)
-                raised = case["raised"]
-                assert (raised in found) if raised else not found, found
+        for case in cases():
+            for release, raised in case["raised"].items():
+                with failures.of(release, case["table"], case["winner"], case["settings"]):
+                    writers = Writers(frozenset({release}), case["settings"])
+                    found = exceptions(case, release, writers)
+                    assert (raised in found) if raised else not found, found
 
 
 def test_a_release_that_is_not_known_may_be_any() -> None:
     """A plan for writers that are not known names the exception if any release raised it."""
-    by_probe: dict[str, dict[str, str | None]] = {}
-    for each, case in cases(keyed=False):
-        if not case["settings"]:
-            probe = json.dumps([case["table"], case["winner"]])
-            by_probe.setdefault(probe, {})[each["delta-spark"]] = case["raised"]
-    newest = RECORDED[-1]
     with collect_failures() as failures:
-        for each, case in cases(keyed=False):
-            probe = json.dumps([case["table"], case["winner"]])
-            if each is not newest or case["settings"]:
+        for case in cases():
+            if case["settings"]:
                 continue
-            with failures.of(probe):
-                raised = set(by_probe[probe].values()) - {None}
-                assert raised <= exceptions(each, case, Writers())
+            with failures.of(case["table"], case["winner"]):
+                raised = {each for each in case["raised"].values() if each is not None}
+                assert raised <= exceptions(case, RELEASES[-1], Writers())
 
 
 def test_a_feature_that_the_writers_release_does_not_know_is_refused() -> None:
     raised = {
-        case["raised"]
-        for each in RECORDED
-        for case in each["measured"]
+        each
+        for case in RECORDED["measured"]
+        for each in case["raised"].values()
         if case["winner"].startswith("{")
     }
     assert raised == {"DeltaUnsupportedTableFeatureException"}
 
 
-@pytest.mark.parametrize("release", RELEASES)
-def test_identity_columns_are_as_recorded(release: str) -> None:
+def test_identity_columns_are_as_recorded() -> None:
     found = {
         (str(cell.operation), str(cell.against)): cell
         for cell in cells(MatrixEngine.DELTA_SPARK, IsolationLevel.SERIALIZABLE, identity=True)
     }
-    seen = 0
     with collect_failures() as failures:
-        for each, case in cases(keyed=True):
-            if each["delta-spark"] != release:
-                continue
+        for case in cases(keyed=True):
             loser, winner = (case[name].split()[0].upper() for name in ("loser", "winner"))
-            winner = {"ALTER": "METADATA CHANGE"}.get(winner, winner)
-            cell = found[loser, winner]
-            seen += 1
-            with failures.of(case["loser"], case["winner"]):
-                if case["raised"]:
-                    assert case["raised"] in cell.exceptions
-                else:
-                    assert cell.conflict != "yes"
-    assert seen > 30 or release < "3.3"
+            cell = found[loser, {"ALTER": "METADATA CHANGE"}.get(winner, winner)]
+            for release, raised in case["raised"].items():
+                with failures.of(release, case["loser"], case["winner"]):
+                    assert (raised in cell.exceptions) if raised else cell.conflict != "yes"
 
 
 def test_two_inserts_that_make_identity_values_conflict_in_every_release() -> None:
-    raised = {
-        case["raised"]
-        for _, case in cases(keyed=True)
+    (case,) = (
+        case
+        for case in cases(keyed=True)
         if case["loser"].startswith("insert into {t} (id")
         and case["winner"].startswith("insert into {t} (id")
-    }
-    assert raised == {"MetadataChangedException"}
+    )
+    assert {*case["raised"].values()} == {"MetadataChangedException"}
     unknown = {
         (cell.operation, cell.against): cell
         for cell in cells(MatrixEngine.DELTA_SPARK, IsolationLevel.SERIALIZABLE, identity=None)
@@ -151,5 +132,32 @@ def test_two_inserts_that_make_identity_values_conflict_in_every_release() -> No
 
 def test_every_line_of_releases_was_recorded() -> None:
     lines = {release.rpartition(".")[0] for release in RELEASES}
-    assert lines == {"3.2", "3.3", "4.0", "4.1", "4.2", "4.3", "4.4"}
-    assert all(len(each["measured"]) > 60 for each in RECORDED)
+    assert lines >= {"3.3", "4.0", "4.1", "4.2", "4.4"}
+    for release in RELEASES:
+        assert sum(release in case["raised"] for case in RECORDED["measured"]) > 60
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_installed_release_does_what_was_recorded(spark: SparkSession, tmp_path: Path) -> None:
+    """Repeats every meeting with two threads."""
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    spark.udf.register("held", held(str(gate)), "bigint")
+    bases = made(spark, tmp_path)
+    release = str(RUNNING).partition("@")[2]
+    with collect_failures() as failures:
+        for number, case in enumerate(RECORDED["measured"]):
+            if release not in case["raised"]:
+                continue
+            path = Path(shutil.copytree(bases[case["table"]], tmp_path / str(number)))
+            with failures.of(case["table"], case["loser"], case["winner"], case["settings"]):
+                for key, value in case["settings"].items():
+                    spark.conf.set(key, value)
+                try:
+                    loser = LOSERS.get(case["loser"], case["loser"])
+                    became = meet(spark, path, loser, case["winner"], gate)
+                finally:
+                    for key in case["settings"]:
+                        spark.conf.unset(key)
+                assert became == {"raised": case["raised"][release]}
