@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 from deltaproto.checking.baseline import Baseline
 from deltaproto.checking.policy_use import PolicyUse
+from deltaproto.checking.site import DEFAULT_ACCESS
 from deltaproto.clients.candidate import Candidate
-from deltaproto.clients.capability import Access
+from deltaproto.clients.capability import Access, Client
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.judgement import Verdict
 from deltaproto.clients.needs import Needs
+from deltaproto.clients.usability import Usability, usability
 from deltaproto.clients.verdicts import client_verdicts
 from deltaproto.errors import TableError, UsageError
 from deltaproto.policy.approvals import Approvals, Loss, Ruling
@@ -57,6 +59,8 @@ class Checked(NamedTuple):
     """findings of rules that the policy switches off"""
     of_policy: bool = False
     """these are findings on the policy itself; `table` is its file"""
+    usability: tuple[Usability, ...] = ()
+    """what each client can do since which version, where somebody asked for that"""
 
 
 def unreadable(table: str, error: TableError) -> Checked:
@@ -71,6 +75,7 @@ class Checker:
         asked: clients of the command line; they hold for every table.
         access: replaces the access of every declared client.
         baseline: the tables as they were saved.
+        survey: clients of which every version is judged, and none is declared.
         today: the day on which approvals must hold; None: today, in UTC.
 
     Raises:
@@ -86,9 +91,12 @@ class Checker:
         asked: Iterable[Declared] = (),
         access: tuple[Access, ...] = (),
         baseline: Baseline | None = None,
+        survey: Iterable[Client] = (),
         today: datetime.date | None = None,
     ) -> None:
         self._policy, self._asked, self._access = policy, tuple(asked), access
+        self._survey = tuple(survey)
+        self._surveyed: dict[Needs, tuple[Usability, ...]] = {}
         self._baseline = baseline
         self._candidates: dict[str, Candidate] = {}
         for declared in self._asked:
@@ -103,6 +111,7 @@ class Checker:
                     self._waived.append(_waived(catalogue, policy, waiver))
         self._known: dict[tuple[Needs, tuple[Declared, ...]], tuple[Judged, ...]] = {}
         self._merged: dict[tuple[Position, ...], Merged] = {}
+        self._newest: _Matched | None = None
         self._today = today or datetime.datetime.now(datetime.UTC).date()
         self._use = PolicyUse(policy, self._today)
         self.approvals = Approvals(policy, catalogue)
@@ -110,7 +119,7 @@ class Checker:
 
     def __getstate__(self) -> dict[str, Any]:
         # What it learnt of tables here is of no use on another machine.
-        return {**self.__dict__, "_known": {}, "_merged": {}}
+        return {**self.__dict__, "_known": {}, "_surveyed": {}, "_merged": {}, "_newest": None}
 
     @property
     def clients(self) -> frozenset[str]:
@@ -119,9 +128,8 @@ class Checker:
 
     def check(self, facts: Facts) -> Checked:
         """Verdicts on every declared client, and every rule's findings."""
-        names = Names(facts.table, facts.location)
-        entries = matching(self._policy, names)
-        found_for = self._settings(entries)
+        matched = self._newest = self._match(facts.table, facts.location)
+        found_for = self._settings(matched.entries)
         settings = found_for.settings
         verdicts = self._verdicts(facts.needs, (*self._asked, *(settings.clients or ())))
         baseline = self._baseline
@@ -129,24 +137,39 @@ class Checker:
         found = [*facts.findings, *examine(Case(facts, settings, verdicts, before))]
         if self._baseline is not None and before is None:
             found += not_in_baseline(facts.table)
-        return self._checked(facts, found, found_for, entries, verdicts)
+        checked = self._checked(facts, found, found_for, matched, verdicts)
+        return checked._replace(usability=self._usability(facts.needs)) if self._survey else checked
 
     def gone(self, before: Facts) -> Checked:
         """The check of a table of the baseline that no longer exists."""
-        entries = matching(self._policy, Names(before.table, before.location))
-        found, settings = [gone_since_baseline(before)], self._settings(entries)
-        return self._checked(before._replace(complete=True), found, settings, entries, ())
+        matched = self._match(before.table, before.location)
+        found, settings = [gone_since_baseline(before)], self._settings(matched.entries)
+        return self._checked(before._replace(complete=True), found, settings, matched, ())
+
+    def _usability(self, table: Needs) -> tuple[Usability, ...]:
+        found = self._surveyed.get(table)
+        if found is None:
+            if len(self._surveyed) >= _REMEMBERED:
+                self._surveyed.clear()
+            accesses = self._access or DEFAULT_ACCESS
+            each = (one for client in self._survey for one in usability(client, accesses, table))
+            found = self._surveyed[table] = tuple(each)
+        return found
+
+    def _match(self, table: str, location: str | None) -> _Matched:
+        names = Names(table, location)
+        return _Matched((table, location), names, matching(self._policy, names))
 
     def _checked(
         self,
         facts: Facts,
         found: list[Finding],
         found_for: Merged,
-        entries: tuple[TableEntry, ...],
+        matched: _Matched,
         verdicts: tuple[Judged, ...],
     ) -> Checked:
         """The findings with the policy's severities, without those it waives or approves."""
-        settings, names = found_for.settings, Names(facts.table, facts.location)
+        settings, names = found_for.settings, matched.names
         graded = tuple(_graded(found, settings.severities))
         waivers = [each for each in self._waived if names.match(each.waiver.table)]
         kept, suppressed = [], []
@@ -168,7 +191,7 @@ class Checker:
             tuple(suppressed),
             None,
             facts.complete,
-            self._unasked(settings, entries),
+            self._unasked(settings, matched.entries),
             found_for.decisions,
             len(found) - len(graded),
         )
@@ -193,8 +216,11 @@ class Checker:
 
     def _observe(self, checked: Checked) -> None:
         """Note what a table uses of the policy; it may have been checked on another machine."""
-        names = Names(checked.table, checked.location)
-        entries = matching(self._policy, names)
+        # Links may change between two checks, so a match serves one table once.
+        matched, self._newest = self._newest, None
+        if matched is None or matched.of != (checked.table, checked.location):
+            matched = self._match(checked.table, checked.location)
+        names, entries = matched.names, matched.entries
         readable = checked.error is None
         self._use.table(checked.table, entries, self._settings(entries) if readable else None)
         if checked.unasked:
@@ -269,6 +295,15 @@ def _waiver(finding: Finding, waivers: Iterable[_Waived]) -> Waiver | None:
         ):
             return each.waiver
     return None
+
+
+class _Matched(NamedTuple):
+    """What the policy's patterns match of a table."""
+
+    of: tuple[str, str | None]
+    """the table and its location"""
+    names: Names
+    entries: tuple[TableEntry, ...]
 
 
 class _Waived(NamedTuple):

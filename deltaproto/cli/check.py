@@ -29,6 +29,9 @@ from deltaproto.cli.inventories import (
     told,
 )
 from deltaproto.cli.progress import counting, waiting
+from deltaproto.clients.candidate import parse_reference
+from deltaproto.clients.capability import Client
+from deltaproto.clients.catalogue import Catalogue
 from deltaproto.drafting.words import accesses
 from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
 from deltaproto.fleet.newest import NewestState
@@ -39,29 +42,34 @@ from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import FailOn, exit_code
 from deltaproto.report.check import CheckFormat, Style, write_check
 from deltaproto.report.interface import NOTICES
+from deltaproto.report.usability import UNDECLARED
 from deltaproto.tables.defect import one_table
+
+_EVERY = "all"
+"""what --client takes for every client"""
+_SURVEY_FORMATS = (CheckFormat.TEXT, CheckFormat.JSON, CheckFormat.JSONL, CheckFormat.MARKDOWN)
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Check every table, render each, and return the worst exit code."""
     policy = _policy(values)
-    asked = tuple(declared(text) for text in dict.fromkeys(values["client"]))
-    if not (values["policy"] or asked or values["baseline"]):
-        raise UsageError(
-            "nothing to check against", "give --policy FILE or --client ID@VERSION, or --baseline"
-        )
+    catalogue = site_catalogue(values["catalogue"], policy)
+    survey = _survey(values, catalogue)
+    asked = () if survey else tuple(declared(text) for text in dict.fromkeys(values["client"]))
     baseline = _baseline(values["baseline"])
     checker = Checker(
         policy,
-        site_catalogue(values["catalogue"], policy),
+        catalogue,
         asked=asked,
         access=accesses(values["access"], "--access"),
         baseline=baseline,
+        survey=survey,
     )
     style = Style(
         values["format"],
         color=not values["no_color"],
-        fail_on=values["fail_on"],
+        fail_on=FailOn.NEVER if survey else values["fail_on"],
+        every_version=bool(survey and values["client"]),
         show_suppressed=values["show_suppressed"],
         summary=not values["quiet"],
     )
@@ -70,7 +78,7 @@ def run(values: Mapping[str, Any]) -> int:
     options.spare(
         values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"])
     )
-    known = list(notes(checker.clients))
+    known = [UNDECLARED] if survey else list(notes(checker.clients))
     checks = chain(
         _checked(names, values, checker, baseline, known, codes),
         _compared(values["baseline"], checker, baseline),
@@ -79,6 +87,32 @@ def run(values: Mapping[str, Any]) -> int:
     with options.opened(values["output"]) as file:
         write_check(tables, file, style, known)
     return int(ExitCode.worst(codes))
+
+
+def _survey(values: Mapping[str, Any], catalogue: Catalogue) -> tuple[Client, ...]:
+    """The clients of which every version is judged; none where something is declared."""
+    given = dict.fromkeys(values["client"])
+    if values["policy"] or values["baseline"]:
+        return ()
+    if _EVERY in given and len(given) > 1:
+        raise UsageError(f"--client {_EVERY} stands alone", "leave out the other clients")
+    if not given or _EVERY in given:
+        found = catalogue.clients()
+    else:
+        references = [parse_reference(text) for text in given]
+        found = tuple(catalogue.get(each.id) for each in references)
+        if any(
+            each.version is not None or each.path or client.versions == "none"
+            for each, client in zip(references, found, strict=True)
+        ):
+            return ()
+    if values["format"] not in _SURVEY_FORMATS:
+        raise UsageError(
+            f"nothing to check against: --format {values['format']} shows findings on declared "
+            "clients",
+            "give --policy FILE or --client ID@VERSION, or --baseline",
+        )
+    return found
 
 
 def _policy(values: Mapping[str, Any]) -> Policy:
@@ -249,7 +283,7 @@ def _read(
 
 COMMAND = Command(
     "check",
-    "Check tables against declared clients and a policy, and against a baseline.",
+    "Check tables against declared clients, a policy or a baseline, or show who can use them.",
     run,
     Argument(
         "tables",
@@ -267,7 +301,8 @@ COMMAND = Command(
         ),
         Option(
             ("--client",),
-            "A client that uses the tables, as ID@VERSION; repeatable.",
+            "A client that uses the tables, as ID@VERSION. ID alone: what each of its versions can "
+            "do; all: of every client. Repeatable.",
             str,
             many=True,
             metavar="ID@VERSION",

@@ -24,7 +24,7 @@ def run(values: Mapping[str, Any]) -> int:
     goals = [flag for flag in _GOALS if values[flag.lstrip("-").replace("-", "_")]]
     # A policy and clients of the command line are one goal: everybody who is named.
     kinds = {"--for-client" if flag == "--policy" else flag for flag in goals}
-    if len(kinds) != 1:
+    if len(kinds) != 1 and kinds != {"--lowest", "--for-client"}:
         said = "no goal" if not goals else f"{' and '.join(goals)} are different goals"
         raise UsageError(said, _HINT)
     if values["include_enabled"] and not values["lowest"]:
@@ -38,7 +38,7 @@ def run(values: Mapping[str, Any]) -> int:
         history=values["history"],
         rewrite=values["rewrite"],
     )
-    by_client = kinds == {"--for-client"}
+    by_client = "--for-client" in kinds
     assumed = () if values["access"] else plans.for_clients(values)
     planner = letting_in(asked, values["client"], assumed) if by_client else downgrading(asked)
     return plans.plan_tables(values, "plan-downgrade", users, planner)
@@ -60,7 +60,13 @@ COMMAND = Command(
     run,
     plans.TABLES,
     (
-        Option(("--lowest",), "Goal: drop whatever nothing uses.", bool, False),
+        Option(
+            ("--lowest",),
+            "Goal: the lowest protocol that takes nothing from any client, dropping what nothing "
+            "uses; also with --for-client or --policy.",
+            bool,
+            False,
+        ),
         Option(
             ("--include-enabled",),
             "With --lowest: drop what is in use, too, where that is possible.",

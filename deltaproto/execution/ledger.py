@@ -10,13 +10,13 @@ from deltaproto.execution.answer import Answer
 from deltaproto.execution.audit import Audit
 from deltaproto.execution.journal import Journal, JournalError, Sent
 from deltaproto.execution.judge import Judged
-from deltaproto.execution.mark import Mark, mark_of
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.result import StepRecord
 from deltaproto.execution.resume import Standing
 from deltaproto.execution.sight import Watched
 from deltaproto.planning.plan import Step
 from deltaproto.tables.log.commits import Commit
+from deltaproto.tables.log.mark import mark_of
 
 
 class Ledger:
@@ -54,7 +54,8 @@ class Ledger:
             own = [
                 commit
                 for commit in watched.look(each.version).commits
-                if mark_of(commit) == Mark(self._planned.id, each.step, each.run)
+                if (mark := mark_of(commit)) is not None
+                and mark[:3] == (self._planned.id, each.step, each.run)
             ]
             done = self._audited(
                 steps[each.step],

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from deltaproto.errors import ExitCode
 from deltaproto.execution.gates import expected_before, named
-from deltaproto.execution.mark import mark_of
 from deltaproto.execution.resume import Standing
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.document.openings import is_open, next_opening
 from deltaproto.tables.log.commits import Commit
+from deltaproto.tables.log.mark import mark_of
 
 _AGAIN = "plan again: the rest follows from the table as it is now"
 

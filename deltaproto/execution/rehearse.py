@@ -13,7 +13,6 @@ from deltaproto.execution import gates
 from deltaproto.execution.audit import Audit
 from deltaproto.execution.gates import Gate
 from deltaproto.execution.journal import Journal
-from deltaproto.execution.mark import mark_of
 from deltaproto.execution.moved import moved
 from deltaproto.execution.observer import Observer
 from deltaproto.execution.plan_file import Planned
@@ -29,6 +28,7 @@ from deltaproto.execution.waiting import Limits
 from deltaproto.execution.warning import warning
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.tables.location import locate
+from deltaproto.tables.log.mark import mark_of
 from deltaproto.tables.redact import Redactor
 from deltaproto.tables.remote import is_local
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from deltaproto.drafting.live import digest
-from deltaproto.execution.mark import mark_of
 from deltaproto.execution.sight import Point, Sight
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.commits import Commit
+from deltaproto.tables.log.mark import mark_of
 
 _DROPPED = "DROP FEATURE"
 

@@ -12,7 +12,6 @@ from deltaproto.execution.gates import named
 from deltaproto.execution.journal import Journal, Sent
 from deltaproto.execution.judge import Judged, Verdict, judge
 from deltaproto.execution.ledger import Ledger
-from deltaproto.execution.mark import Mark, mark_of
 from deltaproto.execution.observer import Observer
 from deltaproto.execution.prepare import Prepared
 from deltaproto.execution.recheck import Stop, another_run, changed, closed
@@ -23,6 +22,8 @@ from deltaproto.execution.second_reader import second_opinion
 from deltaproto.execution.waiting import HOUR, Limits, Waiting, needless, over
 from deltaproto.planning.plan import Step
 from deltaproto.tables.log.commits import Commit
+from deltaproto.tables.log.mark import Mark, mark_of
+from deltaproto.whoami import whoami
 
 # Delta rounds the times by which it deletes history: after a refusal we come back so much later.
 _AGAIN = 1 * HOUR
@@ -197,7 +198,7 @@ class Stepping:
 
     def _execute(self, step: Step) -> Answer:
         assert step.sql is not None
-        mark = Mark(self._planned.id, step.id, self._run)
+        mark = Mark(self._planned.id, step.id, self._run, whoami().actor)
 
         def progress(done: int, known: int) -> None:
             self._observer.progress(self._planned, step, done, known)

@@ -12,6 +12,7 @@ from deltaproto.protocol.layers import enabled
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.commits import Commit, State
+from deltaproto.tables.log.mark import Mark, mark_of
 
 _CONSTRAINT = "delta.constraints."
 
@@ -27,6 +28,8 @@ class Event(NamedTuple):
     engine: str | None
     user: str | None
     job: str | None
+    mark: Mark | None
+    """the plan, step, run and actor, where `apply` made the commit"""
     protocol_before: Protocol | None
     protocol_after: Protocol
     features_added: tuple[str, ...]
@@ -65,6 +68,7 @@ def event_of(commit: Commit, before: State, after: State) -> Event | None:
         engine=commit.engine,
         user=commit.user,
         job=_job(commit.info),
+        mark=mark_of(commit),
         protocol_before=old,
         protocol_after=new,
         features_added=tuple(sorted(added)),

@@ -76,7 +76,8 @@ def _gained(before: Protocol, after: Protocol, steps: Sequence[Step]) -> Iterato
             "no feature leaves by itself, and switching it off leaves it in the protocol. Raise "
             "the clients first, and test those that are neither Databricks nor Delta Spark."
         )
-    if asked and after.min_reader_version > before.min_reader_version:
+    readers = after.min_reader_version > before.min_reader_version
+    if asked and (readers or not (after.reader_features or set()) <= before.supported):
         yield "Reader features join: whoever does not know them can no longer read the table."
     if asked and after.uses_table_features and not before.uses_table_features:
         yield (

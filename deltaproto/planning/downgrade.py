@@ -6,12 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.planning.advice import advice
-from deltaproto.planning.candidates import Candidates, candidates
+from deltaproto.planning.candidates import candidates
 from deltaproto.planning.capable import incapable
 from deltaproto.planning.given import Given
-from deltaproto.planning.goal import Absent, AtMost, Ending, Goal, Usable, Use, needs_after
+from deltaproto.planning.goal import (
+    Absent,
+    AtMost,
+    Both,
+    Ending,
+    Goal,
+    Usable,
+    Use,
+    needs_after,
+)
 from deltaproto.planning.impact import told
-from deltaproto.planning.lowest import lowest
+from deltaproto.planning.lowest import Result, lowest
 from deltaproto.planning.obstacles import UNREACHED, obstacles, strange
 from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.planning.rewrite import rewrite
@@ -29,7 +38,7 @@ _COPY = (
 
 
 class Downgrade(NamedTuple):
-    """What is asked for: exactly one of the four kinds of goal."""
+    """What is asked for: one of the four kinds of goal, or the lowest protocol for clients."""
 
     lowest: bool = False
     include_enabled: bool = False
@@ -45,8 +54,32 @@ class Downgrade(NamedTuple):
 def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
     """The cheapest plan, its alternatives, or what keeps the goal from being reached."""
     can = candidates(given.table, given.engine)
-    goal, kept = _goal(given, asked, can)
-    task = Task(given.table, goal, given.engine, given.files, given.needs, asked.history, can)
+    task = Task(
+        given.table,
+        _goal(given, asked),
+        given.engine,
+        given.files,
+        given.needs,
+        asked.history,
+        can,
+    )
+    kept: tuple[Blocked, ...] = ()
+    others: tuple[Result, ...] = ()
+    if asked.lowest:
+        needed = search(task) if asked.clients else [NOTHING]
+        if not needed:
+            # The clients cannot be let in, whatever else goes.
+            plan = plan_downgrade(given, asked._replace(lowest=False))
+            return plan._replace(goal=_as_asked(asked), goal_text=_text(asked, task.goal))
+        chosen, others, kept = lowest(
+            given,
+            can,
+            include_enabled=asked.include_enabled,
+            history=asked.history,
+            needed=needed[0].choice,
+        )
+        task = task._replace(goal=Both(chosen.goal, task.goal) if asked.clients else chosen.goal)
+    goal = task.goal
     found = search(task)
     unable = tuple(strange(given, asked.drop))
     if not found or found[0].moves:
@@ -56,9 +89,10 @@ def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
     blocked: tuple[Blocked, ...] = ()
     alternatives: list[Alternative] = []
     if found:
-        best, *others = found
+        best, *rest = found
         if best.moves:
-            alternatives += _alternatives(given, best, others)
+            alternatives += _alternatives(given, best, rest)
+        alternatives += _incomparable(task, given, best, others)
     else:
         reached, weaker = nearest(task)
         best = NOTHING._replace(choice=weaker[0].choice)
@@ -75,19 +109,13 @@ def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
     return _plan(given, asked, goal, best, tuple(alternatives), blocked, kept)
 
 
-def _goal(given: Given, asked: Downgrade, can: Candidates) -> tuple[Goal, tuple[Blocked, ...]]:
-    if asked.lowest:
-        return lowest(
-            given.states,
-            can,
-            include_enabled=asked.include_enabled,
-            history=asked.history,
-        )
+def _goal(given: Given, asked: Downgrade) -> Goal:
+    """What is asked for, the lowest protocol apart."""
     if asked.drop:
-        return Absent(frozenset(asked.drop) & given.table.protocol.supported), ()
+        return Absent(frozenset(asked.drop) & given.table.protocol.supported)
     if asked.to is not None:
-        return AtMost(*asked.to), ()
-    return Usable(asked.clients, given.needs), ()
+        return AtMost(*asked.to)
+    return Usable(asked.clients, given.needs)
 
 
 def _plan(
@@ -119,7 +147,7 @@ def _plan(
         alternatives=alternatives,
         kept=kept,
         warnings=(*given.warnings, *advice(given, made, after)),
-        clients=told(given, needs_after(given.needs, ending)),
+        clients=told(given, needs_after(given.needs, ending) if made else given.needs),
         complete=given.complete,
     )
 
@@ -147,21 +175,25 @@ def _text(asked: Downgrade, goal: Goal) -> str:
     if not asked.lowest:
         return goal.text
     what = "is in use, too" if asked.include_enabled else "nothing uses"
-    return f"the lowest protocol: drop what {what}"
+    text = f"the lowest protocol: drop what {what}"
+    clients = goal.second if isinstance(goal, Both) else goal
+    return f"{text}; {clients.text}" if asked.clients else text
 
 
 def _as_asked(asked: Downgrade) -> Mapping[str, Any]:
+    named = [
+        {"client": str(use.candidate.reference), "access": [str(a) for a in use.access]}
+        for use in asked.clients
+    ]
     if asked.lowest:
         goal: dict[str, Any] = {"kind": "lowest", "include_enabled": asked.include_enabled}
+        if named:
+            goal["clients"] = named
     elif asked.drop:
         goal = {"kind": "drop", "features": list(asked.drop)}
     elif asked.to is not None:
         goal = {"kind": "to", "reader": asked.to[0], "writer": asked.to[1]}
     else:
-        named = [
-            {"client": str(use.candidate.reference), "access": [str(a) for a in use.access]}
-            for use in asked.clients
-        ]
         goal = {"kind": "for-client", "clients": named}
     return {
         **goal,
@@ -182,6 +214,23 @@ def _alternatives(given: Given, best: Found, others: Iterable[Found]) -> Iterato
         if kind not in seen and not idle:
             seen.add(kind)
             yield _alternative(given, other, kind, _TEXTS[kind], True)
+
+
+def _incomparable(
+    task: Task, given: Given, best: Found, others: Iterable[Result]
+) -> Iterator[Alternative]:
+    """Other results of which none is lower for all clients than the plan's."""
+    chosen = best.moves[-1].outcome.table.protocol if best.moves else given.table.protocol
+    for result in others:
+        found = search(task._replace(goal=result.goal))
+        if found and found[0].moves and _end(found[0]) != chosen:
+            end = _end(found[0])
+            lower = (
+                end.min_reader_version < chosen.min_reader_version
+                or end.min_writer_version < chosen.min_writer_version
+            )
+            name = "lower-versions" if lower else "other-clients"
+            yield _alternative(given, found[0], name, result.in_words, not result.losers)
 
 
 _TEXTS = {

@@ -57,25 +57,32 @@ class Goal(Interface):
 
 
 class Absent(NamedTuple):
-    """These features are not in the protocol."""
+    """These features are not in the protocol, and the versions are no higher than these."""
 
     features: frozenset[str]
     kind: str = "drop"
+    reader: int = 3
+    writer: int = 7
 
     @property
     def text(self) -> str:
         return f"without {', '.join(sorted(self.features))}" if self.features else "nothing to drop"
 
     def reached(self, ending: Ending) -> bool:
-        return not self.features & ending.protocol.supported
+        protocol = ending.protocol
+        return (
+            not self.features & protocol.supported
+            and protocol.min_reader_version <= self.reader
+            and protocol.min_writer_version <= self.writer
+        )
 
     def objections(self, ending: Ending) -> frozenset[str]:
         return self.features & ending.protocol.supported
 
     def weaker(self, reachable: Reachable) -> Iterator[Goal]:
         alone = (name for name in self.features if reachable(Absent(frozenset({name}))))
-        yield self._replace(features=frozenset(alone))
-        yield self._replace(features=frozenset())
+        yield Absent(frozenset(alone), self.kind)
+        yield Absent(frozenset(), self.kind)
 
 
 class AtMost(NamedTuple):
@@ -152,6 +159,31 @@ class Usable(NamedTuple):
                     yield found
 
 
+class Both(NamedTuple):
+    """Two goals at once."""
+
+    first: Goal
+    second: Goal
+
+    @property
+    def kind(self) -> str:
+        """The kind of the first goal."""
+        return self.first.kind
+
+    @property
+    def text(self) -> str:
+        return f"{self.first.text}; {self.second.text}"
+
+    def reached(self, ending: Ending) -> bool:
+        return self.second.reached(ending) and self.first.reached(ending)
+
+    def objections(self, ending: Ending) -> frozenset[str]:
+        return self.first.objections(ending) | self.second.objections(ending)
+
+    def weaker(self, reachable: Reachable) -> Iterator[Goal]:
+        yield from self.first.weaker(reachable)
+
+
 def needs_after(before: Needs, ending: Ending) -> Needs:
     """What the table asks of its clients once it has ended so."""
     left = ending.protocol.supported
@@ -163,8 +195,8 @@ def needs_after(before: Needs, ending: Ending) -> Needs:
         used=((before.used & left) - ending.off) | protection | ending.on,
         unused=((before.unused & left) | idle) - ending.on,
         modes=tuple(_modes(before, ending)),
-        # What is switched on leaves traces with the next write.
-        absent=((before.absent & left) | idle) - ending.on,
+        # What the plan switches on leaves traces with the next write.
+        absent=((before.absent & left) | idle) - (ending.on - before.used),
     )
 
 

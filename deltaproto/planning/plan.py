@@ -126,7 +126,8 @@ class Alternative(NamedTuple):
     """Another way, side by side with the plan's."""
 
     name: str
-    """fast, fast-then-truncate, truncating, fill-gaps, no-drops, nearest, rewrite, reading"""
+    """fast, fast-then-truncate, truncating, fill-gaps, no-drops, nearest, rewrite, reading,
+    lower-versions, other-clients"""
     text: str
     reaches_goal: bool
     protocol_after: Protocol

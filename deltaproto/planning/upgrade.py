@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from deltaproto.clients.judgement import Verdict
 from deltaproto.planning.advice import advice
@@ -21,7 +21,7 @@ from deltaproto.planning.properties import meant
 from deltaproto.planning.route import Move, carried_out, versions
 from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.steps import steps
-from deltaproto.planning.table import ROW_TRACKING, Table
+from deltaproto.planning.table import READER, ROW_TRACKING, WRITER, Table
 from deltaproto.planning.usage import ending_of
 from deltaproto.protocol.isolation import PROPERTY as ISOLATION
 from deltaproto.protocol.isolation import IsolationLevel
@@ -31,6 +31,8 @@ _LEVELS: dict[str, str] = {
     IsolationLevel.WRITE_SERIALIZABLE: "Under WriteSerializable the content need not be what the "
     "order of the history suggests, and readers may see states that the log does not hold.",
 }
+
+_NEVER_LOWER = "Setting lower versions never lowers a protocol: plan-downgrade drops features."
 
 
 def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
@@ -44,7 +46,7 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
         for statement in found:
             walk.go(statement, together=True)
     if asked.set:
-        walk.go(SetProperties(meant(asked.set)))
+        walk.set(meant(asked.set))
     if asked.to is not None:
         walk.raised(asked.to)
     if asked.isolation is not None:
@@ -81,7 +83,7 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
         alternatives=(),
         kept=(),
         warnings=(*given.warnings, *walk.notes, *advice(given, made, after)),
-        clients=told(given, needs_after(given.needs, ending)),
+        clients=told(given, needs_after(given.needs, ending) if made else given.needs),
         complete=given.complete,
     )
 
@@ -159,6 +161,18 @@ class _Walk:
             self.moves[-2:] = [Move(both, before, outcome)]
             self.table = outcome.table
 
+    def set(self, properties: Mapping[str, str]) -> None:
+        """`--set PROPERTY=VALUE`."""
+        before = self.table.protocol
+        now = {READER: before.min_reader_version, WRITER: before.min_writer_version}
+        self.go(SetProperties(properties))
+        lower = (
+            properties.get(key, "").isdecimal() and int(properties[key]) < version
+            for key, version in now.items()
+        )
+        if any(lower):
+            self.notes.append(_NEVER_LOWER)
+
     def raised(self, pair: tuple[int, int]) -> None:
         """`--to R,W`."""
         before = self.table.protocol
@@ -167,9 +181,7 @@ class _Walk:
             return
         reader, writer = pair
         if reader < before.min_reader_version or writer < before.min_writer_version:
-            self.notes.append(
-                "Setting lower versions never lowers a protocol: plan-downgrade drops features."
-            )
+            self.notes.append(_NEVER_LOWER)
         elif pair != (before.min_reader_version, before.min_writer_version):
             self.notes.append(
                 f"Setting the versions {reader} and {writer} changes nothing: table features come "

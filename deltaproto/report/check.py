@@ -25,6 +25,7 @@ class CheckFormat(StrEnum):
     SARIF = "sarif"
     JUNIT = "junit"
     GITHUB = "github"
+    GITLAB = "gitlab"
 
 
 class Style(NamedTuple):
@@ -35,6 +36,8 @@ class Style(NamedTuple):
     fail_on: FailOn = FailOn.ERROR
     show_suppressed: bool = False
     summary: bool = True
+    every_version: bool = False
+    """of undeclared clients: what each version can do, not only the newest"""
 
 
 def write_check(
@@ -63,11 +66,17 @@ def write_check(
         case CheckFormat.MARKDOWN:
             from deltaproto.report.check_markdown import write_markdown
 
-            write_markdown(tables, file, notes, show_suppressed=style.show_suppressed)
+            write_markdown(
+                tables,
+                file,
+                notes,
+                show_suppressed=style.show_suppressed,
+                every_version=style.every_version,
+            )
         case CheckFormat.TEXT:
             from deltaproto.report.check_text import CheckText
 
-            text = CheckText(file, style.color, style.show_suppressed)
+            text = CheckText(file, style.color, style.show_suppressed, style.every_version)
             for checked in tables:
                 text.add(checked)
             text.close(notes if style.summary else (), summary=style.summary)
@@ -98,6 +107,10 @@ def write_check(
             from deltaproto.report.github import write_github
 
             write_github(_reports(tables, counts), file, hidden=counts.hidden)
+        case CheckFormat.GITLAB:
+            from deltaproto.report.gitlab import write_gitlab
+
+            write_gitlab(_reports(tables, counts), file, hidden=counts.hidden)
         case _:
             assert_never(style.format)
 

@@ -14,6 +14,7 @@ from deltaproto.report.check_words import Counts
 from deltaproto.report.inspection_json import finding_fields
 from deltaproto.report.interface import error_fields
 from deltaproto.report.spool import Spool, opened
+from deltaproto.report.usability import usability_fields
 
 _REMEMBERED = 4096
 _T = TypeVar("_T")
@@ -31,7 +32,8 @@ class CheckDocument:
         self._complete = True
         self._encoded: dict[int, tuple[tuple[Any, ...], list[str]]] = {}
         self._lists = {
-            name: Spool() for name in ("verdicts", "findings", "suppressed", "errors", "settings")
+            name: Spool()
+            for name in ("verdicts", "findings", "suppressed", "errors", "settings", "usability")
         }
         self._counts = Counts()
 
@@ -45,6 +47,8 @@ class CheckDocument:
             *[start + text.replace(_MARK, word) for text in self._verdicts(checked)]
         )
         self._lists["settings"].add(*[start + text for text in self._settings(checked)])
+        found = self._once(checked.usability, usability_fields)
+        self._lists["usability"].add(*[start + text for text in found])
         self._keep("findings", map(finding_fields, checked.findings))
         self._keep("suppressed", suppressed_fields(checked))
         if checked.error is not None:
@@ -103,6 +107,9 @@ def checked_fields(checked: Checked) -> dict[str, Any]:
         else [{"table": checked.table, "error": error_fields(checked.error)}],
         "settings": [
             {"table": checked.table, **decision_fields(each)} for each in checked.decisions
+        ],
+        "usability": [
+            {"table": checked.table, **usability_fields(each)} for each in checked.usability
         ],
         "summary": counts.fields(),
     }

@@ -11,6 +11,7 @@ from deltaproto.policy.finding import Finding
 from deltaproto.report.check_words import Counts, settings_line, suppressed_lines, verdict_rows
 from deltaproto.report.interface import NOTICES
 from deltaproto.report.markdown import escape, table
+from deltaproto.report.usability import rows as usability_rows
 
 _MARKS = {
     Verdict.OK: "ok",
@@ -21,19 +22,24 @@ _MARKS = {
 
 
 def write_markdown(
-    tables: Iterable[Checked], file: IO[str], notes: Iterable[str], *, show_suppressed: bool
+    tables: Iterable[Checked],
+    file: IO[str],
+    notes: Iterable[str],
+    *,
+    show_suppressed: bool,
+    every_version: bool = False,
 ) -> None:
     """A section for each table, the summary at the end."""
     counts = Counts()
     for checked in tables:
         counts.add(checked)
-        file.write(_section(checked, show_suppressed) + "\n")
+        file.write(_section(checked, show_suppressed, every_version) + "\n")
     notices = (f"- **Warning**: {escape(notice)}" for notice in NOTICES)
     told = (f"- {escape(note)}" for note in notes)
     file.write("\n".join([*notices, *told, "", f"**{counts.line()}**\n"]))
 
 
-def _section(checked: Checked, show_suppressed: bool) -> str:
+def _section(checked: Checked, show_suppressed: bool, every_version: bool) -> str:
     parts = [f"## {escape(checked.table)}", ""]
     if checked.error is not None:
         error = checked.error
@@ -46,6 +52,9 @@ def _section(checked: Checked, show_suppressed: bool) -> str:
     ]
     if rows:
         parts += ["| Client | Verdicts |", "| --- | --- |", *rows, ""]
+    if checked.usability:
+        headings, found_rows = usability_rows(checked.usability, every_version=every_version)
+        parts += [table(headings, found_rows), ""]
     if settings := settings_line(checked):
         parts += [f"Policy: {escape(settings)}", ""]
     if checked.findings:

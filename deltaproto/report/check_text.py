@@ -10,10 +10,12 @@ from typing import IO
 
 from deltaproto.checking.check import Checked
 from deltaproto.clients.matching import Verdict
+from deltaproto.clients.usability import Usability
 from deltaproto.policy.finding import Finding
 from deltaproto.report.check_words import Counts, settings_line, suppressed_lines, verdict_rows
 from deltaproto.report.interface import NOTICES
 from deltaproto.report.paint import BOLD, DIM, GREEN, LOUD, RED, SEVERITIES, YELLOW, Painter, flat
+from deltaproto.report.usability import rows
 
 _VERDICTS = {
     Verdict.OK: GREEN,
@@ -26,10 +28,13 @@ _VERDICTS = {
 class CheckText:
     """Prints one table after the other."""
 
-    def __init__(self, file: IO[str], color: bool, show_suppressed: bool) -> None:
+    def __init__(
+        self, file: IO[str], color: bool, show_suppressed: bool, every_version: bool = False
+    ) -> None:
         self._file = file
         self._paint = Painter(file, color=color).paint
         self._show_suppressed = show_suppressed
+        self._every_version = every_version
         self._counts = Counts()
 
     def add(self, checked: Checked) -> None:
@@ -50,6 +55,8 @@ class CheckText:
                 for access, verdict in answers
             )
             lines.append(f"  {flat(client).ljust(width)}  {shown}")
+        if checked.usability:
+            lines += self._usability(checked.usability)
         if settings := settings_line(checked):
             lines.append(f"  {self._paint('policy', DIM)}  {flat(settings)}")
         for finding in checked.findings:
@@ -69,6 +76,16 @@ class CheckText:
             self._file.write(self._paint(f"note: {note}", DIM) + "\n")
         if summary:
             self._file.write(self._paint(self._counts.line(), BOLD) + "\n")
+
+    def _usability(self, usability: tuple[Usability, ...]) -> list[str]:
+        headings, found = rows(usability, every_version=self._every_version)
+        table = [headings, *([flat(cell) for cell in row] for row in found)]
+        widths = [max(len(row[column]) for row in table) for column in range(len(headings))]
+        lines = [
+            "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            for row in table
+        ]
+        return [self._paint(lines[0].rstrip(), DIM), *(line.rstrip() for line in lines[1:])]
 
     def _finding(self, finding: Finding) -> list[str]:
         severity = self._paint(str(finding.severity).ljust(7), SEVERITIES[finding.severity])

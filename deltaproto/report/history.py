@@ -48,6 +48,7 @@ def event_fields(event: Event) -> dict[str, Any]:
         "engine": event.engine,
         "user": event.user,
         "job": event.job,
+        "applied": None if event.mark is None else event.mark._asdict(),
         "features_added": list(event.features_added),
         "features_removed": list(event.features_removed),
         "enabled": list(event.enabled),
@@ -69,6 +70,15 @@ def moment(milliseconds: int | None) -> str | None:
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(milliseconds / 1000))
     except (OverflowError, ValueError, OSError):
         return None
+
+
+def who(event: Event) -> str:
+    """User, engine, job, and the plan whose step made the commit."""
+    parts = [part for part in (event.user, event.engine, event.job) if part]
+    if event.mark is not None:
+        by = f" by {event.mark.actor}" if event.mark.actor else ""
+        parts.append(f"plan {event.mark.plan}, step {event.mark.step}, run {event.mark.run}{by}")
+    return ", ".join(parts)
 
 
 def protocols(event: Event) -> str:

@@ -17,7 +17,7 @@ from deltaproto.report.document import (
     Table,
     Tone,
 )
-from deltaproto.report.history import changes, moment, protocols, remarks
+from deltaproto.report.history import changes, moment, protocols, remarks, who
 
 _HEADINGS = ("Version", "Time", "Operation", "Protocol", "Changes", "By", "Cause")
 
@@ -57,13 +57,12 @@ def _tone(event: Event) -> Tone | None:
 
 
 def _row(event: Event) -> list[Line]:
-    who = ", ".join(part for part in (event.user, event.engine, event.job) if part)
     return [
         (str(event.version),),
         (moment(event.timestamp) or "?",),
         (Code(event.operation),),
         (protocols(event),),
         (", ".join(changes(event)),),
-        (who,),
+        (who(event),),
         (event.cause,),
     ]

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from deltaproto.history import Event, History
 from deltaproto.report.console import DataConsole, pairs
-from deltaproto.report.history import changes, moment, protocols, remarks
+from deltaproto.report.history import changes, moment, protocols, remarks, who
 
 
 def print_history(console: DataConsole, table: str, history: History) -> None:
@@ -26,10 +26,9 @@ def print_history(console: DataConsole, table: str, history: History) -> None:
 
 
 def _facts(event: Event) -> list[tuple[str, str]]:
-    who = ", ".join(part for part in (event.user, event.engine, event.job) if part)
     facts = [("protocol", protocols(event)), ("changes", ", ".join(changes(event)))]
     reasons = event.cause.split("; ")
     facts += [("cause" if number == 0 else "", text) for number, text in enumerate(reasons)]
-    if who:
-        facts.append(("by", who))
+    if by := who(event):
+        facts.append(("by", by))
     return facts

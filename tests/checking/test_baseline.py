@@ -31,7 +31,7 @@ def rules(ran: Ran) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    "format_", ["text", "json", "jsonl", "markdown", "sarif", "junit", "github"]
+    "format_", ["text", "json", "jsonl", "markdown", "sarif", "junit", "github", "gitlab"]
 )
 def test_none_of_the_tables(
     cli: Cli, save: Callable[..., str], tmp_path: Path, format_: str

@@ -103,10 +103,9 @@ class TestExitCodes:
     @pytest.mark.parametrize(
         "words",
         [
-            [],
             ["--client", ""],
             ["--client", "nobody@1"],
-            ["--client", "trino"],
+            ["--client", "trino", "--client", GOOD],
             ["--client", "@476"],
             ["--client", GOOD, "--access", "write"],
             ["--client", GOOD, "--access", "read,"],
@@ -119,7 +118,7 @@ class TestExitCodes:
             ["--policy", "/nowhere.yaml"],
             ["--baseline", "/nowhere.json"],
             ["--catalogue", "/nowhere.yaml"],
-            ["--access", "read"],
+            ["--access", "delete"],
         ],
         ids=" ".join,
     )
@@ -130,7 +129,7 @@ class TestExitCodes:
         assert "internal" not in ran.err
 
     def test_nothing_to_check_against(self, cli: Cli, plain: str) -> None:
-        ran = cli("check", plain)
+        ran = cli("check", plain, "--format", "github")
         assert ran.code == 2
         assert "nothing to check against" in ran.err
         assert cli("check", "--client", GOOD).code == 2

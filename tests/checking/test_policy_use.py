@@ -59,7 +59,7 @@ class TestClients:
         assert [v["version"] for v in document["verdicts"]] == ["476"]
         (notice,) = (f for f in document["findings"] if f["rule"] == "DP304")
         assert f"{OLD} not required there" in notice["message"]
-        for format_ in ("text", "markdown", "github", "sarif", "junit"):
+        for format_ in ("text", "markdown", "github", "gitlab", "sarif", "junit"):
             shown = cli("check", vectors, "--policy", file, "--format", format_).out
             assert "replaces the clients" in shown, format_
 
@@ -120,7 +120,9 @@ class TestNothing:
         assert "requires nothing" in found["message"]
         assert cli("check", table, "--policy", file, "--fail-on", "warning").code == 1
 
-    @pytest.mark.parametrize("format_", ["text", "markdown", "json", "sarif", "junit", "github"])
+    @pytest.mark.parametrize(
+        "format_", ["text", "markdown", "json", "sarif", "junit", "github", "gitlab"]
+    )
     def test_a_pattern_that_matches_nothing_is_named(
         self, cli: Cli, make: Make, policy: Policy, format_: str
     ) -> None:
@@ -189,7 +191,7 @@ class TestTotals:
         assert line["summary"] == document["summary"]
         sarif = json.loads(cli(*words, "sarif").out)
         assert sarif["runs"][0]["properties"]["summary"] == document["summary"]
-        for format_ in ("text", "markdown", "github"):
+        for format_ in ("text", "markdown", "github", "gitlab"):
             assert "1 waived, 1 turned off by severities" in cli(*words, format_).out, format_
         assert "1 turned off by severities" in cli(*words, "junit").out
         root = ElementTree.fromstring(cli(*words, "junit").out)

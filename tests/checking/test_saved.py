@@ -85,7 +85,7 @@ def test_the_same_verdicts_as_live(
     assert {error["error"]["code"] for error in live["errors"]} >= {"not-found"}
 
 
-@pytest.mark.parametrize("format_", ["text", "markdown", "sarif", "junit", "github"])
+@pytest.mark.parametrize("format_", ["text", "markdown", "sarif", "junit", "github", "gitlab"])
 def test_in_every_other_format_too(
     fleet: list[str], save: Callable[..., str], cli: Cli, strict: str, format_: str
 ) -> None:

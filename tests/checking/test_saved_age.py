@@ -70,7 +70,7 @@ def test_the_age(
     path.write_text(json.dumps({**document, "generated_at": made}))
     (found,) = cli("check", str(path), *CLIENT).json["notices"]
     assert notice in found
-    for format_ in ("text", "junit", "sarif", "github", "markdown", "jsonl"):
+    for format_ in ("text", "junit", "sarif", "github", "gitlab", "markdown", "jsonl"):
         assert notice in cli("check", str(path), *CLIENT[:2], "--format", format_).out or (
             format_ == "jsonl"
         )

@@ -115,3 +115,28 @@ def test_a_script_tells_costs_and_clients(cli: Cli, vectors: str) -> None:
     assert "-- rewrites: the files with deletion vectors: at most 1, 32 B" in lines
     (client,) = [line for line in lines if line.startswith("-- client: ")]
     assert "read refused -> ok" in client
+
+
+def test_the_lowest_protocol_for_a_client_or_a_policy(
+    cli: Cli, vectors: str, tmp_path: Path
+) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(f"policy_version: 1\nclients: [{CLIENT}]\n")
+    for named in (("--for-client", CLIENT), ("--policy", str(policy))):
+        found = downgrade(cli, vectors, "--lowest", *named)
+        assert found["goal"]["kind"] == "lowest"
+        assert found["goal"]["clients"] == [{"client": CLIENT, "access": ["read", "append"]}]
+        assert not found["blocked"]
+        assert all(change["after"] == "ok" for change in found["clients"])
+        needed = downgrade(cli, vectors, *named)["protocol_after"]
+        assert found["protocol_after"]["minReaderVersion"] <= needed["minReaderVersion"]
+        assert found["protocol_after"]["minWriterVersion"] <= needed["minWriterVersion"]
+
+
+def test_a_legacy_table_gets_lower_versions_and_no_feature_lists(cli: Cli, log: Log) -> None:
+    log.commit(0, commit_info("CREATE TABLE"), protocol(2, 5), metadata())
+    found = downgrade(cli, log.table, "--lowest")
+    assert found["protocol_after"]["minReaderVersion"] == 1
+    assert found["protocol_after"]["minWriterVersion"] == 4
+    assert not [c for c in found["clients"] if c["before"] == "ok" and c["after"] != "ok"]
+    assert "(1,7)" in {k["feature"]: k["reason"] for k in found["kept"]}["checkConstraints"]

@@ -180,6 +180,7 @@ class TestExitCodes:
         ("words", "cause"),
         [
             (("--lowest", "--drop", VECTORS), "different goals"),
+            (("--lowest", "--to", "1,2", "--for-client", "trino@476"), "different goals"),
             ((), "no goal"),
             (("--to", "4,7"), "no protocol has"),
             (("--to", "x"), "no pair of versions"),

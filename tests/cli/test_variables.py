@@ -118,7 +118,7 @@ class TestFailOnNever:
         return log.commit(0, commit_info(), vectors, metadata()).table
 
     @pytest.mark.parametrize(
-        "format_", ["text", "json", "jsonl", "markdown", "sarif", "junit", "github"]
+        "format_", ["text", "json", "jsonl", "markdown", "sarif", "junit", "github", "gitlab"]
     )
     def test_check(
         self, cli: Cli, table: str, monkeypatch: pytest.MonkeyPatch, format_: str

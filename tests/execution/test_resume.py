@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from deltaproto.drafting.live import digest
 from deltaproto.execution.gates import expected_before
-from deltaproto.execution.mark import Mark, mark_of
 from deltaproto.execution.resume import Standing, standing
 from deltaproto.execution.sight import Point, Sight
 from deltaproto.planning.asked import Upgrade
@@ -22,6 +21,7 @@ from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.commits import Commit
+from deltaproto.tables.log.mark import Mark, mark_of
 from tests.planning.test_classics import carrying, given
 
 ID, RUN = "0123456789abcdef", "cafe0001"

@@ -15,6 +15,7 @@ from deltaproto.history.cause import cause_of
 from deltaproto.history.read import read_history
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.tables.log.commits import State
+from deltaproto.tables.log.mark import Mark
 from deltaproto.tables.log.names import sort_names
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage.local import LocalLogStore
@@ -64,6 +65,27 @@ def grown(log: Log) -> Log:
     log.commit(3, level_set, metadata(level))
     level["delta.constraints.positive"] = "id > 0"
     return log.commit(4, commit_info("ADD CONSTRAINT", timestamp=5_000), metadata(level))
+
+
+@pytest.mark.parametrize("actor", ["ann", None])
+def test_a_commit_of_apply_names_its_plan(log: Log, cli: Cli, actor: str | None) -> None:
+    mark = Mark("0123456789abcdef", "step-2", "run-7", actor)
+    log.commit(0, commit_info("CREATE TABLE", timestamp=1_000), P12, metadata())
+    log.commit(1, commit_info("SET TBLPROPERTIES", userMetadata=mark.text()), PDV, DV_ON)
+    ran = cli("history", log.table, "--format", "json")
+    validate("history", ran.json)
+    assert [event["applied"] for event in events(ran)] == [mark._asdict(), None]
+    for format_ in ("text", "markdown", "html"):
+        shown = cli("history", log.table, "--format", format_).out
+        assert "plan 0123456789abcdef, step step-2, run run-7" in " ".join(shown.split())
+        assert ("by ann" in shown) is (actor is not None)
+
+
+@pytest.mark.parametrize("text", ["", "deltaproto", "[]", '{"deltaproto": []}', '"deltaproto"'])
+def test_other_user_metadata_is_no_plan(log: Log, cli: Cli, text: str) -> None:
+    log.commit(0, commit_info("CREATE TABLE", userMetadata=text), P12, metadata())
+    (event,) = events(cli("history", log.table, "--format", "json"))
+    assert event["applied"] is None
 
 
 def test_each_change_with_its_commit(grown: Log, cli: Cli) -> None:

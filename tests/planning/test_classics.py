@@ -433,3 +433,29 @@ def test_the_change_feed_has_a_former_name() -> None:
     assert (
         off.sql("t") == "ALTER TABLE t SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')"
     )
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"delta.minReaderVersion": "1"},
+        {"delta.minWriterVersion": "2"},
+        {"DELTA.minreaderversion": "1", "delta.minWriterVersion": "7"},
+    ],
+)
+def test_setting_lower_versions_is_warned_of(properties: dict[str, str]) -> None:
+    plan = plan_upgrade(given(carrying("deletionVectors")), Upgrade(set=properties))
+    assert not plan.steps
+    assert any("plan-downgrade" in warning for warning in plan.warnings)
+    same = plan_upgrade(given(Protocol(1, 2)), Upgrade(set={"delta.minWriterVersion": "2"}))
+    assert not any("plan-downgrade" in warning for warning in same.warnings)
+
+
+def test_every_reader_feature_is_warned_of_not_only_the_first() -> None:
+    for protocol in (Protocol(1, 2), carrying("deletionVectors")):
+        plan = plan_upgrade(given(protocol), Upgrade(enable=(Wanted("v2Checkpoint"),)))
+        assert any(warning.startswith("Reader features join") for warning in plan.warnings)
+    for feature in ("changeDataFeed", "inCommitTimestamp"):
+        plan = plan_upgrade(given(carrying("deletionVectors")), Upgrade(enable=(Wanted(feature),)))
+        assert plan.steps
+        assert not any(warning.startswith("Reader features join") for warning in plan.warnings)

@@ -96,7 +96,7 @@ def test_every_command_that_reads(
         run("history", table, *more)
         code, out, _ = run("plan-downgrade", table, "--lowest", *more)
         assert code in (0, 1), out
-    for format_ in ("text", "json", "sarif", "junit", "github"):
+    for format_ in ("text", "json", "sarif", "junit", "github", "gitlab"):
         run("check", table, *policy, "--format", format_, *options)
     run("conflicts", table, *options)
     run("inspect", table, "--reader", "delta-rs", "--format", "json", *options)

@@ -8,6 +8,7 @@ Any other setting has one value, and the most specific pattern decides it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from deltaproto.policy.document.errors import Position
@@ -72,6 +73,7 @@ def matching(policy: Policy, names: Names) -> tuple[TableEntry, ...]:
     return tuple(sorted(found, key=lambda entry: specificity(entry.pattern)))
 
 
+@lru_cache(maxsize=1024)
 def specificity(pattern: str) -> tuple[int, ...]:
     """How narrow a pattern is, by its structure; the larger tuple is narrower.
 

@@ -17,6 +17,8 @@ class Mark(NamedTuple):
     step: str
     run: str
     """another for each call of `apply`"""
+    actor: str | None = None
+    """who ran it; None in commits of earlier versions"""
 
     def text(self) -> str:
         """As `commitInfo.userMetadata` holds it."""
@@ -30,6 +32,8 @@ def mark_of(commit: Commit) -> Mark | None:
         return None
     try:
         found = json.loads(text)[_KEY]
-        return Mark(*(str(found[name]) for name in Mark._fields))
-    except (ValueError, LookupError, TypeError, RecursionError):
+        plan, step, run = (str(found[name]) for name in ("plan", "step", "run"))
+        actor = found.get("actor")
+        return Mark(plan, step, run, actor if isinstance(actor, str) else None)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None

@@ -1,0 +1,65 @@
+"""Findings as GitLab code quality, which GitLab shows in merge requests and on its quality page."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Any
+
+from deltaproto.policy.finding import Severity
+from deltaproto.report.interface import NOTICES, dumps, visible
+from deltaproto.report.tabled import Report, advice, encodable, fingerprint, problem
+
+_SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
+_FAILED = "blocker"
+
+
+def write_gitlab(
+    reports: Iterable[Report], file: IO[str], *, hidden: Callable[[], str] = str
+) -> None:
+    """Write one JSON array with an entry for each finding and for each table without an answer.
+
+    Suppressed findings have no entry; `hidden` says at the end how many there are. Severities are
+    critical, major and info for errors, warnings and infos, and blocker where a table could not be
+    read. A fingerprint is that of SARIF, so it stays the same from run to run.
+
+    Source: docs.gitlab.com, "Code quality report format".
+    """
+    file.write("[")
+    separator = "\n"
+    for entry in _entries(reports, hidden):
+        file.write(separator + dumps(entry, indent=None))
+        separator = ",\n"
+    file.write("\n]\n")
+
+
+def _entries(reports: Iterable[Report], hidden: Callable[[], str]) -> Iterator[dict[str, Any]]:
+    for report in reports:
+        for finding in report.findings:
+            severity = _SEVERITIES[finding.severity]
+            identity = fingerprint(report, finding)
+            yield _entry(finding.rule, advice(finding), severity, report.table, identity)
+        if (found := problem(report)) is not None:
+            yield _entry(found.code, advice(found), _FAILED, report.table)
+    if said := hidden():
+        yield _entry("findings-not-shown", said, "info", "deltaproto")
+    for notice in NOTICES:
+        yield _entry("notice", notice, "major", "deltaproto")
+
+
+def _entry(
+    name: str, text: str, severity: str, path: str, identity: str | None = None
+) -> dict[str, Any]:
+    path = encodable(visible(path))
+    if identity is None:
+        identity = hashlib.sha256(
+            "\0".join((name, path, text)).encode(errors="replace")
+        ).hexdigest()
+    return {
+        "description": encodable(visible(text)),
+        "check_name": encodable(visible(name)),
+        "fingerprint": identity,
+        "severity": severity,
+        # A table has no lines, but GitLab demands one.
+        "location": {"path": path, "lines": {"begin": 1}},
+    }

@@ -1,0 +1,211 @@
+"""`--lowest`: the lowest versions that keep the most clients working."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltaproto.clients.catalogue import Catalogue
+from deltaproto.clients.judgement import Verdict
+from deltaproto.clients.needs import Needs
+from deltaproto.drafting.users import newest
+from deltaproto.planning.candidates import candidates
+from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.given import Given, User
+from deltaproto.planning.goal import Absent, needs_after
+from deltaproto.planning.impact import impact
+from deltaproto.planning.lowest import lowest, unused
+from deltaproto.planning.plan import Plan
+from deltaproto.planning.route import Choice
+from deltaproto.planning.search import History, Task, ending
+from deltaproto.protocol import catalogue
+from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.protocol.protocol import Protocol
+from tests.planning.test_classics import carrying, use
+from tests.planning.test_classics import given as table_of
+from tests.support.examples import examples
+
+EVERYBODY = tuple(newest(Catalogue()))
+LEGACY = {name for pair in ((2, 5), (2, 6)) for name in catalogue.implied_by(*pair)}
+
+
+def lost(plan: Plan) -> set[tuple[str, str]]:
+    return {
+        (c.client, c.access)
+        for c in plan.clients
+        if c.before is Verdict.OK and c.after is not Verdict.OK
+    }
+
+
+def test_a_legacy_table_keeps_the_features_that_its_pair_needs() -> None:
+    table = table_of(Protocol(2, 5))._replace(clients=EVERYBODY, everybody=True)
+    plan = plan_downgrade(table, Downgrade(lowest=True))
+    assert plan.protocol_after == Protocol(1, 4)
+    assert next(step.feature for step in plan.steps if step.feature) == "columnMapping"
+    assert not lost(plan)
+    stays = {each.feature: each.reason for each in plan.kept}
+    assert "would no longer work" in stays["checkConstraints"]
+
+
+@pytest.mark.parametrize("pair", [(1, 1), (1, 2), (1, 3), (1, 4), (2, 5), (1, 6), (2, 6)])
+@pytest.mark.parametrize("history", [None, *History])
+def test_versions_never_rise(pair: tuple[int, int], history: History | None) -> None:
+    for everybody in (EVERYBODY, ()):
+        table = table_of(Protocol(*pair))._replace(clients=everybody, everybody=bool(everybody))
+        plan = plan_downgrade(table, Downgrade(lowest=True, history=history))
+        assert not plan.blocked
+        assert plan.protocol_after.min_reader_version <= pair[0]
+        assert plan.protocol_after.min_writer_version <= pair[1]
+        assert not lost(plan)
+
+
+def test_the_lowest_protocol_for_a_client_drops_what_it_needs_and_what_nothing_uses() -> None:
+    table = table_of(
+        carrying("deletionVectors", "vacuumProtocolCheck", "columnMapping"),
+        {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"},
+    )
+    trino = use("trino@430")
+    alone = plan_downgrade(table, Downgrade(lowest=True))
+    assert {"deletionVectors", "columnMapping"} <= alone.protocol_after.supported
+    plan = plan_downgrade(
+        table._replace(clients=(User(trino.candidate, trino.access),)),
+        Downgrade(lowest=True, clients=(trino,)),
+    )
+    assert not plan.blocked
+    assert plan.goal["clients"] == [{"client": "trino@430", "access": ["read", "append"]}]
+    assert all(c.after is Verdict.OK for c in plan.clients)
+    assert "vacuumProtocolCheck" not in plan.protocol_after.supported
+
+
+def test_a_client_that_cannot_be_let_in_blocks_the_lowest_protocol() -> None:
+    table = table_of(carrying("changeDataFeed"), {"delta.enableChangeDataFeed": "true"})
+    old = use("databricks-runtime@7.3")
+    plan = plan_downgrade(
+        table._replace(clients=(User(old.candidate, old.access),)),
+        Downgrade(lowest=True, clients=(old,)),
+    )
+    assert plan.goal["kind"] == "lowest"
+    assert plan.blocked
+    assert not plan.steps
+    assert plan.goal_text.startswith("the lowest protocol")
+
+
+def test_a_plan_without_steps_changes_nothing_for_clients() -> None:
+    table = table_of(carrying("deletionVectors"), {"delta.enableDeletionVectors": "true"})
+    # Enabled, and no file has a deletion vector.
+    table = table._replace(
+        clients=EVERYBODY,
+        everybody=True,
+        needs=table.needs._replace(absent=frozenset({"deletionVectors"})),
+    )
+    for asked in (Downgrade(lowest=True), Downgrade(to=(1, 1)), Downgrade(drop=("invariants",))):
+        plan = plan_downgrade(table, asked)
+        assert not plan.steps
+        assert plan.clients == ()
+
+
+def test_what_is_enabled_and_unused_stays_so_for_clients() -> None:
+    table = table_of(
+        carrying("deletionVectors", "vacuumProtocolCheck"), {"delta.enableDeletionVectors": "true"}
+    )
+    table = table._replace(
+        clients=EVERYBODY,
+        everybody=True,
+        needs=table.needs._replace(absent=frozenset({"deletionVectors"})),
+    )
+    plan = plan_downgrade(table, Downgrade(lowest=True))
+    assert plan.steps
+    assert not lost(plan)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Given:
+    """A table on a legacy pair or on lists, whose features are used or not."""
+    names = sorted(f.name for f in catalogue.all_features() if catalogue.registered(f.name))
+    few = draw(st.sets(st.sampled_from(names), max_size=4))
+    protocol = draw(
+        st.sampled_from(
+            [
+                Protocol(1, 4),
+                Protocol(2, 5),
+                Protocol(1, 6),
+                Protocol(2, 6),
+                Protocol.carrying({"appendOnly", "invariants", *few}),
+                Protocol.carrying({*LEGACY, *few}),
+                Protocol(2, 5).merge(Protocol.carrying(few)),
+            ]
+        )
+    )
+    made = table_of(protocol)
+    used = draw(st.sets(st.sampled_from(sorted(protocol.supported)), max_size=3))
+    states = tuple(s._replace(enabled=s.name in used, present=s.name in used) for s in made.states)
+    needs = made.needs._replace(
+        used=frozenset(used), unused=protocol.supported - used, absent=protocol.supported - used
+    )
+    clients = draw(st.lists(st.sampled_from(EVERYBODY), min_size=1, max_size=8, unique_by=id))
+    return made._replace(states=states, needs=needs, clients=tuple(clients))
+
+
+def assert_nothing_is_lower(table: Given, history: History | None) -> None:
+    """Try every set of drops: none is lower and keeps as many clients, or keeps more of them."""
+    can = candidates(table.table, table.engine)
+    best = lowest(table, can, include_enabled=False, history=history).best
+    assert not best.losers
+    allowed = unused(table.states) & {*can.goes}
+    residue = frozenset() if history is History.KEEP else {CHECKPOINT_PROTECTION}
+    task = Task(table.table, Absent(frozenset()), table.engine, history=history, can=can)
+    protocol = table.table.protocol
+    worked = working(table, table.needs)
+    sizes = range(len(allowed) + 1)
+    for some in chain.from_iterable(combinations(sorted(allowed), size) for size in sizes):
+        gone = frozenset(some)
+        if any(set(catalogue.dependents(name, protocol.supported)) - gone for name in gone):
+            continue
+        end = ending(task, Choice(gone | residue), left=not residue)
+        works = working(table, needs_after(table.needs, end))
+        lower = below(end.protocol, best.protocol) and not below(best.protocol, end.protocol)
+        assert not (lower and works >= best.working), (some, end.protocol, best)
+        harmless = works >= worked and below(end.protocol, protocol)
+        assert not (harmless and len(works) > len(best.working)), (some, works, best)
+
+
+def working(table: Given, needs: Needs) -> set[tuple[str, str]]:
+    found = impact(table.clients, needs, needs)
+    return {(change.client, change.access) for change in found if change.after is Verdict.OK}
+
+
+def below(one: Protocol, other: Protocol) -> bool:
+    """Whether no version of one is above that of the other."""
+    return (
+        one.min_reader_version <= other.min_reader_version
+        and one.min_writer_version <= other.min_writer_version
+    )
+
+
+@given(table=tables(), history=st.sampled_from([None, History.KEEP]))
+@settings(max_examples=examples(60))
+def test_no_set_of_drops_is_lower_and_keeps_more_clients(
+    table: Given, history: History | None
+) -> None:
+    assert_nothing_is_lower(table, history)
+
+
+@pytest.mark.slow
+@given(table=tables(), history=st.sampled_from([None, History.KEEP]))
+@settings(max_examples=examples(500))
+def test_no_set_of_drops_of_500_tables_is_lower(table: Given, history: History | None) -> None:
+    assert_nothing_is_lower(table, history)
+
+
+@given(table=tables(), history=st.sampled_from([None, History.KEEP]))
+@settings(max_examples=examples(60))
+def test_the_plan_ends_at_the_lowest_protocol(table: Given, history: History | None) -> None:
+    can = candidates(table.table, table.engine)
+    best = lowest(table, can, include_enabled=False, history=history).best
+    plan = plan_downgrade(table, Downgrade(lowest=True, history=history))
+    if not plan.blocked:
+        assert plan.protocol_after == best.protocol
+        assert not lost(plan)
