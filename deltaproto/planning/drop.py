@@ -69,12 +69,16 @@ def _checked(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal
     # Delta looks features up in any case, and compares with the protocol in theirs.
     meant, _ = catalogue.search(name)
     called = meant if meant is not None and meant.name.lower() == name.lower() else feature
-    if engine.name is EngineName.DELTA_SPARK and (
-        not engine.knows(called) or name in CATALOG_MANAGED & protocol.supported
-    ):
+    if name in CATALOG_MANAGED & protocol.supported and engine.name is EngineName.DELTA_SPARK:
         return Refusal(
             "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
-            f"{engine} does not know {name} as a feature to drop",
+            f"{engine} does not take {name} for a feature that can be dropped",
+            "only a new table gets rid of it",
+        )
+    if engine.name is EngineName.DELTA_SPARK and not engine.knows(called):
+        return Refusal(
+            "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
+            f"{engine} does not know {name}",
             "an engine that knows it can drop it, where any can",
         )
     if name not in protocol.supported:
