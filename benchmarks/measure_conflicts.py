@@ -274,7 +274,7 @@ def main(package, output=RECORDED):
     tables = {name: state(base) for name, base in bases.items()}
     enforces = tuple(map(int, version.split(".")[:2])) >= (4, 2)
     found = []
-    for table, loser, winner, settings in [*PROBES, *(ENFORCED if enforces else ()), *KEYED]:
+    for table, loser, winner, settings in [*(ENFORCED if enforces else ()), *PROBES, *KEYED]:
         if table not in bases:
             continue
         path = folder / "probe"

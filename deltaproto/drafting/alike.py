@@ -53,6 +53,7 @@ def _key(given: Given) -> Hashable:
         given.needs,
         given.files,
         given.complete,
+        given.releases,
         given.warnings,
         tuple(id(client.candidate) for client in given.clients),
         tuple(client[1:] for client in given.clients),

@@ -40,6 +40,16 @@ _UNKNOWN_FEATURE = "DeltaUnsupportedTableFeatureException"
 _SURVIVED = {key.lower(): each for key, each in SURVIVED_PROPERTIES.items()}
 _ROW_TRACKING = "delta.enablerowtracking"
 _EVERY_RELEASE = "0"
+# Commits before a drop that store files and metadata domains only.
+_NO_METADATA = frozenset(
+    {
+        "Empty Commit",
+        "REORG",
+        "Deletion Vector Tombstones",
+        "ROW TRACKING UNBACKFILL",
+        "DOMAIN METADATA CLEANUP",
+    }
+)
 
 
 class Writers(NamedTuple):
@@ -121,7 +131,8 @@ def others(statement: Statement, before: Table, outcome: Outcome, writers: Write
 
 
 def _dropped(statement: DropFeature, outcome: Outcome) -> Iterator[Fate]:
-    metadata = [c for c in outcome.commits[:-1] if c.operation not in ("Empty Commit", "REORG")]
+    prepared = outcome.commits if outcome.refusal is not None else outcome.commits[:-1]
+    metadata = [commit for commit in prepared if commit.operation not in _NO_METADATA]
     if metadata:
         names = ", ".join(dict.fromkeys(commit.operation for commit in metadata))
         yield Fate(_METADATA, f"{names} changes the metadata before the drop itself")

@@ -16,7 +16,7 @@ from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.plan import Effect
 from deltaproto.planning.schema import Array, Atomic, Column, Struct
-from deltaproto.planning.survival import Writers
+from deltaproto.planning.survival import EVERY, Writers
 from deltaproto.planning.table import MODE, Table
 from deltaproto.protocol.conflicts.resolution import ENFORCE, RESOLVE
 from deltaproto.protocol.protocol import Protocol
@@ -125,6 +125,44 @@ def test_adding_row_tracking_without_enabling_it_aborts_every_release(
     said = each.statement.outcome(TABLE, Engine())
     found = clashes(each.statement, TABLE, said, Writers(frozenset({"4.4.0"})))
     assert aborted is any(c.engine == "delta-spark" and "appends" in c.who for c in found)
+
+
+@pytest.mark.parametrize(
+    ("feature", "configuration", "exceptions"),
+    [
+        ("vacuumProtocolCheck", {}, {"ProtocolChangedException"}),
+        ("deletionVectors", {}, {"ProtocolChangedException"}),
+        (
+            "deletionVectors",
+            {"delta.enableDeletionVectors": "true"},
+            {"MetadataChangedException", "ProtocolChangedException"},
+        ),
+        ("domainMetadata", {}, {"ProtocolChangedException"}),
+    ],
+)
+def test_a_drop_changes_the_metadata_only_where_it_has_a_property_to_unset(
+    feature: str, configuration: dict[str, str], exceptions: set[str]
+) -> None:
+    table = Table(Protocol.carrying({feature}), configuration, vectors=False, domains=("d",))
+    (each,) = parse(f"alter table t drop feature {feature}")
+    said = each.statement.outcome(table, Engine())
+    assert said.refusal is None
+    found = clashes(each.statement, table, said)
+    assert {
+        c.exception for c in found if c.engine == "delta-spark" and c.who == EVERY
+    } == exceptions
+
+
+def test_a_drop_that_fails_half_way_aborts_writers_all_the_same() -> None:
+    table = Table(
+        Protocol.carrying({"catalogManaged", "deletionVectors"}),
+        {"delta.enableDeletionVectors": "true"},
+    )
+    (each,) = parse("alter table t drop feature deletionVectors")
+    said = each.statement.outcome(table, Engine())
+    assert said.refusal is not None
+    found = clashes(each.statement, table, said)
+    assert "MetadataChangedException" in {c.exception for c in found if c.who == EVERY}
 
 
 def test_sessions_that_resolve_no_conflicts_abort_as_old_releases_do() -> None:

@@ -62,7 +62,7 @@ def table(spark: SparkSession, schema: str) -> str:
             "tblproperties ('delta.feature.catalogManaged'='supported')"
         )
     spark.sql(f"insert into {name} values (1)")
-    spark.sql(f"alter table {name} set tblproperties ('owner' = 'me')")
+    spark.sql(f"alter table {name} set tblproperties ('team' = 'me')")
     return name
 
 
@@ -101,7 +101,7 @@ def test_by_name_everything_reads_the_staged_commits(
     assert vectors["droppable"]["kept_by"] == ["catalogManaged"]
     given = look(table, {}, SETTINGS, 0.0)
     assert given.complete
-    assert given.table.configuration["owner"] == "me"
+    assert given.table.configuration["team"] == "me"
 
 
 def test_by_path_nothing_claims_to_be_complete(spark: SparkSession, table: str, cli: Cli) -> None:
