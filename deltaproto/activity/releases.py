@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from itertools import islice
 
 from deltaproto.clients import scheme
-from deltaproto.tables.log.commits import commits
+from deltaproto.errors import TableError
+from deltaproto.tables.log.actions import commit_info, read_actions
+from deltaproto.tables.log.commits import Commit
 from deltaproto.tables.log.names import Listing
 from deltaproto.tables.storage import LogStore
 
@@ -20,13 +22,19 @@ _DELTA_SPARK = re.compile(r"(?:^|[\s/])Delta-Lake/([\w.+-]+)", re.ASCII)
 
 
 def recent_releases(store: LogStore, listing: Listing) -> frozenset[str] | None:
-    """The releases that made the newest 50 commits; None where these show none.
+    """The releases that made the newest 50 commits; None where these show none."""
+    newest = islice(sorted(listing.commits, reverse=True), MOST_COMMITS)
+    return releases_of(_engine(store, listing.commits[version]) for version in newest) or None
 
-    Raises:
-        TableError: when the store fails.
-    """
-    newest = islice(commits(store, listing), MOST_COMMITS)
-    return releases_of(commit.engine for commit in newest) or None
+
+def _engine(store: LogStore, name: str) -> str | None:
+    """The engine of one commit; None where it names none, and where it cannot be read."""
+    try:
+        with store.open(name) as file:
+            # Usually the first line: nothing below it is read.
+            return Commit(0, commit_info(read_actions(name, file)), None, None).engine
+    except TableError:
+        return None
 
 
 def releases_of(engines: Iterable[str | None]) -> frozenset[str]:
