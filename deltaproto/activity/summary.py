@@ -36,6 +36,14 @@ class Stream(NamedTuple):
     last_batch: int
     last_version: int
     last_time: int | None
+    clusters: tuple[str, ...] = ()
+    """the clusters that wrote its batches, in the order in which they came, as far as their
+    commits name them; a cluster that came back is there twice"""
+
+    @property
+    def shared(self) -> bool:
+        """Whether two clusters took turns, so that both ran the query at the same time."""
+        return len(set(self.clusters)) < len(self.clusters)
 
 
 class QuietHour(NamedTuple):
@@ -113,8 +121,12 @@ def _writers(commits: Sequence[Commit]) -> tuple[Writer, ...]:
 def _streams(commits: Sequence[Commit]) -> tuple[Stream, ...]:
     latest: dict[str, Stream] = {}
     for commit in sorted(commits, key=lambda c: c.version):
+        cluster = commit.info.get("clusterId")
         for app_id, batch in commit.transactions:
-            latest[app_id] = Stream(app_id, batch, commit.version, commit.timestamp)
+            clusters = latest[app_id].clusters if app_id in latest else ()
+            if isinstance(cluster, str) and clusters[-1:] != (cluster,):
+                clusters += (cluster,)
+            latest[app_id] = Stream(app_id, batch, commit.version, commit.timestamp, clusters)
     return tuple(sorted(latest.values(), key=lambda s: (-s.last_version, s.app_id)))
 
 

@@ -90,7 +90,7 @@ def apply(
 
 def _kept(plan: Plan, folder: str) -> str:
     """The file that holds a plan: one made earlier counts its waits from when it was made."""
-    from deltaproto.report.plan_json import plan_id
+    from deltaproto.planning.seal import plan_id
     from deltaproto.report.plan_keep import keep_plan
 
     path = os.path.join(folder, f"{plan_id(plan)}.json")

@@ -257,11 +257,13 @@ class Checker:
 
     def _settings(self, entries: tuple[TableEntry, ...]) -> Merged:
         key = tuple(entry.position for entry in entries)
-        if key not in self._merged:
+        # Another thread may clear what is remembered at any time.
+        found = self._merged.get(key)
+        if found is None:
             if len(self._merged) >= _REMEMBERED:
                 self._merged.clear()
-            self._merged[key] = merged(self._policy, entries)
-        return self._merged[key]
+            found = self._merged[key] = merged(self._policy, entries)
+        return found
 
     def _unasked(self, settings: Settings, entries: tuple[TableEntry, ...]) -> bool:
         if self._asked or self._baseline is not None or not self._policy.tables:
@@ -270,7 +272,8 @@ class Checker:
 
     def _verdicts(self, table: Needs, declared: tuple[Declared, ...]) -> tuple[Judged, ...]:
         key = (table, declared)
-        if key not in self._known:
+        found = self._known.get(key)
+        if found is None:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             judged = (
@@ -282,8 +285,8 @@ class Checker:
             )
             # A client that is declared twice for the same use is judged once.
             once = {(j.verdict, j.declared.label, j.declared.consumer): j for j in judged}
-            self._known[key] = tuple(once.values())
-        return self._known[key]
+            found = self._known[key] = tuple(once.values())
+        return found
 
 
 def _waiver(finding: Finding, waivers: Iterable[_Waived]) -> Waiver | None:

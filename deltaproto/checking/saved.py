@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -15,6 +16,7 @@ from deltaproto.policy.facts import Facts
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.location import Kind, locate
+from deltaproto.tables.redact import public, public_text
 
 _KNOWN_SHAPE = "1"
 _SAVE = "save one with `deltaproto inspect … --format json --output FILE`"
@@ -25,6 +27,19 @@ _HEAD = 4096
 _GENERATED = re.compile(r'"generated_at": ?"([^"]{1,40})"')
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
 """what reading an entry raises that is not what `inspect` writes"""
+
+
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    dict: "an object",
+    int: "a whole number",
+    list: "a list",
+    str: "a text",
+}
+
+
+class _WrongType(TypeError):
+    """A member of another type, in words."""
 
 
 class SavedError(TableError):
@@ -54,7 +69,7 @@ def saved_entries(path: str) -> Iterator[Any]:
             for entry in entries:
                 if "schema_version" in document.members:
                     _check_shape(document.members, path)
-                yield entry
+                yield _without_credentials(entry)
             _check(document, path)
             found = True
             part = document.members.get("part")
@@ -66,6 +81,19 @@ def saved_entries(path: str) -> Iterator[Any]:
             raise UsageError(f"{path} is empty", "it is not a saved inspection")
         if read != of:
             raise _cut(path, read, of)
+
+
+def _without_credentials(entry: Any) -> Any:
+    # A file of an older release, or one that somebody wrote, may hold signed addresses.
+    if isinstance(entry, dict):
+        for name in ("table", "location"):
+            if isinstance(entry.get(name), str):
+                entry[name] = public(entry[name])
+        error = entry.get("error")
+        if isinstance(error, dict):
+            for name, text in error.items():
+                error[name] = public_text(text) if isinstance(text, str) else text
+    return entry
 
 
 def _cut(path: str, read: int, of: int) -> TableError:
@@ -166,9 +194,14 @@ def read_entry(entry: Any, path: str) -> Facts | SavedError:
 
 def malformed(path: str, error: Exception) -> UsageError:
     """The error for an entry that is not what `inspect` writes."""
-    return UsageError(
-        f"{path} is not what `inspect --format json` writes: a table lacks or breaks {error}", _SAVE
-    )
+    if isinstance(error, KeyError) and error.args:
+        why = f'a table has no "{error.args[0]}"'
+    elif isinstance(error, (_WrongType, TableError)) or "not a table version" in str(error):
+        why = str(error)
+    else:
+        # What Python says of it names its own types.
+        why = "a member of a table has another type or value"
+    return UsageError(f"{path} is not what `inspect --format json` writes: {why}", _SAVE)
 
 
 def _finding(entry: Mapping[str, Any]) -> Finding:
@@ -187,7 +220,7 @@ def _finding(entry: Mapping[str, Any]) -> Finding:
 def _only(wanted: type[_T], value: Any) -> _T:
     # The exact type: True is an int, too.
     if type(value) is not wanted:
-        raise TypeError(f"{value!r:.40}, which is no {wanted.__name__}")
+        raise _WrongType(f"{json.dumps(value):.40} is not {_KINDS[wanted]}")
     return value
 
 

@@ -23,7 +23,7 @@ from deltaproto.execution.records import AUDIT
 from deltaproto.execution.result import Applied
 from deltaproto.execution.undo import StalePlan
 from deltaproto.execution.waiting import Limits
-from deltaproto.report.interface import visible
+from deltaproto.report.paint import flat
 from deltaproto.tables.redact import Redactor
 
 _MOST = 64
@@ -32,7 +32,7 @@ _AGAIN = "what was committed stays and is on record; the same command again goes
 
 def run(values: Mapping[str, Any]) -> int:
     """Carry out every plan, render each result, and return the worst exit code."""
-    plans, codes = read_all(values["plans"])
+    plans, codes = read_all(values["plans"], allow_empty=values["allow_empty"])
     options.within(values["parallel"], "--parallel", _MOST)
     storage = options.pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
@@ -51,7 +51,12 @@ def run(values: Mapping[str, Any]) -> int:
     )
     options.spare(
         values["output"],
-        (*plan_files(values["plans"]), values["policy"], values["audit"], *values["catalogue"]),
+        (
+            *plan_files(values["plans"], allow_empty=True),
+            values["policy"],
+            values["audit"],
+            *values["catalogue"],
+        ),
     )
     with shown("apply", values, redact, many=len(plans) > 1) as to:
         session = Session(
@@ -73,6 +78,7 @@ def run(values: Mapping[str, Any]) -> int:
             return _typed(prepared.planned.plan.table)
 
         ready, stuck = _chosen(plans, context, values)
+        to.report.expect([*(each.planned.id for each in stuck), *(each.id for each in ready)])
         with terminable(), going_on(None if values["dry_run"] else _AGAIN):
             for applied in chain(stuck, apply_plans(ready, session, confirm, ask_all_first=asks)):
                 codes.add(applied.code)
@@ -111,7 +117,7 @@ def _typed(table: str) -> str | None:
             "give --yes to go on without being asked",
         )
     name = table.rstrip("/").rpartition("/")[2].strip()
-    print(f"Type {visible(name)} to carry this out: ", end="", file=sys.stderr)
+    print(f"Type {flat(name)} to carry this out: ", end="", file=sys.stderr)
     sys.stderr.flush()
     with going_on("nothing was changed"):
         typed = sys.stdin.readline()
@@ -169,6 +175,7 @@ COMMAND = Command(
         ),
         Option(("--detailed-exitcode",), "Exit with 10 when steps are left to do.", bool, False),
         FORMAT,
+        options.ALLOW_EMPTY,
         options.OUTPUT,
         *options.READING,
     ),

@@ -13,6 +13,7 @@ from deltaproto.certification.entry import entry
 from deltaproto.certification.kit.case import Case, Kit, load_kit
 from deltaproto.certification.kit.recipes import KIT_VERSION
 from deltaproto.certification.known import known_tables
+from deltaproto.certification.operation import operations as of_case
 from deltaproto.certification.process import Limits
 from deltaproto.certification.runner import Wanted
 from deltaproto.certification.settle import against
@@ -23,7 +24,7 @@ from deltaproto.cli.progress import rated, waiting
 from deltaproto.clients.candidate import parse_reference
 from deltaproto.clients.catalogue import shipped, shipped_ids
 from deltaproto.clients.measurement import Measurement, Operation, Outcome, to_json
-from deltaproto.errors import ExitCode, UsageError
+from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError
 from deltaproto.policy.finding import FailOn
 from deltaproto.report.certification.words import Certified
 from deltaproto.report.certification.write import write_certified
@@ -49,6 +50,9 @@ def run(values: Mapping[str, Any]) -> int:
     operations = _operations(values["operation"])
     kit = _kit(values, show=show)
     wanted = _wanted(kit, values["only"], operations)
+    asked = any(wanted(case, each) for case in kit.cases for each in of_case(case))
+    if not asked and not values["allow_empty"]:
+        raise _nothing("no reference table of the kit has one of the requested operations")
     referee = None
     if any(not operation.reads for operation in operations):
         from deltaproto.certification.referee import Referee
@@ -80,7 +84,22 @@ def run(values: Mapping[str, Any]) -> int:
     )
     with options.opened(values["output"]) as file:
         write_certified(certified, values["format"], file, color=not values["no_color"])
+    if not measured_any(measured) and not values["allow_empty"]:
+        raise _nothing(f"{values['client']} offers none of the requested operations")
     return int(_code(measured, values["fail_on"]))
+
+
+def measured_any(measured: Measurement) -> bool:
+    """Whether anything was asked of the client that it offers."""
+    return any(cell.outcome is not Outcome.NOT_OFFERED for cell in measured.cells)
+
+
+def _nothing(why: str) -> TableError:
+    return TableError(
+        ErrorCode.NO_TABLES,
+        f"nothing to measure: {why}",
+        "check --kit, --only and --operation; pass --allow-empty if an empty answer is expected",
+    )
 
 
 def _subject(values: Mapping[str, Any]) -> Subject:
@@ -228,6 +247,7 @@ COMMAND = Command(
         Option(("--timeout",), "Seconds that one request may take.", int, 30, metavar="SECONDS"),
         Option(("--entry",), "Write a catalogue entry for --catalogue.", str, metavar="FILE"),
         Option(("--results",), "Write every cell as JSON.", str, metavar="FILE"),
+        options.ALLOW_EMPTY,
         options.PAGE_FORMAT,
         options.OUTPUT,
         options.FAIL_ON,

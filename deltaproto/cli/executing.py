@@ -21,7 +21,7 @@ from deltaproto.execution.result import Applied
 from deltaproto.execution.runner import Runner
 from deltaproto.report.apply import ApplyFormat, ApplyReport
 from deltaproto.report.apply_text import ApplyText
-from deltaproto.report.interface import visible
+from deltaproto.report.paint import flat
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.redact import Redactor
 
@@ -73,25 +73,34 @@ def shown(
         output.flush()
 
 
-def read_all(paths: Sequence[str]) -> tuple[list[Planned], set[ExitCode]]:
-    """The plans, each once; tables that could not be planned are told, and count as unreadable."""
-    plans, unplanned = load_all(paths)
+def read_all(
+    paths: Sequence[str], *, allow_empty: bool = False
+) -> tuple[list[Planned], set[ExitCode]]:
+    """The plans, each once; tables that could not be planned are told, and count as unreadable.
+
+    Raises:
+        UsageError: as `load_all`.
+    """
+    plans, unplanned = load_all(paths, allow_empty=allow_empty)
     for each in unplanned:
         said = Redactor()(f"{each.path}: {each.table}: {each.message}")
-        print(f"error: {visible(said)}", file=sys.stderr)
+        print(f"error: {flat(said)}", file=sys.stderr)
     return plans, {ExitCode.UNREADABLE if unplanned else ExitCode.OK}
 
 
-def load_all(paths: Sequence[str]) -> tuple[list[Planned], list[Unplanned]]:
+def load_all(
+    paths: Sequence[str], *, allow_empty: bool = False
+) -> tuple[list[Planned], list[Unplanned]]:
     """The plans, each once, and the tables that could not be planned.
 
     Raises:
+        NoPlans: for a file or folder without plans, unless `allow_empty`.
         UsageError: for what is no plan, and for one plan in two files.
     """
     found: dict[str, Planned] = {}
     unplanned: list[Unplanned] = []
-    for path in plan_files(paths):
-        for each in read_plans(path):
+    for path in plan_files(paths, allow_empty=allow_empty):
+        for each in read_plans(path, allow_empty=allow_empty):
             if isinstance(each, Unplanned):
                 unplanned.append(each)
                 continue

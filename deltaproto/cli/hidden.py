@@ -17,15 +17,20 @@ _REMOTE = "--spark-remote"
 
 def addresses(words: Sequence[str]) -> list[str]:
     """The words, without credentials in the addresses of tables: those are shown and stored."""
-    if not any("://" in word for word in words):
-        return list(words)
-    from deltaproto.tables.redact import public
+    from deltaproto.tables.location import may_hide
 
-    values = ("", *words)
-    return [
-        word if before in (*_PAIRS, _REMOTE) else public(word)
-        for before, word in zip(values, words, strict=False)
-    ]
+    if not any(map(may_hide, words)):
+        return list(words)
+    from deltaproto.tables.redact import public, public_text
+
+    def shown(before: str, word: str) -> str:
+        flag, equals, value = word.partition("=")
+        if flag.startswith("-") and equals:
+            return word if flag in secret else f"{flag}={public_text(public(value))}"
+        return word if before in secret else public_text(public(word))
+
+    secret = (*_PAIRS, _REMOTE)
+    return [shown(before, word) for before, word in zip(("", *words), words, strict=False)]
 
 
 def redactor(words: Sequence[str]) -> Redactor:

@@ -15,7 +15,7 @@ from deltaproto.cli.declare import Command, spread
 from deltaproto.cli.hidden import addresses
 from deltaproto.cli.interrupted import interrupted
 from deltaproto.cli.pipes import outlive_readers
-from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
+from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, UsageError
 
 # A command's module is imported when the command is called, so that each start pays only for
 # what it uses.
@@ -78,11 +78,9 @@ def command_named(name: str) -> Command:
 
 
 def _accept_any_text() -> None:
-    # Paths are bytes, and not every terminal or pipe knows every character: neither may end a
-    # run. What cannot be shown appears as a backslash escape.
-    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace")):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=errors)
+    # Paths are bytes; standard output is prepared for them by `outlive_readers`.
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")
     outlive_readers()
 
 
@@ -105,6 +103,7 @@ def _run(words: list[str]) -> int:
 
 
 def _heed_environment(command: Command, words: Sequence[str]) -> None:
+    from deltaproto.cli.progress import warn
     from deltaproto.cli.variables import refuse_ambiguous, weakened
 
     refuse_ambiguous(command)
@@ -112,7 +111,8 @@ def _heed_environment(command: Command, words: Sequence[str]) -> None:
         from deltaproto.report import interface
 
         interface.NOTICES.extend(notices)
-        print(*(f"warning: {notice}" for notice in notices), sep="\n", file=sys.stderr)
+        for notice in notices:
+            warn(notice)
 
 
 def _traceback(words: Sequence[str], *raised: Any) -> None:
@@ -138,11 +138,23 @@ class _Defect(DeltaprotoError):
 
 def _unexpected(error: Exception) -> DeltaprotoError:
     """A library that cannot be imported is a matter of what is installed, all else a defect."""
+    if isinstance(error, FileNotFoundError) and _without_directory():
+        from deltaproto.tables.location import NOWHERE
+
+        return UsageError(*NOWHERE)
     if not isinstance(error, ImportError) or (error.name or "").startswith("deltaproto"):
         return _Defect(error)
     hints = (hint for word, hint in _LIBRARIES.items() if word in str(error).lower())
     hint = next(hints, "install what it names, or a newer one of it")
     return EngineError(f"a library cannot be imported: {str(error).partition(chr(10))[0]}", hint)
+
+
+def _without_directory() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def report(error: DeltaprotoError, words: Sequence[str]) -> int:

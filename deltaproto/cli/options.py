@@ -39,7 +39,7 @@ CATALOGUE = Option(
     many=True,
     metavar="FILE",
 )
-ALLOW_EMPTY = Option(("--allow-empty",), "Accept a source in which no table is found.", bool, False)
+ALLOW_EMPTY = Option(("--allow-empty",), "Accept a source without tables or plans.", bool, False)
 NO_COLOR = Option(("--no-color",), "No colour in text.", bool, False)
 NO_PROGRESS = Option(("--no-progress",), "No progress display.", bool, False)
 QUIET = Option(("--quiet", "-q"), "Only data and errors.", bool, False)

@@ -39,6 +39,9 @@ def outlive_readers() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         # A test or a host program may have put another object there, and that is its own matter.
+        if not isinstance(stream, io.TextIOWrapper):
+            continue
+        stream.reconfigure(errors="backslashreplace")
         if type(stream) is not io.TextIOWrapper:
             continue
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option
 from deltaproto.cli.inspect import given_tables
 from deltaproto.cli.inventories import SCAN, newest_state, require_finished, scan_notices
-from deltaproto.cli.progress import counting, waiting
+from deltaproto.cli.progress import counting, waiting, warn
 from deltaproto.drafting.alike import Alike
 from deltaproto.drafting.goals import Planner
 from deltaproto.drafting.live import look
@@ -213,7 +212,7 @@ def _kept(
         yield name, error
         return
     for notice in scan_notices(name, state, datetime.now(UTC)).texts:
-        print(f"warning: {notice}", file=sys.stderr)
+        warn(notice)
     for scan in state.contributing:
         for table, location, found in kept_tables(questions, scan, values["where"]):
             if not state.holds(scan, location):

@@ -1,4 +1,4 @@
-"""Progress on standard error, only where someone is looking."""
+"""Warnings on standard error, and progress there where someone is looking."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 _WORTH_SHOWING = 20
+
+
+def warn(text: str) -> None:
+    """Print a warning to standard error."""
+    from deltaproto.report.paint import flat
+
+    print(f"warning: {flat(text)}", file=sys.stderr)
 
 
 def tracked(items: Sequence[str], verb: str, *, show: bool) -> Iterator[str]:
@@ -27,8 +34,11 @@ def waiting(message: str, *, show: bool) -> Iterator[None]:
         yield
         return
     from rich.console import Console
+    from rich.text import Text
 
-    with Console(stderr=True).status(message):
+    from deltaproto.report.paint import flat
+
+    with Console(stderr=True).status(Text(flat(message))):
         yield
 
 

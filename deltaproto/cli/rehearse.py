@@ -18,11 +18,11 @@ from deltaproto.tables.redact import Redactor
 
 def run(values: Mapping[str, Any]) -> int:
     """Rehearse every plan, render each result, and return the worst exit code."""
-    plans, codes = read_all(values["plans"])
+    plans, codes = read_all(values["plans"], allow_empty=values["allow_empty"])
     storage = options.pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
-    options.spare(values["output"], plan_files(values["plans"]))
+    options.spare(values["output"], plan_files(values["plans"], allow_empty=True))
     with shown("rehearse", values, redact, many=len(plans) > 1) as to:
         by = Rehearsal(
             Context(storage, spark, folder=beside),
@@ -53,6 +53,7 @@ COMMAND = Command(
             metavar="DIR",
         ),
         FORMAT,
+        options.ALLOW_EMPTY,
         options.OUTPUT,
         *options.READING,
     ),

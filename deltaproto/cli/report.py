@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.checking.check import Checker
+from deltaproto.checking.policy_use import requires
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inventories import SCAN, newest_state, require_finished, scan_notices
-from deltaproto.cli.progress import waiting
+from deltaproto.cli.progress import waiting, warn
 from deltaproto.drafting.users import newest
-from deltaproto.errors import ExitCode, UsageError, no_tables
+from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
 from deltaproto.fleet.inventory import inventory_at
 from deltaproto.fleet.overview import overview
 from deltaproto.fleet.past import LocalQuestions
@@ -31,7 +31,7 @@ def run(values: Mapping[str, Any]) -> int:
     storage = options.pairs(values["storage_option"], "--storage-option")
     policy = values["policy"]
     options.spare(values["output"], (policy, *values["catalogue"]))
-    checker = _checker(policy, values["catalogue"])
+    checker = _checker(policy, values["catalogue"], allow_empty=values["allow_empty"])
     show = not (values["no_progress"] or values["quiet"])
     with waiting("reading the inventory", show=show):
         questions = LocalQuestions(inventory_at(values["inventory"], storage))
@@ -44,7 +44,7 @@ def run(values: Mapping[str, Any]) -> int:
         if not (found.tables or found.unread or values["allow_empty"]):
             raise no_tables(values["inventory"])
         for notice in scan_notices(values["inventory"], state, datetime.now(UTC)).texts:
-            print(f"warning: {notice}", file=sys.stderr)
+            warn(notice)
         made = rendered(found, policy, values["format"], values["most"])
     with options.opened(values["output"]) as file:
         file.write(made)
@@ -52,9 +52,15 @@ def run(values: Mapping[str, Any]) -> int:
     return int(ExitCode.UNREADABLE if found.unread else ExitCode.OK)
 
 
-def _checker(path: str | None, files: tuple[str, ...]) -> Checker:
+def _checker(path: str | None, files: tuple[str, ...], *, allow_empty: bool) -> Checker:
     if path is not None:
         policy = site_policy(path)
+        if not (requires(policy) or allow_empty):
+            raise TableError(
+                ErrorCode.NO_TABLES,
+                f"nothing to report: {path} declares no clients and no settings",
+                "add clients, or settings under tables; pass --allow-empty to report anyway",
+            )
         return Checker(policy, site_catalogue(files, policy))
     catalogue = site_catalogue(files)
     everybody = [

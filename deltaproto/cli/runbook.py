@@ -4,33 +4,41 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.activity import Activity, read_activity
+from deltaproto.checking.check import Checker
 from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option
-from deltaproto.cli.executing import PLANS, load_all
+from deltaproto.cli.executing import PLANS, beside, load_all
 from deltaproto.cli.progress import counting
-from deltaproto.errors import DeltaprotoError, ExitCode
+from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
+from deltaproto.execution.gates import Gate, by_hand
 from deltaproto.execution.plan_file import Planned, plan_files
+from deltaproto.execution.prepare import Context, foreseen
 from deltaproto.execution.sight import named
 from deltaproto.execution.warning import rulings, windows_of
-from deltaproto.policy.approvals import Approvals
 from deltaproto.policy.document import Policy
 from deltaproto.report.runbook.book import Book, Entry
 from deltaproto.report.runbook.phrases import phrases
 from deltaproto.report.runbook.write import RunbookFormat, rendered
 from deltaproto.tables.defect import one_table
+from deltaproto.tables.redact import Redactor
 
 _AT_ONCE = 8
+_NEEDS_SPARK = EngineError(
+    "the table was not read: its catalog name needs Spark, and --no-activity is passed",
+    "leave out --no-activity",
+)
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Write one runbook for all plans."""
-    plans, unplanned = load_all(values["plans"])
+    plans, unplanned = load_all(values["plans"], allow_empty=values["allow_empty"])
     now = time.time()
     say = phrases(values["language"])
     policy = site_policy(values["policy"]) if values["policy"] else None
@@ -41,18 +49,20 @@ def run(values: Mapping[str, Any]) -> int:
         )
         start = wanted / 1000
     book = Book(
-        _entries(plans, policy, values),
+        _entries(plans, policy, values, start),
         tuple(unplanned),
         tuple(values["plans"]),
         start,
         now,
         values["policy"],
+        values["catalogue"],
     )
     options.spare(
         values["output"],
         (
-            *plan_files(values["plans"]),
+            *plan_files(values["plans"], allow_empty=True),
             *(values[name] for name in ("policy", "template", "language")),
+            *values["catalogue"],
         ),
     )
     format = values["format"]
@@ -64,28 +74,62 @@ def run(values: Mapping[str, Any]) -> int:
         made = rendered(book, say, format)
     with options.opened(values["output"]) as file:
         file.write(made)
-    codes = {ExitCode.OK}
-    if any(planned.plan.blocked for planned in plans):
-        codes.add(ExitCode.FINDINGS)
-    if unplanned:
-        codes.add(ExitCode.UNREADABLE)
+    codes = {ExitCode.UNREADABLE if unplanned else ExitCode.OK}
+    codes.update(code for entry in book.entries for code in _codes(entry))
     return int(ExitCode.worst(codes))
 
 
+def _codes(entry: Entry) -> Iterator[ExitCode]:
+    """The exit codes of the gates at which `apply` would refuse a plan.
+
+    Not of those that the runbook itself opens: it gives the time, the flag, and steps by hand.
+    """
+    for gate in entry.blocking:
+        if gate.name == "window" or (gate.name == "plan" and by_hand(entry.plan)):
+            continue
+        yield ExitCode.FINDINGS if gate.code is ExitCode.USAGE else gate.code
+
+
 def _entries(
-    plans: list[Planned], policy: Policy | None, values: Mapping[str, Any]
+    plans: list[Planned], policy: Policy | None, values: Mapping[str, Any], start: float
 ) -> tuple[Entry, ...]:
     storage = options.pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values)
 
-    def look(planned: Planned) -> Activity | DeltaprotoError | None:
+    redact = Redactor(storage, spark.conf)
+    catalogue = None if policy is None else site_catalogue(values["catalogue"], policy)
+    day = datetime.fromtimestamp(start, UTC).date()
+    checker = None
+    if policy is not None and catalogue is not None:
+        checker = Checker(policy, catalogue, today=day)
+    context = Context(storage, spark, beside, policy, checker)
+
+    def activity(planned: Planned) -> Activity | DeltaprotoError | None:
         if values["no_activity"] or not planned.plan.changes:
             return None
         try:
             with one_table():
                 return read_activity(named(planned.plan), storage, spark)
         except DeltaprotoError as error:
+            error.message = redact(error.message)
             return error
+
+    def gates(planned: Planned) -> tuple[Gate, ...]:
+        by_name = not planned.plan.sql_name.startswith("delta.`")
+        unread = _NEEDS_SPARK if values["no_activity"] and by_name else None
+        found = foreseen(planned, context, start, unread)
+        return tuple(
+            gate._replace(message=redact(gate.message), hint=redact(gate.hint)) for gate in found
+        )
+
+    def look(planned: Planned) -> Entry:
+        return Entry(
+            planned,
+            activity(planned),
+            windows_of(policy, planned.plan),
+            rulings(planned.plan, None if checker is None else checker.approvals, day),
+            gates(planned),
+        )
 
     show = not (values["no_progress"] or values["quiet"]) and sys.stderr.isatty()
     with ThreadPoolExecutor(_AT_ONCE) as pool, counting("tables looked at", show=show) as seen:
@@ -93,11 +137,7 @@ def _entries(
         for number, each in enumerate(pool.map(look, plans), 1):
             found.append(each)
             seen(number)
-    approvals = None if policy is None else Approvals(policy, site_catalogue((), policy))
-    return tuple(
-        Entry(planned, activity, windows_of(policy, planned.plan), rulings(planned.plan, approvals))
-        for planned, activity in zip(plans, found, strict=True)
-    )
+    return tuple(found)
 
 
 COMMAND = Command(
@@ -115,10 +155,11 @@ COMMAND = Command(
         ),
         Option(
             ("--policy",),
-            "YAML file, for its maintenance windows and the commands that take it.",
+            "Policy file: evaluate the gates of apply, and pass it to the printed commands.",
             str,
             metavar="FILE",
         ),
+        options.CATALOGUE,
         Option(
             ("--no-activity",), "Do not look into the tables' logs for who writes.", bool, False
         ),
@@ -135,6 +176,7 @@ COMMAND = Command(
             "en",
             metavar="LANGUAGE",
         ),
+        options.ALLOW_EMPTY,
         options.OUTPUT,
         *options.READING,
     ),

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 
+from deltaproto.cli.progress import warn
 from deltaproto.execution.journal import journal_path
 from deltaproto.execution.plan_file import Planned, read_plans
 from deltaproto.execution.prepare import Context
 from deltaproto.execution.records import WAY_BACK
 from deltaproto.execution.undo import undo
 from deltaproto.planning.plan import Plan
-from deltaproto.report.interface import visible
 from deltaproto.report.plan_keep import keep_plan
 
 
@@ -32,7 +31,7 @@ def way_back(planned: Planned, context: Context, *, keep: bool) -> Planned:
     if begun is None or not journal_path(folder, begun.id).exists():
         begun = _made(undo(planned, context), path, keep=keep)
     for text in begun.plan.warnings:
-        print(f"warning: {visible(text)}", file=sys.stderr)
+        warn(text)
     return begun
 
 

@@ -14,7 +14,7 @@ from deltaproto.clients.catalogue import Catalogue
 from deltaproto.errors import UsageError
 from deltaproto.planning.cost import cost
 from deltaproto.planning.given import Given, User
-from deltaproto.planning.impact import in_words
+from deltaproto.planning.impact import in_words, told
 from deltaproto.planning.plan import Blocked, ClientChange, Plan
 from deltaproto.policy.document import Policy, PolicyError, settings_for
 
@@ -92,8 +92,9 @@ class Users:
             why = f"the result cannot be checked against the policy: {error}"
             return Ruled(_blocked(plan, given, [Blocked(None, why, "plan without --policy")]))
         found = effect(self._checker, given.facts, after, plan.goal_text)
+        loses = "would lose" if found.violations else "loses"
         lost = [
-            f"The policy's client loses access: {in_words(one)}." for one, _ in found.unapproved
+            f"The policy's client {loses} access: {in_words(one)}." for one, _ in found.unapproved
         ]
         lost += [f"{ruling.text}." for ruling in found.rulings if ruling.approved or ruling.near]
         plan = plan._replace(warnings=(*plan.warnings, *lost))
@@ -117,6 +118,7 @@ def _blocked(plan: Plan, given: Given, why: list[Blocked]) -> Plan:
         protocol_after=plan.protocol_before,
         cost=cost((), given.engine, given.files),
         blocked=(*plan.blocked, *why),
+        clients=told(given, given.needs),
     )
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
 from deltaproto.execution.audit import Audit
-from deltaproto.execution.journal import Journal, JournalError
+from deltaproto.execution.journal import Journal, JournalError, journal_path
 from deltaproto.execution.ledger import Ledger
 from deltaproto.execution.observer import Observer
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.prepare import Context, Prepared, prepare
 from deltaproto.execution.recheck import Stop
+from deltaproto.execution.records import refusal
 from deltaproto.execution.result import Applied, Done, Status, StepRecord
 from deltaproto.execution.runner import Runner
 from deltaproto.execution.stepping import Stepping
@@ -96,19 +98,27 @@ def _asked(planned: Planned, session: Session, confirm: Confirm) -> Applied | Pr
         prepared = prepare(planned, session.context, session.runner, limits.now())
     except DeltaprotoError as error:
         return unprepared(planned, error)
-    refusal = confirm(prepared)
+    unconfirmed = confirm(prepared)
     refused = prepared.refused
     if refused is not None:
         return _ended(prepared, Status.REFUSED, refused.code, refused.message, refused.hint)
     if not prepared.left and not (prepared.unaudited and not session.dry_run):
         return _finished(prepared)
     if session.dry_run:
+        places = (
+            ("journal", journal_path(session.context.folder(planned.path), planned.id)),
+            ("audit log", Path(session.audit(planned.path))),
+        )
+        for name, path in places:
+            if (why := refusal(path)) is not None:
+                said = f"cannot write the {name} {path}: {why}"
+                return _ended(prepared, Status.REFUSED, ExitCode.USAGE, said, _ROOM)
         count = len(prepared.left)
         said = f"every gate is passed; {count} step{'s' * (count != 1)} would be executed"
         return _ended(prepared, Status.READY, ExitCode.CHANGES, said)
-    if refusal is not None:
+    if unconfirmed is not None:
         hint = "type the table's name, or give --yes"
-        return _ended(prepared, Status.REFUSED, ExitCode.USAGE, refusal, hint)
+        return _ended(prepared, Status.REFUSED, ExitCode.USAGE, unconfirmed, hint)
     return prepared
 
 
@@ -170,6 +180,7 @@ def _audited(prepared: Prepared, ledger: Ledger, session: Session) -> Applied:
 
 
 _REPORT = "a defect in deltaproto; apply this plan alone with --debug and report it"
+_ROOM = "give a place that can be written with --journal or --audit; nothing was changed"
 _AGAIN = "run the same command again: it finds in the table what is done"
 
 

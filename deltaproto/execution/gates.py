@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from deltaproto.checking.predicted import Effect
 from deltaproto.errors import ExitCode
+from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.rebuild import mismatch, misprediction, unrequested
 from deltaproto.execution.resume import Standing, without
 from deltaproto.execution.runner import EngineFacts
@@ -16,6 +17,7 @@ from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.own_sql import is_it
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.seal import plan_id
 from deltaproto.planning.statement import Action
 from deltaproto.planning.table import Table
 from deltaproto.protocol.protocol import Protocol
@@ -39,9 +41,12 @@ class Gate(NamedTuple):
 def plan_gate(plan: Plan) -> Gate:
     """Whether the plan is one to carry out at all."""
     if plan.blocked:
-        first = plan.blocked[0]
-        why = f"{first.feature}: {first.reason}" if first.feature else first.reason
-        return Gate("plan", False, f"the plan is blocked: {why}", first.remedy, ExitCode.FINDINGS)
+        why = "; ".join(
+            f"{each.feature}: {each.reason}" if each.feature else each.reason
+            for each in plan.blocked
+        )
+        remedies = "; ".join(dict.fromkeys(each.remedy for each in plan.blocked if each.remedy))
+        return Gate("plan", False, f"the plan is blocked: {why}", remedies, ExitCode.FINDINGS)
     if not plan.complete:
         return Gate(
             "plan",
@@ -50,12 +55,11 @@ def plan_gate(plan: Plan) -> Gate:
             "plan again where the table can be read",
             ExitCode.UNREADABLE,
         )
-    by_hand = [step.id for step in plan.steps if step.action in _BY_HAND]
-    if by_hand:
+    if steps := by_hand(plan):
         return Gate(
             "plan",
             False,
-            f"{', '.join(by_hand)} make a new table that takes the place of this one, which is "
+            f"{', '.join(steps)} make a new table that takes the place of this one, which is "
             "done by hand",
             "print the statements with --script sql",
             ExitCode.USAGE,
@@ -72,14 +76,38 @@ def plan_gate(plan: Plan) -> Gate:
     return Gate("plan", True, "it is whole, and nothing blocks it")
 
 
-def forged(plan: Plan, table: Table | None) -> Gate | None:
+def by_hand(plan: Plan) -> list[str]:
+    """The steps that make a copy take the place of the table, which nothing here carries out."""
+    return [step.id for step in plan.steps if step.action in _BY_HAND]
+
+
+def refusal(gates: Iterable[Gate]) -> Gate | None:
+    """All gates that did not pass, in one that names each; None if all passed."""
+    failed = [gate for gate in gates if not gate.passed]
+    if len(failed) < 2:
+        return next(iter(failed), None)
+    worst = ExitCode.worst(gate.code for gate in failed)
+    failed.sort(key=lambda gate: gate.code is not worst)
+    return failed[0]._replace(
+        message=f"{len(failed)} gates failed: "
+        + "; ".join(f"{gate.name}: {gate.message}" for gate in failed),
+        hint="; ".join(f"{gate.name}: {gate.hint}" for gate in failed if gate.hint),
+    )
+
+
+def forged(planned: Planned, table: Table | None) -> Gate | None:
     """The plan gate of a plan whose statements are not those that its steps describe.
+
+    A plan with the id of another one would resume that one's journal.
 
     Args:
         table: as it is now, to predict the first steps once more; None: some steps are done.
     """
+    plan = planned.plan
     why = mismatch(plan) or (None if table is None else misprediction(plan, table))
     why = why or unrequested(plan)
+    if why is None and planned.id != plan_id(plan):
+        why = f"its plan_id is {planned.id}, and its goal and steps have {plan_id(plan)}"
     if why is None:
         return None
     return Gate(

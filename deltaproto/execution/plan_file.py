@@ -9,15 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from deltaproto.errors import UsageError
+from deltaproto.errors import ErrorCode, ExitCode, UsageError
 from deltaproto.execution.plan_members import earliest_times, plan_of, text
 from deltaproto.execution.records import KEPT
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.seal import KEY, seal
+from deltaproto.tables.redact import Redactor, confidential, public
 
 _COMMANDS = ("plan-upgrade", "plan-downgrade")
 _SUFFIXES = (".json", ".jsonl")
 _MOST_BYTES = 1 << 28
+_EMPTY = (
+    "write plans: deltaproto plan-downgrade … --format json --output FILE.json; pass --allow-empty "
+    "if an empty answer is expected"
+)
 _PLAN_ID = re.compile(r"[0-9a-f]{16}")
 
 
@@ -40,11 +45,19 @@ class Unplanned(NamedTuple):
     message: str
 
 
-def plan_files(paths: Sequence[str]) -> list[str]:
+class NoPlans(UsageError):
+    """A file or folder in which there is no plan. Exit code 3."""
+
+    exit_code = ExitCode.UNREADABLE
+    code = ErrorCode.NO_TABLES
+
+
+def plan_files(paths: Sequence[str], *, allow_empty: bool = False) -> list[str]:
     """The files that are meant: a folder stands for the plans in it, by name.
 
     Raises:
-        UsageError: for a folder without a plan, and for one that cannot be listed.
+        NoPlans: for a folder without a plan, unless `allow_empty`.
+        UsageError: for one that cannot be listed.
     """
     found: list[str] = []
     for path in paths:
@@ -61,19 +74,17 @@ def plan_files(paths: Sequence[str]) -> list[str]:
             for name in names
             if name.endswith(_SUFFIXES) and not name.endswith(KEPT)
         ]
-        if not inside:
-            raise UsageError(
-                f"{path} holds no plan",
-                "write plans there: deltaproto plan-downgrade … --format json --output FILE.json",
-            )
+        if not inside and not allow_empty:
+            raise NoPlans(f"{path} holds no plan", _EMPTY)
         found += inside
     return found
 
 
-def read_plans(path: str) -> list[Planned | Unplanned]:
+def read_plans(path: str, *, allow_empty: bool = False) -> list[Planned | Unplanned]:
     """Every plan of a file: one document, with one plan or many, or a document a line.
 
     Raises:
+        NoPlans: when it is empty, or a list without plans, unless `allow_empty`.
         UsageError: when it cannot be read, is no plan, is of another version of the format, or
             was changed after it was written.
     """
@@ -84,8 +95,8 @@ def read_plans(path: str) -> list[Planned | Unplanned]:
         if not isinstance(entries, list):
             raise _no_plan(path, "plans is no list")
         found += [_entry(each, document, path) for each in entries]
-    if not found:
-        raise _no_plan(path, "it is empty")
+    if not found and not allow_empty:
+        raise NoPlans(f"{path} is no plan: it is empty", _EMPTY)
     return found
 
 
@@ -98,6 +109,8 @@ def _documents(path: str) -> Iterator[Mapping[str, Any]]:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
     except UnicodeDecodeError:
         raise _no_plan(path, "it is no text") from None
+    if not content.strip():
+        return
     try:
         whole = json.loads(content)
     except RecursionError:
@@ -135,7 +148,7 @@ def _entry(entry: Any, document: Mapping[str, Any], path: str) -> Planned | Unpl
     if "error" in entry:
         error = entry["error"]
         message = error.get("message") if isinstance(error, dict) else error
-        return Unplanned(str(entry.get("table", "")), path, str(message))
+        return Unplanned(public(str(entry.get("table", ""))), path, Redactor()(str(message)))
     if KEY not in entry:
         raise UsageError(
             f"{path}: a plan without a seal", "it was made by an older deltaproto: plan again"
@@ -146,6 +159,11 @@ def _entry(entry: Any, document: Mapping[str, Any], path: str) -> Planned | Unpl
         )
     try:
         plan = plan_of(entry, str(document["command"]))
+        if any(map(confidential, (plan.table, plan.location, plan.sql_name))):
+            raise UsageError(
+                f"{path}: the address of a plan holds credentials",
+                "plan again with an address without them; keep this file secret, or delete it",
+            )
         plan_id = text(entry["plan_id"])
         # It becomes a part of file names.
         if _PLAN_ID.fullmatch(plan_id) is None:

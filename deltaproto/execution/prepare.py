@@ -9,14 +9,14 @@ from deltaproto.activity import Activity, recent_activity
 from deltaproto.checking.check import Checker
 from deltaproto.checking.live import facts
 from deltaproto.checking.predicted import Effect, UnpredictableError, effect, facts_after
-from deltaproto.errors import EngineError, ExitCode, TableError, UsageError
+from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, TableError, UsageError
 from deltaproto.execution import gates
 from deltaproto.execution.gates import Gate
 from deltaproto.execution.journal import Sent, journal_path, recorded
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.resume import Standing, standing
 from deltaproto.execution.runner import EngineFacts, Runner
-from deltaproto.execution.sight import Point, Sight, Watched
+from deltaproto.execution.sight import Point, Sight, Watched, named
 from deltaproto.execution.warning import Warning, warning, windows_of
 from deltaproto.inspection.inspect import judged
 from deltaproto.inspection.interface import Inspection
@@ -24,6 +24,7 @@ from deltaproto.planning.observe import observe
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.policy.document import Policy
 from deltaproto.policy.document.model import Window
+from deltaproto.tables.defect import one_table
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.reader import LogReader
 
@@ -67,22 +68,17 @@ class Prepared(NamedTuple):
     @property
     def refused(self) -> Gate | None:
         """All gates that did not pass, in one; None if all passed."""
-        failed = [gate for gate in self.gates if not gate.passed]
-        if len(failed) < 2:
-            return next(iter(failed), None)
-        worst = ExitCode.worst(gate.code for gate in failed)
-        failed.sort(key=lambda gate: gate.code is not worst)
-        return failed[0]._replace(
-            message=f"{len(failed)} gates failed: "
-            + "; ".join(f"{gate.name}: {gate.message}" for gate in failed),
-            hint="; ".join(f"{gate.name}: {gate.hint}" for gate in failed if gate.hint),
-        )
+        return gates.refusal(self.gates)
 
 
 def prepare(
-    planned: Planned, context: Context, runner: Callable[[], Runner], now: float
+    planned: Planned, context: Context, runner: Callable[[], Runner] | None, now: float
 ) -> Prepared:
-    """Look at the table and judge; `now` is in seconds since the epoch.
+    """Look at the table and judge.
+
+    Args:
+        runner: None: without the engine's gate and without recent activity.
+        now: in seconds since the epoch.
 
     Raises:
         TableError: when the table cannot be read.
@@ -93,15 +89,55 @@ def prepare(
     left = plan.steps[stands.done :]
     engine, trouble = _engine(runner, left)
     windows = windows_of(context.policy, plan)
-    warned = warning(plan, left, _activity(watched), engine, windows, now)
+    warned = warning(plan, left, _activity(watched) if runner else None, engine, windows, now)
     checker = context.checker if left else None
     brought = None if checker is None else _effect(checker, plan, left, watched)
-    passed = tuple(_gates(plan, context, watched, sight, stands, engine, trouble, warned, brought))
+    passed = tuple(
+        _gates(planned, context, watched, sight, stands, engine, trouble, warned, brought)
+    )
     hold = None if context.outside_window else windows
     approvals = tuple(r.text for r in brought.rulings) if isinstance(brought, Effect) else ()
     return Prepared(
         planned, watched, stands, sight, since, passed, warned, hold, unaudited, approvals
     )
+
+
+def foreseen(
+    planned: Planned, context: Context, now: float, unread: TableError | None = None
+) -> tuple[Gate, ...]:
+    """The gates of `apply` at a time (seconds since the epoch), all but that of the engine.
+
+    Of a table that cannot be read, a gate says so in place of those that need it.
+
+    Args:
+        unread: why the table is not to be read.
+    """
+    try:
+        if unread is not None:
+            raise unread
+        with one_table():
+            return prepare(planned, context, None, now).gates
+    except DeltaprotoError as error:
+        return tuple(_unread(planned, context, error, now))
+
+
+def _unread(
+    planned: Planned, context: Context, error: DeltaprotoError, now: float
+) -> Iterator[Gate]:
+    plan = planned.plan
+    whole = gates.plan_gate(plan)
+    yield (gates.forged(planned, None) or whole) if whole.passed else whole
+    yield Gate("fingerprint", False, error.message, error.hint, error.exit_code)
+    if not plan.steps:
+        return
+    if context.checker is not None:
+        said = "the result cannot be checked against the policy: the table cannot be read"
+        yield Gate("policy", False, said, "", ExitCode.UNREADABLE)
+    windows = windows_of(context.policy, plan)
+    opening = warning(plan, plan.steps, None, None, windows, now).window
+    if opening is not None:
+        yield gates.window_gate(opening, context.outside_window)
+    yield gates.irreversible_gate(plan.steps, context.allow_irreversible)
 
 
 class Stood(NamedTuple):
@@ -142,7 +178,7 @@ def _last(stands: Standing) -> float | None:
 
 
 def _gates(
-    plan: Plan,
+    planned: Planned,
     context: Context,
     watched: Watched,
     sight: Sight,
@@ -152,15 +188,16 @@ def _gates(
     warned: Warning,
     brought: Effect | UnpredictableError | None,
 ) -> Iterator[Gate]:
+    plan = planned.plan
     left = plan.steps[stands.done :]
-    planned = gates.plan_gate(plan)
+    whole = gates.plan_gate(plan)
     print_ = gates.comparable(plan) or gates.fingerprint_gate(plan, sight, stands, stands.started)
-    if planned.passed:
+    if whole.passed:
         # Predictions hold for the table as it was planned for.
         again = print_.passed and not stands.started
         table = observe(_inspection(watched).state) if again else None
-        planned = gates.forged(plan, table) or planned
-    yield planned
+        whole = gates.forged(planned, table) or whole
+    yield whole
     yield print_
     if not left:
         return
@@ -178,9 +215,9 @@ def _gates(
 
 
 def _engine(
-    runner: Callable[[], Runner], left: Sequence[Step]
+    runner: Callable[[], Runner] | None, left: Sequence[Step]
 ) -> tuple[EngineFacts | None, EngineError | None]:
-    if not left:
+    if not left or runner is None:
         return None, None
     try:
         return runner().facts(), None
@@ -200,8 +237,8 @@ def _effect(
 ) -> Effect | UnpredictableError:
     """Check the policy's clients and requirements before and after the remaining steps."""
     inspection = _inspection(watched)
-    # The policy's patterns may mean the table as its owner names it.
-    today = facts(inspection)._replace(table=plan.table)
+    # A plan file could call the table otherwise than the policy's patterns do.
+    today = facts(inspection)._replace(table=named(plan))
     try:
         after = facts_after(today, observe(inspection.state), left, plan)
     except UnpredictableError as error:

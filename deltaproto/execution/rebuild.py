@@ -6,6 +6,7 @@ from its action, feature and table, and compared, before anything is sent.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Iterator
 
 from deltaproto.planning.cost import Files
@@ -22,6 +23,7 @@ from deltaproto.planning.statement import Action, ClusterBy, SetProperties, Stat
 from deltaproto.planning.steps import steps
 from deltaproto.planning.switches import OFF
 from deltaproto.planning.table import READER, WRITER, Table
+from deltaproto.policy.document.patterns import place
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.isolation import PROPERTY as ISOLATION
@@ -126,6 +128,8 @@ def _requested_properties(plan: Plan) -> dict[str, set[str]]:
 def _mismatches(plan: Plan) -> Iterator[str]:
     if plan.sql_name != _name(plan):
         yield f"the plan is for {_name(plan)}, and its statements are on {plan.sql_name}"
+    if not _names_location(plan):
+        yield f"it is called a plan for {plan.table}, and changes the table at {plan.location}"
     protocol = plan.fingerprint.protocol
     if plan.protocol_before != protocol:
         yield "protocol_before differs from the protocol of the fingerprint"
@@ -147,6 +151,31 @@ def _name(plan: Plan) -> str:
     if plan.sql_name.startswith("delta.`"):
         return table_name(locate(plan.location))
     return ".".join(identifier(part) for part in name_parts(plan.table))
+
+
+def _names_location(plan: Plan) -> bool:
+    """Whether a plan for a path says the path that it changes, as far as a relative one shows it.
+
+    The gates of a plan for a catalog name look the name up.
+    """
+    if not plan.sql_name.startswith("delta.`"):
+        return True
+    table = plan.table
+    if table[:7].lower() == "delta.`" and table.endswith("`"):
+        table = table[7:-1].replace("``", "`")
+    is_uri = "://" in table or table[:5].lower() == "file:"
+    named, location = place(table) if is_uri else table, place(plan.location)
+    if named.startswith("/") or "://" in named:
+        return _folder(named) == _folder(location)
+    parts = [part for part in _folder(named).split("/") if part not in ("", ".", "..")]
+    return location.split("/")[-len(parts) :] == parts if parts else True
+
+
+def _folder(path: str) -> str:
+    """A path without `..`, and without the log of its table."""
+    if "://" in path:
+        return path
+    return posixpath.normpath(path).removesuffix("/_delta_log")
 
 
 def _asked(plan: Plan) -> frozenset[str] | None:

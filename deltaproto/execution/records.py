@@ -16,6 +16,22 @@ KEPT = (JOURNAL, AUDIT, WAY_BACK)
 """how the names of what is kept there end"""
 
 
+def refusal(path: Path) -> str | None:
+    """Why nothing can be appended to the file at `path`, or None; nothing is made there."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        place = path
+        while not os.path.lexists(place):
+            place = place.parent
+        if place != path and not place.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    except OSError as error:
+        return error.strerror
+    wanted = os.W_OK if place == path else os.W_OK | os.X_OK
+    return None if os.access(place, wanted) else os.strerror(errno.EACCES)
+
+
 def opened(path: Path, mode: int) -> int:
     """The file, to be appended to; a line that a crash has cut off is ended.
 

@@ -65,7 +65,7 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
         )
     plan = planned.plan
     passed = (
-        gates.forged(plan, None) or gates.plan_gate(plan),
+        gates.forged(planned, None) or gates.plan_gate(plan),
         gates.fingerprint_gate(plan, sight, stands, started=False),
         gates.engine_gate(plan.engine, facts),
     )
@@ -78,7 +78,7 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
         version=sight.now.version,
         protocol=sight.now.protocol,
     )
-    failed = next((gate for gate in passed if not gate.passed), None)
+    failed = gates.refusal(passed)
     if failed is None and stands.started:
         hint = "plan again: the rest follows from the table as it is now"
         failed = Gate("fingerprint", False, "the plan is begun already", hint, ExitCode.STALE)

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 
 from deltaproto.drafting.live import look
-from deltaproto.errors import DeltaprotoError, ExitCode
-from deltaproto.execution.gates import fingerprint_gate
+from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
+from deltaproto.execution.gates import fingerprint_gate, forged
 from deltaproto.execution.plan_file import Planned
 from deltaproto.execution.prepare import Context, stand
 from deltaproto.execution.sight import named
@@ -34,9 +34,13 @@ def undo(planned: Planned, context: Context, now: float | None = None) -> Plan:
 
     Raises:
         StalePlan: when somebody has changed the table since.
+        UsageError: when the plan contradicts itself.
         TableError: when the table cannot be read.
     """
     plan = planned.plan
+    contradiction = forged(planned, None)
+    if contradiction is not None:
+        raise UsageError(contradiction.message, contradiction.hint)
     _, sight, stands, *_ = stand(planned, context)
     gate = fingerprint_gate(plan, sight, stands, started=False)
     if not gate.passed:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from deltaproto.activity import Activity
 from deltaproto.execution.runner import EngineFacts
+from deltaproto.execution.sight import named
 from deltaproto.planning.advice import comes_back
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.impact import worse
@@ -95,7 +96,7 @@ def windows_of(policy: Policy | None, plan: Plan) -> tuple[Window, ...] | None:
     """The maintenance windows that a policy sets for a plan's table; None: it sets none."""
     if policy is None:
         return None
-    return settings_for(policy, plan.table, plan.location).maintenance_windows
+    return settings_for(policy, named(plan), plan.location).maintenance_windows
 
 
 def rulings(
@@ -104,7 +105,7 @@ def rulings(
     """Which of the losses that a plan lists the policy approves; empty without approvals."""
     if not approvals:
         return ()
-    names, day = Names(plan.table, plan.location), today or datetime.now(UTC).date()
+    names, day = Names(named(plan), plan.location), today or datetime.now(UTC).date()
     lost = [each for each in plan.clients if worse(each)]
     return tuple(
         approvals.rule(names, Loss(each.client, each.access, each.because, plan.goal_text), day)

@@ -52,10 +52,11 @@ def read_settings(path: str, environment: Mapping[str, str]) -> dict[str, Any]:
 
 def _value(key: str, node: Node, folder: str, environment: Mapping[str, str]) -> Any:
     if key in _LISTS:
-        texts = tuple(reader.text(each) for each in reader.items(node))
+        named = reader.address if key in _PATHS else reader.text
+        texts = tuple(named(each) for each in reader.items(node))
         return tuple(_below(folder, text) for text in texts) if key in _PATHS else texts
     if key in _PATH:
-        return _below(folder, reader.text(node))
+        return _below(folder, reader.address(node))
     if key in NUMBERS:
         return reader.integer(node, 1, NUMBERS[key])
     if key == "engine":

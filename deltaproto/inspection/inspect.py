@@ -5,7 +5,7 @@ from __future__ import annotations
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.inspection.interface import Inspection, ReaderChoice, Request, Unreadable
 from deltaproto.policy.finding import Finding, worst_first
-from deltaproto.policy.rules import lint
+from deltaproto.policy.rules import lint, stream_on_two_clusters
 from deltaproto.policy.rules.catalog_managed import incomplete
 from deltaproto.policy.subject import Subject
 from deltaproto.protocol.catalogue import CATALOG_MANAGED
@@ -61,8 +61,17 @@ def _with_activity(inspection: Inspection, request: Request) -> Inspection:
     except TableError as error:
         return inspection._replace(activity=error, complete=False)
     whole = is_whole(store, inspection.state.protocol)
+    found = [
+        stream_on_two_clusters.finding(
+            inspection.state.table, stream.app_id, stream.clusters, shared=stream.shared
+        )
+        for stream in activity.streams
+        if len(set(stream.clusters)) > 1
+    ]
     return inspection._replace(
-        activity=activity._replace(has_newest=whole), complete=inspection.complete and whole
+        activity=activity._replace(has_newest=whole),
+        findings=tuple(sorted((*inspection.findings, *found), key=worst_first)),
+        complete=inspection.complete and whole,
     )
 
 

@@ -30,8 +30,7 @@ def advice(given: Given, steps: Sequence[Step], after: Protocol) -> Iterator[str
         return
     before = given.table.protocol
     lost = before.supported - after.supported
-    for step in steps:
-        yield from step.warnings
+    yield from dict.fromkeys(text for step in steps for text in step.warnings)
     yield (
         "Every step is a change of metadata or protocol: stop or pause writers that run longer "
         "than a moment, and streams as the steps say."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deltaproto.planning.ddl.own import Parsed
 from deltaproto.planning.plan import Step
+from deltaproto.planning.statement import KEEPS_FILES
 from deltaproto.tables.sql import name_parts
 
 _SHOWN = 80
@@ -39,4 +40,5 @@ def what_it_does(parsed: Parsed, step: Step) -> str:
     said += [f"{', '.join(lost)} leaves the protocol"] if lost else []
     if parsed.operation is not None and not gained and not lost:
         said.append(f"the protocol stays; for other writers it is {parsed.operation}")
-    return f"line {parsed.line}: {' and '.join(said) or 'the protocol stays'}"
+    kept = "; only OPTIMIZE FULL rewrites existing files" if KEEPS_FILES in step.warnings else ""
+    return f"line {parsed.line}: {' and '.join(said) or 'the protocol stays'}{kept}"

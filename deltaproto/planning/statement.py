@@ -143,6 +143,19 @@ class DropConstraint(NamedTuple):
         return Outcome(table.without_properties(key), (commit,))
 
 
+# Source: Delta Lake documentation, "Use liquid clustering for Delta tables"; Databricks
+# documentation, "OPTIMIZE".
+KEEPS_FILES = (
+    "CLUSTER BY rewrites no existing files: it applies to files that are written later. Only "
+    "OPTIMIZE … FULL (Delta Lake 3.3 or later, Databricks Runtime 16.0 or later) rewrites existing "
+    "files to the new clustering columns."
+)
+UNCLUSTERS = (
+    "CLUSTER BY NONE rewrites no existing files: they keep their layout. After a later CLUSTER BY, "
+    "only OPTIMIZE … FULL rewrites them."
+)
+
+
 class ClusterBy(NamedTuple):
     """ALTER TABLE … CLUSTER BY; without columns, CLUSTER BY NONE."""
 
@@ -179,7 +192,8 @@ class ClusterBy(NamedTuple):
         if self.columns:
             protocol = arithmetic.enabled(protocol, "clustering", engine)
         after = table._replace(protocol=protocol, clustering=self.columns)
-        return Outcome(after, (Commit("CLUSTER BY", protocol),))
+        warning = KEEPS_FILES if self.columns else UNCLUSTERS
+        return Outcome(after, (Commit("CLUSTER BY", protocol),), warnings=(warning,))
 
 
 class Purge(NamedTuple):

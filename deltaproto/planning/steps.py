@@ -87,7 +87,8 @@ def _why(move: Move) -> str:
         case ClusterBy(columns=()):
             return "the table is no longer clustered; clustering stays in the protocol"
         case ClusterBy():
-            return f"clustered by {', '.join(statement.columns)}"
+            columns = ", ".join(statement.columns)
+            return f"clustered by {columns}; only OPTIMIZE FULL rewrites existing files"
         case Purge():
             return "the files that carry deletion vectors are rewritten without them"
         case SetProperties() | UnsetProperties():

@@ -44,6 +44,7 @@ def activity_fields(activity: Activity | TableError) -> dict[str, Any]:
                 "last_batch": stream.last_batch,
                 "last_version": stream.last_version,
                 "last_time": moment(stream.last_time),
+                "clusters": list(dict.fromkeys(stream.clusters)),
             }
             for stream in activity.streams
         ],
@@ -53,8 +54,10 @@ def activity_fields(activity: Activity | TableError) -> dict[str, Any]:
     }
 
 
-def sentences(activity: Activity | TableError) -> list[str]:
-    """What the activity means, a line each."""
+def sentences(
+    activity: Activity | TableError, most_streams: int | None = _MOST_STREAMS
+) -> list[str]:
+    """What the activity means, a line each; None: with every stream."""
     if isinstance(activity, TableError):
         return [f"activity cannot be told: {activity.message}"]
     if not activity.has_newest:
@@ -73,11 +76,11 @@ def sentences(activity: Activity | TableError) -> list[str]:
     if activity.levels:
         levels = ", ".join(f"{count} {level}" for level, count in activity.levels)
         lines.append(f"isolation levels that the commits recorded: {levels}")
-    for stream in activity.streams[:_MOST_STREAMS]:
+    for stream in activity.streams[:most_streams]:
         when = moment(stream.last_time) or "time unknown"
         lines.append(f"stream {stream.app_id} wrote batch {stream.last_batch} last, {when}")
-    if len(activity.streams) > _MOST_STREAMS:
-        lines.append(f"and {len(activity.streams) - _MOST_STREAMS} more streams")
+    if most_streams is not None and len(activity.streams) > most_streams:
+        lines.append(f"and {len(activity.streams) - most_streams} more streams")
     quiet = quietest(activity)
     if quiet is not None:
         lines.append(quiet)
@@ -101,8 +104,12 @@ def quietest(activity: Activity) -> str | None:
     )
 
 
-def writer_rows(activity: Activity) -> list[tuple[str, ...]]:
-    """The most frequent writers: engine, operation, commits, typical gap, last commit."""
+def writer_rows(activity: Activity, most: int | None = _MOST_WRITERS) -> list[tuple[str, ...]]:
+    """The most frequent writers: engine, operation, commits, typical gap, last commit.
+
+    Args:
+        most: None: all of them.
+    """
     return [
         (
             writer.engine,
@@ -111,7 +118,7 @@ def writer_rows(activity: Activity) -> list[tuple[str, ...]]:
             span(writer.typical_gap),
             _minute(writer.last_time),
         )
-        for writer in activity.writers[:_MOST_WRITERS]
+        for writer in activity.writers[:most]
     ]
 
 

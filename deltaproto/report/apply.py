@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import IO, Any
 
@@ -34,6 +34,12 @@ class ApplyReport:
         self._redact = redact
         self._spool = Spool()
         self._counts: Counter[str] = Counter()
+        self._order: list[str] = []
+        self._entries: dict[str, str] = {}
+
+    def expect(self, plans: Iterable[str]) -> None:
+        """Have the results in the JSON document in the order of these plan ids."""
+        self._order = list(plans)
 
     def add(self, applied: Applied) -> None:
         """One plan's result."""
@@ -45,7 +51,7 @@ class ApplyReport:
             self._file.write(dumps(line, indent=None) + "\n")
             self._file.flush()
         elif self._format is ApplyFormat.JSON:
-            self._spool.add(json.dumps(fields))
+            self._entries[applied.planned.id] = json.dumps(fields)
 
     def close(self) -> None:
         """What comes after the last plan."""
@@ -53,6 +59,8 @@ class ApplyReport:
             return
         complete = all(status in _WHOLE for status in self._counts)
         self._file.write(opened(self._command, complete=complete))
+        ids = [each for each in self._order if each in self._entries]
+        self._spool.add(*map(self._entries.pop, ids), *self._entries.values())
         self._spool.close("results", self._file)
         summary = {"plans": self._counts.total(), **dict(sorted(self._counts.items()))}
         self._file.write(f',\n  "summary": {json.dumps(summary)}\n}}\n')

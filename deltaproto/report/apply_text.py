@@ -179,7 +179,7 @@ class ApplyText:
             out.folded(said, first="      ", rest=" " * 8)
         out.line("    recent activity")
         if warning.activity is not None:
-            for engine, operation, count, every, last in writer_rows(warning.activity):
+            for engine, operation, count, every, last in writer_rows(warning.activity, None):
                 out.folded(
                     self._redact(f"{engine}: {count} x {operation}, every {every}, last {last}"),
                     first="      ",
@@ -187,7 +187,7 @@ class ApplyText:
         told = (
             ["the recent commits cannot be read: nothing is known of who writes"]
             if warning.activity is None
-            else sentences(warning.activity)
+            else sentences(warning.activity, None)
         )
         for text in told:
             out.folded(self._redact(text), first="      ")

@@ -12,7 +12,7 @@ from deltaproto.policy.case import Judged
 from deltaproto.policy.document.merging import Decision
 from deltaproto.report.check_words import Counts
 from deltaproto.report.inspection_json import finding_fields
-from deltaproto.report.interface import error_fields
+from deltaproto.report.interface import dumps, error_fields
 from deltaproto.report.spool import Spool, opened
 from deltaproto.report.usability import usability_fields
 
@@ -60,7 +60,7 @@ class CheckDocument:
         for name, spool in self._lists.items():
             spool.close(name, self._file)
         self._file.write(f',\n  "summary": {json.dumps(self._counts.fields())}')
-        self._file.write(f',\n  "notes": {json.dumps(list(notes))}\n}}\n')
+        self._file.write(f',\n  "notes": {dumps(list(notes), indent=None)}\n}}\n')
 
     def _verdicts(self, checked: Checked) -> list[str]:
         return self._once(checked.verdicts, lambda judged: verdict_fields(judged, _MARKED))

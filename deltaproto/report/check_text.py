@@ -13,7 +13,7 @@ from deltaproto.clients.matching import Verdict
 from deltaproto.clients.usability import Usability
 from deltaproto.policy.finding import Finding
 from deltaproto.report.check_words import Counts, settings_line, suppressed_lines, verdict_rows
-from deltaproto.report.interface import NOTICES
+from deltaproto.report.interface import NOTICES, inert_lines
 from deltaproto.report.paint import BOLD, DIM, GREEN, LOUD, RED, SEVERITIES, YELLOW, Painter, flat
 from deltaproto.report.usability import rows
 
@@ -66,7 +66,7 @@ class CheckText:
                 f"  {self._paint('waived', DIM)}  {flat(line)}"
                 for line in suppressed_lines(checked)
             ]
-        self._file.write("\n".join(lines) + "\n\n")
+        self._file.write(inert_lines("\n".join(lines)) + "\n\n")
 
     def close(self, notes: Iterable[str], *, summary: bool) -> None:
         """The summary, and what to know."""

@@ -117,7 +117,7 @@ def _json(pair: Pair, changes: Iterable[Change], counts: DriftCounts, file: IO[s
         "counts": counts_fields(counts),
     }
     for name, value in told.items():
-        file.write(f',\n  "{name}": {json.dumps(value)}')
+        file.write(f',\n  "{name}": {dumps(value, indent=None)}')
     spool.close("changes", file)
     file.write("\n}\n")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from enum import StrEnum
@@ -29,6 +30,12 @@ _UNSEEN = (
     0xFEFF,
 )
 _CONTROL |= {code: f"\\u{code:04x}" for code in _UNSEEN}
+# GitHub Actions obeys `::name::` at the start of a line, `##[name]` anywhere; so do Azure Pipelines
+# and TeamCity with `##vso[` and `##teamcity[`.
+_LINE_COMMAND = re.compile(r"^((?:[^\S\n]|\x1b\[[0-9;]*m)*)::", re.MULTILINE)
+_COMMAND = re.compile(r"##(?=\w*\[)")
+NO_COMMAND = ("##", "#\\u0023")
+"""what in JSON is replaced, and by what, so that no line of it holds `##[`"""
 
 
 class Format(StrEnum):
@@ -66,9 +73,19 @@ def envelope(command: str, payload: Mapping[str, Any], *, complete: bool = True)
 def visible(text: str) -> str:
     """`text` with every control character but the line feed as a backslash escape.
 
-    So are marks that change the direction of writing: what is shown is what is there.
+    So are marks that change the direction of writing, and the beginning of `##[…]`, which CI
+    systems obey anywhere in a line: what is shown is what is there.
     """
-    return text.translate(_CONTROL)
+    shown = text.translate(_CONTROL)
+    return _COMMAND.sub(r"#\\x23", shown) if "##" in shown else shown
+
+
+def inert_lines(text: str) -> str:
+    """`text` with `::` at the start of a line as `\\x3a:`, so that no CI system obeys the line.
+
+    For whole lines: names can begin one, and long texts are folded anywhere.
+    """
+    return _LINE_COMMAND.sub(r"\1\\x3a:", text) if "::" in text else text
 
 
 def json_text(
@@ -78,9 +95,9 @@ def json_text(
     return dumps(envelope(command, payload, complete=complete), indent=None if line else 2) + "\n"
 
 
-def dumps(document: Mapping[str, Any], *, indent: int | None = 2) -> str:
-    """JSON text in ASCII, so that no terminal or locale can break it."""
-    return json.dumps(document, indent=indent, allow_nan=False)
+def dumps(document: Any, *, indent: int | None = 2) -> str:
+    """JSON text in ASCII without `##`, so that no terminal, locale or CI system can break it."""
+    return json.dumps(document, indent=indent, allow_nan=False).replace(*NO_COMMAND)
 
 
 def error_fields(error: DeltaprotoError) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 from deltaproto.errors import ExitCode
 from deltaproto.policy.finding import FailOn, Finding, exit_code
 from deltaproto.policy.rule import Rule
-from deltaproto.report.interface import NOTICES, visible
+from deltaproto.report.interface import NOTICES, inert_lines, visible
 from deltaproto.report.tabled import Report, advice, encodable, problem
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _child(case: Element, tag: str, text: str, **attributes: str) -> None:
     from xml.etree.ElementTree import SubElement
 
     child = SubElement(case, tag, {name: _text(value) for name, value in attributes.items()})
-    child.text = _text(text)
+    child.text = inert_lines(_text(text))
 
 
 def _line(text: str) -> str:

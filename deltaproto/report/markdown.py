@@ -19,7 +19,7 @@ def escape(text: str) -> str:
     flat = visible(" ".join(text.split()))
     for character in "\\`*_[]<>|#~&":
         flat = flat.replace(character, f"\\{character}")
-    return flat
+    return flat.replace("::", ":\\:")
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO
 
 from deltaproto.policy.finding import Severity
-from deltaproto.report.interface import visible
+from deltaproto.report.interface import inert_lines, visible
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN, LOUD = "1", "2", "31", "32", "33", "36", "1;31"
 SEVERITIES = {Severity.ERROR: LOUD, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
@@ -31,7 +31,7 @@ class Painter:
 
     def line(self, text: str = "") -> None:
         """A line that is painted already."""
-        self._file.write(text + "\n")
+        self._file.write(inert_lines(text) + "\n")
 
     def folded(self, text: str, *codes: str, first: str = "", rest: str | None = None) -> None:
         """A text that folds at the width, after `first`, its other lines after `rest`."""
@@ -47,8 +47,8 @@ class Painter:
 
 
 def flat(text: str) -> str:
-    """One line that a terminal shows and does not obey."""
-    return visible(text.replace("\n", "\\n"))
+    """One line that terminals and CI systems show and do not obey."""
+    return inert_lines(visible(text.replace("\n", "\\n")))
 
 
 def some(names: Sequence[str], most: int) -> str:

@@ -2,41 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deltaproto.planning.cost import Cost
 from deltaproto.planning.plan import Blocked, Plan, Step
-from deltaproto.planning.seal import KEY, seal
+from deltaproto.planning.seal import KEY, plan_id, seal
 from deltaproto.report.inspection_json import protocol_fields
 
-_ID_LENGTH = 16
 _HOUR = 3600
-
-
-def plan_id(plan: Plan) -> str:
-    """The same for the same table at the same version, goal and steps; else another.
-
-    What was done and undone can so be planned and done again: it is another plan.
-    """
-    told = json.dumps(
-        [
-            plan.command,
-            plan.location,
-            plan.fingerprint.table_id,
-            plan.fingerprint.version,
-            plan.fingerprint.metadata,
-            protocol_fields(plan.protocol_before),
-            dict(plan.goal),
-            str(plan.engine),
-            [step.sql for step in plan.steps],
-        ],
-        sort_keys=True,
-    )
-    return hashlib.sha256(told.encode()).hexdigest()[:_ID_LENGTH]
 
 
 def plan_fields(plan: Plan, now: float) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from deltaproto.execution.plan_file import Planned, Unplanned
 from deltaproto.planning.plan import Alternative, Blocked, Plan
+from deltaproto.planning.seal import plan_id
 from deltaproto.report.document import (
     Block,
     Bullets,
@@ -16,12 +17,14 @@ from deltaproto.report.document import (
     Section,
     Table,
 )
-from deltaproto.report.plan_json import plan_id
+from deltaproto.report.paint import flat
 from deltaproto.report.runbook.before import stop, streams
 from deltaproto.report.runbook.book import Book, Entry
-from deltaproto.report.runbook.commands import steps_of, when
+from deltaproto.report.runbook.commands import chapter_title, steps_of
+from deltaproto.report.runbook.groups import Group
 from deltaproto.report.runbook.overview import clients, summary
 from deltaproto.report.runbook.phrases import Phrases, phrases
+from deltaproto.report.runbook.times import when
 
 
 def plan_document(
@@ -48,19 +51,20 @@ def plan_document(
     if book.changing:
         sections.append(Section("stop", "Whom it hits", list(stop(book.warned, say))))
         sections.append(Section("streams", "Streams", list(streams(book.warned, say))))
-    for number, entry in enumerate(book.entries, 1):
-        name = entry.plan.table
-        sections.append(Section(f"table-{number}", name, list(_plan(book, entry, number, say))))
+    for number, group in enumerate(book.groups, 1):
+        title = chapter_title(group, say)
+        sections.append(Section(f"table-{number}", title, list(_plan(book, group, number, say))))
     return Document(title, (f"For {engines}; waits counted from {when(now)}.",), sections)
 
 
-def _plan(book: Book, entry: Entry, number: int, say: Phrases) -> Iterator[Block]:
-    yield from steps_of(book, entry, number, say)
-    if entry.plan.alternatives:
-        blocks = list(_alternatives(entry.plan))
+def _plan(book: Book, group: Group[Entry], number: int, say: Phrases) -> Iterator[Block]:
+    yield from steps_of(book, group, number, say)
+    plan = group.plan
+    if plan.alternatives:
+        blocks = list(_alternatives(plan))
         yield Section(f"table-{number}-alternatives", "Alternatives", blocks)
-    if entry.plan.kept:
-        lines = [_kept(each) for each in entry.plan.kept]
+    if plan.kept:
+        lines = [_kept(each) for each in plan.kept]
         yield Section(f"table-{number}-kept", "What stays", [Bullets(lines)])
 
 
@@ -71,7 +75,9 @@ def _alternatives(plan: Plan) -> Iterator[Block]:
     )
     for each in plan.alternatives:
         if not each.reaches_goal:
-            script = "\n".join(f"{step.sql};" if step.sql else "-- wait" for step in each.steps)
+            script = "\n".join(
+                f"{flat(step.sql)};" if step.sql else "-- wait" for step in each.steps
+            )
             yield Listing(script, "sql", each.name)
 
 

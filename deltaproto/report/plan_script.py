@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import IO
 
 from deltaproto.planning.impact import better, worse
 from deltaproto.planning.outcome import Rewrite
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.seal import plan_id
+from deltaproto.planning.statement import Action
 from deltaproto.report.interface import visible
 from deltaproto.report.paint import flat, runs
-from deltaproto.report.plan_json import moments, plan_id, stamp
+from deltaproto.report.plan_json import moments, stamp
 from deltaproto.report.plan_words import cost_text, rewrites_text, wait_text
 from deltaproto.tables.sql import SUBSTITUTION, has_variable
 
@@ -57,7 +60,7 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
             comment(f"answers {step.expects}, as it should")
         if step.optional:
             comment("only if the earlier call did not succeed")
-        if _has_control_characters(plan, step):
+        if not is_plain(plan, step):
             comment("left out: the statement holds control characters; use deltaproto apply")
             continue
         file.write(f"{step.sql};\n")
@@ -68,9 +71,16 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
 
 def is_complete(plan: Plan) -> bool:
     """Whether the script holds every statement of the plan."""
-    return not any(_has_control_characters(plan, step) for step in plan.steps)
+    return all(is_plain(plan, step) for step in plan.steps)
 
 
-def _has_control_characters(plan: Plan, step: Step) -> bool:
-    # Terminals and CI systems, which obey what begins a line, read scripts.
-    return step.sql is not None and (visible(step.sql) != step.sql or "\n" in plan.table)
+def is_plain(plan: Plan, step: Step) -> bool:
+    """Whether a statement can be shown as it is, to be copied.
+
+    Terminals and CI systems, which obey what begins a line, read scripts. Only a statement of the
+    user's own has line feeds that no name brought.
+    """
+    if step.sql is None or flat(step.sql) == step.sql:
+        return True
+    own = step.action is Action.SQL and "\n" not in plan.table
+    return own and visible(step.sql) == step.sql and not re.search(r"(?m)^\s*::", step.sql)

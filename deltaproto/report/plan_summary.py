@@ -112,3 +112,6 @@ def print_summary(summary: Summary, out: Painter) -> None:
     for (feature, reason), count in summary.reasons.most_common(_SHOWN_REASONS):
         named = f"{feature}: " if feature else ""
         out.folded(f"{count:,} blocked: {named}{reason}", YELLOW, first="  ")
+    more = len(summary.reasons) - _SHOWN_REASONS
+    if more > 0:
+        out.line(f"  and {more:,} more reasons; --format json has all of them")

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from typing import IO
 
-from deltaproto.report.interface import dumps, envelope
+from deltaproto.report.interface import NO_COMMAND, dumps, envelope
 
 _BYTES = 4 << 20
 _COPIED = 1 << 18
@@ -21,7 +21,7 @@ class Spool:
 
     def add(self, *entries: str) -> None:
         """Entries as JSON texts."""
-        self._file.write("".join([_ENTRY + entry for entry in entries]))
+        self._file.write("".join([_ENTRY + entry for entry in entries]).replace(*NO_COMMAND))
 
     def close(self, name: str, file: IO[str]) -> None:
         """Write the array as the next property of a document that is open."""

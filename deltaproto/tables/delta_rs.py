@@ -88,13 +88,22 @@ class DeltaRsReader:
         except Exception as error:
             raise _refusal(uri, error, Redactor(self._options)) from None
         except BaseException as error:
-            # A Rust panic, as after a fork, is no Exception, and its class cannot be imported.
+            # A Rust panic is no Exception, and its class cannot be imported.
             if type(error).__name__ != "PanicException":
                 raise
-            raise EngineError(
-                f"deltalake panicked: {_first_line(error)}",
-                "it does not work in a forked process; use spawn, threads, or the log reader",
-            ) from None
+            raise _panic(error, Redactor(self._options)) from None
+
+
+def _panic(error: BaseException, redact: Redactor) -> TableError:
+    message = f"deltalake panicked: {redact(_first_line(error))}"
+    if "fork" in message.lower():
+        hint = "it does not work in a forked process; use spawn, threads, or the log reader"
+        return EngineError(message, hint)
+    return TableError(
+        ErrorCode.CORRUPT_LOG,
+        message,
+        "a defect in deltalake, perhaps on a damaged log; use --reader log",
+    )
 
 
 def _protocol(versions: Any) -> Protocol:

@@ -15,6 +15,13 @@ _NAME_PART = r"(?:[^\s./`\\]+|`(?:[^`]|``)+`)"
 _NAME = rf"{_NAME_PART}(?:\.{_NAME_PART}){{1,2}}"
 
 
+NOWHERE = (
+    "the working directory was removed, and a relative path needs one",
+    "change to a folder that exists, or give absolute paths",
+)
+"""message and hint"""
+
+
 class Kind(StrEnum):
     """How the table is addressed."""
 
@@ -67,8 +74,13 @@ def locate(table: str) -> Location:
     return _local(table, table)
 
 
+def may_hide(address: str) -> bool:
+    """Whether an address is of a form that can hold credentials; local paths are not."""
+    return ":" in address or ";" in address or "key=" in address.lower()
+
+
 def _without_credentials(table: str) -> None:
-    if "://" not in table:
+    if not may_hide(table):
         return
     from deltaproto.tables.redact import confidential
 
@@ -113,7 +125,10 @@ def _without_host(rest: str) -> str:
 
 
 def _local(text: str, path: str) -> Location:
-    absolute = os.path.abspath(path)
+    try:
+        absolute = os.path.abspath(path)
+    except FileNotFoundError:
+        raise TableError(ErrorCode.NOT_FOUND, *NOWHERE) from None
     if os.path.basename(absolute) == "_delta_log":
         absolute = os.path.dirname(absolute)
     return Location(text, Kind.PATH, absolute, f"file://{_encoded(absolute)}")

@@ -6,34 +6,55 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from deltaproto.tables.location import may_hide
+
 HIDDEN = "***"
 _NAMES = r"key|secret|token|passw(?:or)?d|credential|signature|sas|sig|authorization|account_key"
 _KEY = re.compile(rf"(?i)({_NAMES})")
 _CLOUDS = ("AWS_", "AZURE_", "GOOGLE_", "DATABRICKS_")
 # Whose values are names of files and addresses, which errors should show.
 _PLACES = re.compile(r"(?i)(?:_(?:file|path|uri|url)|application_credentials|^aws_profile)$")
-_USERINFO = re.compile(r"(?i)(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/@\s:]*:[^/@\s]+|\*\*\*)@")
+_USERINFO = re.compile(
+    r"(?i)(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/@\s:]*?(?::|%(?:25)*3A)[^/@\s]+|\*\*\*)@"
+)
 # A token alone, where a user's name has no other meaning; abfss: has a container there.
 _TOKEN = re.compile(r"(?i)(\b(?:https?|wss?|ftps?|jdbc:[a-z0-9:+.-]{1,60})://)[^/@\s:?#]+@")
 # A secret key may hold slashes.
 _KEYS = re.compile(r"(?i)(\b(?:s3[an]?|gs|r2|oss|cosn?)://)[^/@\s:]+:[^@\s?#]+@")
+# Teradata and Db2, among others, list parameters after a comma, a colon or a slash.
+_LISTED = re.compile(
+    r"(?i)(\bjdbc:[^\s`'\"]{0,400}?[,:/](?:[a-z]{0,20}(?:passw(?:or)?d|pwd|token|secret))=)[^,;&\s]+"
+)
 _ADDRESS = re.compile(r"(?:delta\.`)?(?:jdbc:)?(?:[A-Za-z][\w+.-]{0,30}:){1,4}//")
+# Without the slashes after it, everything behind the database's kind may be a password.
+_JDBC = re.compile(r"(?i)(\bjdbc:[a-z0-9+.-]{1,60}:)(?!//|\*\*\*)[^\s`'\"]+")
+# A scheme whose slashes are missing; a single letter is a drive.
+_SCHEME = re.compile(r"(?:delta\.`)?[A-Za-z][\w+.-]{1,30}:")
+_CONNECTION = re.compile(
+    r"(?i)((?:^|[;?&`\s'\"])(?:AccountKey|SharedAccessKey|SharedAccessSignature)=)[^;&\s'\"`]+"
+)
 _SIGNED = re.compile(
-    r"(?i)((?:[?&;#]|%3F|%26|%3B)(?:sig|signature|sas|token|auth|"
+    r"(?i)((?:[?&;#]|%(?:25)*(?:3F|26|3B|23))(?:sig|signature|sas|token|auth|authorization|"
+    r"key|code|jwt|pass|pw|"
     r"[a-z]{0,20}[_-]?(?:token|passw(?:or)?d|pwd|passphrase|secret|credential|"
     r"access[_-]?key(?:[_-]?id)?|account[_-]?key|secret[_-]?key|private[_-]?key|api[_-]?key)|"
-    r"x-amz-[a-z-]+|x-goog-[a-z-]+|awsaccesskeyid|googleaccessid|se|sp|skoid)(?:=|%3D))"
+    r"x-amz-[a-z-]+|x-goog-[a-z-]+|awsaccesskeyid|googleaccessid|se|sp|skoid)(?:=|%(?:25)*3D))"
     r"[^&\s'\"`;]+"
 )
 # What comes before a mark is bounded, as texts of engines may be long: else each letter of a word
 # would be tried as its beginning.
-_PATTERNS = (
+_IN_ADDRESSES = (
     # user:password@ in a URI
     (_USERINFO, rf"\1{HIDDEN}@"),
     (_KEYS, rf"\1{HIDDEN}@"),
     (_TOKEN, rf"\1{HIDDEN}@"),
+    (_JDBC, rf"\1{HIDDEN}"),
+    (_LISTED, rf"\1{HIDDEN}"),
+    (_CONNECTION, rf"\1{HIDDEN}"),
     # query parameters of signed URLs
     (_SIGNED, rf"\1{HIDDEN}"),
+)
+_PATTERNS = (
     (re.compile(r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}"), rf"\1 {HIDDEN}"),
     (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), HIDDEN),
     (re.compile(r"\bdapi[0-9a-f]{32}(?:-\d+)?\b"), HIDDEN),
@@ -48,6 +69,9 @@ _PATTERNS = (
     ),
 )
 _SHORTEST = 4
+_ENCODED_ADDRESS = re.compile(r"\b[A-Za-z][\w+.-]{1,30}://[^\s'\"`]*%[^\s'\"`]*")
+_ENCODED = 3
+"""how often an address may be percent-encoded"""
 
 
 class Redactor:
@@ -65,9 +89,17 @@ class Redactor:
         """`text` without credentials."""
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
+        text = public_text(text)
         for pattern, replacement in _PATTERNS:
             text = pattern.sub(replacement, text)
         return text
+
+
+def public_text(text: str) -> str:
+    """A text, such as SQL, with the addresses in it as they may be shown."""
+    for pattern, replacement in _IN_ADDRESSES:
+        text = pattern.sub(replacement, text)
+    return _ENCODED_ADDRESS.sub(lambda found: public(found[0]), text) if "%" in text else text
 
 
 def public(address: str) -> str:
@@ -75,12 +107,28 @@ def public(address: str) -> str:
 
     Local paths are what they are, whatever they look like.
     """
-    if "://" not in address or not (found := _ADDRESS.match(address)):
+    if not may_hide(address) or address.lower().startswith(("file:", "delta.`file:")):
         return address
-    if found[0].lower() in ("file://", "delta.`file://"):
-        return address
-    host = address[found.end() :].partition("/")[0]
+    shown = _without_credentials(address)
+    plain = address
+    for _ in range(_ENCODED):
+        if shown != address or "%" not in plain or not (found := _SCHEME.match(plain)):
+            break
+        from urllib.parse import unquote
+
+        plain = unquote(plain)
+        if _without_credentials(plain) != plain:
+            return f"{found[0]}//{HIDDEN}@"
+    return shown
+
+
+def _without_credentials(address: str) -> str:
     shown = address
+    for pattern in (_JDBC, _LISTED, _CONNECTION):
+        shown = pattern.sub(rf"\1{HIDDEN}", shown)
+    if not (found := _ADDRESS.match(shown)):
+        return _SIGNED.sub(rf"\1{HIDDEN}", shown) if _SCHEME.match(shown) else shown
+    host = shown[found.end() :].partition("/")[0]
     if "@" in host or (":" in host and _KEYS.match(address.removeprefix("delta.`"))):
         for pattern in (_KEYS, _USERINFO, _TOKEN):
             shown = pattern.sub(rf"\1{HIDDEN}@", shown, count=1)
@@ -90,7 +138,7 @@ def public(address: str) -> str:
 def confidential(address: str) -> bool:
     """True where `public` hides something, or has done so."""
     return public(address) != address or any(
-        mark in address for mark in (f"://{HIDDEN}@", f"={HIDDEN}", f"%3D{HIDDEN}")
+        mark in address for mark in (f"//{HIDDEN}@", f"={HIDDEN}", f"3D{HIDDEN}", f":{HIDDEN}")
     )
 
 

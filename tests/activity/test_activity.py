@@ -95,6 +95,38 @@ def test_streams_show_their_last_batch() -> None:
     assert [(s.app_id, s.last_batch) for s in activity.streams] == [("a", 8), ("b", 3)]
 
 
+@pytest.mark.parametrize(
+    ("clusters", "severity"),
+    [
+        (["one", "two", "one"], "warning"),
+        (["one", "one", "two", "three", "two"], "warning"),
+        (["one", "one", "two"], "info"),
+        (["one", "one"], None),
+        ([None, "one", None, 7], None),
+        ([], None),
+    ],
+)
+def test_a_stream_on_two_clusters_is_a_finding(
+    log: Log, cli: Cli, clusters: list[Any], severity: str | None
+) -> None:
+    log.commit(0, commit_info("CREATE TABLE", timestamp=1_000), protocol(1, 2), metadata())
+    for number, cluster in enumerate(clusters, 1):
+        info = commit_info("STREAMING UPDATE", timestamp=number * MINUTE, clusterId=cluster)
+        txn = {"txn": {"appId": "query-7", "version": number}}
+        log.commit(number, info, txn, add(f"{number}.parquet"))
+    ran = cli("inspect", log.table, "--activity", "--format", "json")
+    validate("inspect", ran.json)
+    table = ran.json["tables"][0] if "tables" in ran.json else ran.json
+    found = [each for each in table["findings"] if each["rule"] == "DP122"]
+    assert [each["severity"] for each in found] == ([] if severity is None else [severity])
+    if severity is not None:
+        assert "query-7" in found[0]["message"]
+        assert "one" in found[0]["message"]
+        assert cli("inspect", log.table, "--activity", "--fail-on", "warning").code == (
+            1 if severity == "warning" else 0
+        )
+
+
 def test_the_levels_that_commits_recorded_are_counted() -> None:
     rewrite = commit(2, 2 * MINUTE, "OPTIMIZE", isolationLevel="SnapshotIsolation")
     write = commit(1, MINUTE, isolationLevel="Serializable")
@@ -134,6 +166,7 @@ def test_inspect_shows_it(log: Log, cli: Cli) -> None:
             "last_batch": 19,
             "last_version": 19,
             "last_time": "1970-01-01T00:19:00Z",
+            "clusters": [],
         }
     ]
     assert activity["writers"][0]["typical_gap_seconds"] == 60

@@ -131,5 +131,12 @@ def test_hostile_names_run_nothing(cli: Cli, opened: Open) -> None:
     found = opened("book.html")
     assert found.page.evaluate("window.pwned") is None
     assert (found.messages, found.requests) == ([], [])
+    shown = found.page.locator("#table-1 > .scroll td:first-child").all_inner_texts()
+    assert shown == [name.replace("\u202e", "\\u202e") for name in names]
+    Log(Path("deep") / names[0]).commit(0, commit_info(), protocol(2, 5), metadata())
+    assert cli("plan-upgrade", *names[:1], f"deep/{names[0]}", *words).code == 0
+    assert cli("runbook", "plans.json", "--format", "html", "-o", "book.html").code == 0
+    found = opened("book.html")
     headings = found.page.locator("#commands h3").all_inner_texts()
-    assert headings == [name.replace("\u202e", "\\u202e") for name in names]
+    assert headings == [names[0], f"deep/{names[0]}"]
+    assert found.page.evaluate("window.pwned") is None

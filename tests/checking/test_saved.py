@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -281,3 +282,31 @@ def test_a_file_that_must_not_be_read(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("builtins.open", refuse)
     with pytest.raises(UsageError, match=r"cannot read saved\.json: Permission denied"):
         list(read_saved("saved.json"))
+
+
+VALUES = (None, True, 5, -1, 1.5, "x", [], [None], {}, {"a": None})
+PYTHON = re.compile(
+    r"internal error|NoneType|<class|object is not|has no attribute|out of range"
+    r"|not subscriptable|unhashable"
+    r"|is not a valid|argument|expected str|KeyError|'(?:str|int|dict|list|float|bool)'"
+)
+
+
+@pytest.mark.parametrize(
+    "words", [("check", "--client", "trino@476"), ("plan-downgrade", "--lowest")]
+)
+def test_no_message_is_in_the_words_of_python(
+    cli: Callable[..., Ran], log: Log, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    log.commit(0, protocol(3, 7, ["deletionVectors"], ["deletionVectors"]), metadata({"a": "b"}))
+    whole = cli("inspect", log.table, "--format", "json").json
+    file = tmp_path / "saved.json"
+    said = set()
+    for name in whole["tables"][0]:
+        for value in VALUES:
+            document = json.loads(json.dumps(whole))
+            document["tables"][0][name] = value
+            file.write_text(json.dumps(document))
+            ran = cli(words[0], str(file), *words[1:])
+            said |= {line for line in ran.err.splitlines() if PYTHON.search(line)}
+    assert said == set()

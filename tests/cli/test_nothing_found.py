@@ -6,9 +6,13 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from deltaproto.certification.kit.recipes import KIT_VERSION
+from deltaproto.cli.certify import measured_any
+from deltaproto.clients.measurement import Outcome
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -168,3 +172,95 @@ class TestInventory:
         assert cli(*words, "min_reader_version = 1").code == 0
         assert cli(*words, "min_reader_version = 9").code == 3
         assert cli(*words, "min_reader_version = 9", "--allow-empty").code == 0
+
+    def test_reported_by_a_policy_that_asks_nothing(
+        self, cli: Cli, tmp_path: Path, table: str
+    ) -> None:
+        where, policy = str(tmp_path / "inventory"), tmp_path / "policy.yaml"
+        assert cli("scan", table, "--to", where).code == 0
+        for text in ("policy_version: 1\n", "policy_version: 1\nclients: []\ntables: {}\n"):
+            policy.write_text(text)
+            words = ("report", where, "--policy", str(policy), "--format", "json")
+            ran = cli(*words)
+            assert ran.code == 3
+            assert "declares no clients and no settings" in ran.json["error"]["message"]
+            assert cli(*words, "--allow-empty").code == 0
+
+
+EXECUTING = ("runbook", "rehearse", "apply")
+
+
+class TestPlans:
+    @pytest.mark.parametrize("command", EXECUTING)
+    @pytest.mark.parametrize("content", ["", "\n \n", "plans"])
+    def test_a_file_without_plans(
+        self, cli: Cli, tmp_path: Path, saved: str, command: str, content: str
+    ) -> None:
+        file = tmp_path / "plans.json"
+        file.write_text(content)
+        if content == "plans":
+            words = (*PLAN, saved, "--allow-empty", "--format", "json", "-o", str(file))
+            assert cli(*words).code == 0
+        ran = cli(command, str(file))
+        assert ran.code == 3
+        assert ran.err.startswith(f"error: {file} is no plan: it is empty\nhint: ")
+        assert "--allow-empty" in ran.err
+        assert cli(command, str(file), "--allow-empty").code == 0
+        if command != "runbook":
+            error = cli(command, str(file), "--format", "json").json["error"]
+            assert error["code"] == "no-tables"
+            (document,) = documents(
+                cli(command, str(file), "--allow-empty", "--format", "json"), "apply"
+            )
+            assert document["results"] == []
+
+    @pytest.mark.parametrize("command", EXECUTING)
+    def test_a_folder_without_plans(self, cli: Cli, barren: Path, command: str) -> None:
+        ran = cli(command, str(barren))
+        assert ran.code == 3
+        assert ran.err.startswith(f"error: {barren} holds no plan\n")
+        assert cli(command, str(barren), "--allow-empty").code == 0
+
+    @pytest.mark.parametrize("command", EXECUTING)
+    def test_one_of_two_is_enough_and_nothing_is_begun(
+        self, cli: Cli, tmp_path: Path, table: str, command: str
+    ) -> None:
+        full, empty = tmp_path / "full.json", tmp_path / "empty.json"
+        empty.touch()
+        words = ("--enable", "deletionVectors", "--format", "json", "-o", str(full))
+        assert cli("plan-upgrade", table, *words).code == 0
+        ran = cli(command, str(full), str(empty))
+        assert (ran.code, ran.out) == (3, "")
+
+    def test_a_plan_with_nothing_to_do_is_one(self, cli: Cli, tmp_path: Path, table: str) -> None:
+        file = str(tmp_path / "plan.json")
+        assert cli(*PLAN, table, "--format", "json", "-o", file).code == 0
+        assert cli("apply", file).code == 0
+        assert cli("runbook", file).code == 0
+
+
+class TestCertify:
+    @pytest.fixture
+    def kit(self, tmp_path: Path) -> str:
+        """A kit without tables."""
+        index = {"kit_version": KIT_VERSION, "digest": "0", "made_with": {}, "cases": []}
+        (tmp_path / "kit").mkdir()
+        (tmp_path / "kit" / "kit.json").write_text(json.dumps(index))
+        return str(tmp_path / "kit")
+
+    def test_nothing_to_measure(self, cli: Cli, kit: str) -> None:
+        words = ("certify", "x", "--command", "true", "--kit", kit, "--operation", "rows")
+        ran = cli(*words)
+        assert ran.code == 3
+        assert ran.err.startswith("error: nothing to measure: no reference table of the kit has")
+        assert cli(*words, "--allow-empty").code == 0
+
+    @pytest.mark.parametrize(
+        ("outcomes", "found"),
+        [((), False), (("not offered",) * 2, False), (("not offered", "refused"), True)],
+    )
+    def test_what_a_client_does_not_offer_is_not_measured(
+        self, outcomes: tuple[str, ...], found: bool
+    ) -> None:
+        cells = [SimpleNamespace(outcome=Outcome(each)) for each in outcomes]
+        assert measured_any(SimpleNamespace(cells=cells)) is found  # type: ignore[arg-type]

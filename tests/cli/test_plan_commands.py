@@ -282,3 +282,29 @@ def test_text_names_features_first(cli: Cli, vectors: str) -> None:
     ]
     order = [h for h in headings if h in ("features", "steps", "impact", "warnings")]
     assert order == ["features", "steps", "impact", "warnings"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--enable", "clustering", "--cluster-by", "id"),
+        ("--sql", "ALTER TABLE {t} CLUSTER BY (id)"),
+        ("--sql", "ALTER TABLE {t} CLUSTER BY NONE"),
+    ],
+)
+def test_clustering_says_that_only_optimize_full_rewrites_files(
+    words: tuple[str, ...], cli: Cli, log: Log
+) -> None:
+    listed = protocol(1, 7, None, ["appendOnly", "invariants", "clustering", "domainMetadata"])
+    log.commit(0, commit_info(), listed, metadata())
+    words = tuple(word.replace("{t}", f"delta.`{log.table}`") for word in words)
+    text = " ".join(cli("plan-upgrade", log.table, *words).out.split())
+    file = str(Path(log.table).parent / "plan.json")
+    assert cli("plan-upgrade", log.table, *words, "--format", "json", "-o", file).code == 0
+    runbook = cli("runbook", file, "--no-activity").out
+    (step,) = json.loads(Path(file).read_text())["steps"]
+    for shown in (text, runbook, step["warnings"][0]):
+        assert "rewrites no existing files" in shown
+        assert "nly OPTIMIZE … FULL" in shown
+    if "NONE" not in words[-1]:
+        assert "only OPTIMIZE FULL rewrites existing files" in step["why"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -20,9 +21,11 @@ from deltaproto.execution.answer import Answer
 from deltaproto.execution.journal import journal_path, recorded
 from deltaproto.execution.plan_file import Planned, read_plans
 from deltaproto.execution.recheck import Stop
+from deltaproto.execution.result import Applied, Status
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.waiting import Limits, Waiting
 from deltaproto.planning.engine import EngineName
+from deltaproto.report.apply import ApplyFormat, ApplyReport
 from deltaproto.tables.connect import stop_retrying
 from tests.conftest import Ran
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -119,6 +122,44 @@ class TestAudit:
             if os.path.realpath(f"/proc/self/fd/{number}") == os.path.realpath(path):
                 os.dup2(full, int(number))
         return Answer()
+
+
+@pytest.mark.parametrize("option", ["--journal", "--audit"])
+def test_a_dry_run_finds_that_records_cannot_be_written(
+    option: str, cli: Cli, file: str, runner: FakeRunner, tmp_path: Path
+) -> None:
+    (tmp_path / "a-file").touch()
+    place = tmp_path / "a-file" / "records"
+    code, result = apply(cli, file, "--dry-run", option, str(place))
+    assert (code, result["status"], runner.sent) == (2, "refused", 0)
+    assert str(place) in result["message"]
+    assert apply(cli, file, option, str(place))[0] == 2
+    assert apply(cli, file, "--dry-run", option, str(tmp_path / "new" / "folder"))[0] == 0
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_dry_run_finds_a_folder_without_permission(
+    cli: Cli, file: str, runner: FakeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whoever runs the tests may be root, to whom every folder is open.
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != Path(file).parent)
+    code, result = apply(cli, file, "--dry-run")
+    assert (code, result["status"], runner.sent) == (2, "refused", 0)
+    assert result["message"].startswith(f"cannot write the journal {Path(file).parent}")
+    assert result["message"].endswith("Permission denied")
+
+
+def test_results_are_in_the_order_of_the_plans(file: str) -> None:
+    (planned,) = (each for each in read_plans(file) if isinstance(each, Planned))
+    written = io.StringIO()
+    report = ApplyReport("apply", ApplyFormat.JSON, written, str)
+    report.expect(["a", "b", "c"])
+    for name in ("c", "a", "other", "b"):
+        each = planned._replace(id=name)
+        report.add(Applied(each, Status.NOTHING, ExitCode.OK, "", ""))
+    report.close()
+    ids = [result["plan_id"] for result in json.loads(written.getvalue())["results"]]
+    assert ids == ["a", "b", "c", "other"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -17,10 +17,11 @@ from deltaproto.planning.asked import Upgrade
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.enable import Wanted
 from deltaproto.planning.plan import Plan
+from deltaproto.planning.seal import plan_id
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.report.interface import dumps, envelope
-from deltaproto.report.plan_json import plan_fields, plan_id
+from deltaproto.report.plan_json import plan_fields
 from deltaproto.report.plan_keep import keep_plan
 from tests.execution.files import changed, written
 from tests.planning.test_classics import carrying, given

@@ -12,6 +12,7 @@ import pytest
 
 from deltaproto.errors import UsageError
 from deltaproto.execution.answer import Answer
+from deltaproto.execution.journal import Journal
 from deltaproto.execution.judge import Verdict, judge
 from deltaproto.execution.plan_file import read_plans
 from deltaproto.execution.rebuild import mismatch, unrequested
@@ -294,3 +295,66 @@ def test_an_expression_that_leaves_its_parenthesis_is_never_part_of_a_rollback(
     assert "ADD CONSTRAINT `good` CHECK ((id > 0) -- x\n)" in steps["good"]["undo"]
     script = cli("plan-downgrade", log.table, "--drop", "checkConstraints", "--script", "sql").out
     assert expression not in script
+
+
+DODGES = ("x.y", "elsewhere", "/elsewhere/table", "../other", "delta.`/other`", "s3://b/table")
+
+
+@pytest.mark.parametrize("name", DODGES)
+def test_a_plan_that_calls_its_table_otherwise_is_refused_by_every_gate(
+    name: str, cli: Cli, table: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    file = planned(cli, table, "--enable", "typeWidening")
+    forge(file, lambda document: document.update(table=name))
+    policy = file.with_name("policy.yaml")
+    client = "{client: deltalake/engine@1.6.6, access: [read]}"
+    policy.write_text(
+        f"policy_version: 1\ntables:\n  table: {{clients: [{client}], maintenance_windows: []}}\n"
+    )
+    ran = cli("apply", str(file), "--policy", str(policy), "--yes", "--format", "json")
+    (result,) = ran.json["results"]
+    passed = {gate["name"]: gate["passed"] for gate in result["gates"]}
+    assert not any(passed[gate] for gate in ("plan", "policy", "window")), result
+    assert f"it is called a plan for {name}" in result["message"]
+
+
+@pytest.mark.parametrize("name", ["table", ".", "../x/table", "table/_delta_log", "a/../table"])
+def test_a_relative_name_of_the_table_is_none_of_another(
+    name: str, cli: Cli, table: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    plan = read(planned(cli, table, "--enable", "typeWidening"))
+    if name == "../x/table":
+        plan = plan._replace(
+            location=plan.location.replace("/table", "/x/table"),
+            sql_name=plan.sql_name.replace("/table", "/x/table"),
+        )
+    assert "it is called" not in (mismatch(plan._replace(table=name)) or "")
+
+
+class TestPlanId:
+    """A plan with the id of another one would take the steps of that one's journal as its own."""
+
+    @pytest.fixture
+    def file(self, cli: Cli, table: Log, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setitem(sys.modules, "pyspark", None)
+        file = planned(cli, table, "--enable", "typeWidening")
+        forge(file, lambda document: document.update(plan_id="0123456789abcdef"))
+        with Journal(str(file.parent / ".deltaproto"), "0123456789abcdef") as journal:
+            fields = json.loads(file.read_text())["fingerprint"]
+            members = {"version": 0, "protocol": fields["protocol"], "early": []}
+            journal.add("done", 1.0, steps_done=1, metadata=fields["metadata"], **members)
+        return file
+
+    @pytest.mark.parametrize("words", [(), ("--dry-run",)])
+    def test_apply_refuses_it(self, cli: Cli, file: Path, words: tuple[str, ...]) -> None:
+        ran = cli("apply", str(file), "--yes", *words, "--format", "json")
+        (result,) = ran.json["results"]
+        assert ran.code != 0
+        assert "its plan_id is 0123456789abcdef" in result["message"]
+
+    def test_so_does_undo(self, cli: Cli, file: Path) -> None:
+        ran = cli("apply", str(file), "--undo", "--yes")
+        assert ran.code == 2
+        assert "its plan_id is 0123456789abcdef" in ran.out + ran.err

@@ -96,3 +96,31 @@ def test_a_catalog_name_is_none_of_its_business() -> None:
     with pytest.raises(TableError) as raised:
         DeltaRsReader().read("catalog.schema.table")
     assert raised.value.code is ErrorCode.NOT_FOUND
+
+
+class PanicException(BaseException):
+    """Named as the class of deltalake, which cannot be imported."""
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "hint"),
+    [
+        ("Forked process detected", ErrorCode.ENGINE, "spawn"),
+        ("called `Option::unwrap()` on a `None` value", ErrorCode.CORRUPT_LOG, "--reader log"),
+    ],
+)
+def test_a_panic_has_the_hint_of_its_cause(
+    log: Log, monkeypatch: pytest.MonkeyPatch, said: str, code: ErrorCode, hint: str
+) -> None:
+    import deltalake
+
+    def panics(*_: object, **__: object) -> None:
+        raise PanicException(said)
+
+    log.commit(0, protocol(1, 2), metadata())
+    monkeypatch.setattr(deltalake, "DeltaTable", panics)
+    with pytest.raises(TableError) as raised:
+        DeltaRsReader().read(log.table)
+    assert raised.value.code is code
+    assert said in raised.value.message
+    assert hint in raised.value.hint

@@ -117,7 +117,7 @@ def _check_clients(policy: Policy) -> None:
 
 def _catalogues(node: Node) -> tuple[CatalogueFile, ...]:
     return tuple(
-        CatalogueFile(reader.text(item, "the path of a file"), item.position)
+        CatalogueFile(reader.address(item, "the path of a file"), item.position)
         for item in reader.items(node, "a list of files")
     )
 

@@ -111,6 +111,20 @@ def text(node: Node, wanted: str = "a text", *, prose: bool = False) -> str:
     return read
 
 
+def address(node: Node, wanted: str = "a text") -> str:
+    """A path, a URI or a pattern of them: a text that holds no credentials."""
+    from deltaproto.tables.redact import confidential
+
+    read = text(node, wanted)
+    if confidential(read):
+        raise Fault(
+            "the address holds credentials, and addresses are shown and stored",
+            "give them by environment, profile or --storage-option, and leave them out here",
+            node.position,
+        )
+    return read
+
+
 def integer(node: Node, low: int, high: int) -> int:
     """A whole number from `low` to `high`, in decimal and without quotes."""
     if (

@@ -43,7 +43,7 @@ def _entry(key: Scalar, value: Node, rules: Collection[str]) -> TableEntry:
 
 def pattern(node: Node) -> str:
     """A table pattern."""
-    read = reader.text(node, "a table pattern")
+    read = reader.address(node, "a table pattern")
     problem = patterns.problem(read)
     if problem:
         raise Fault(

@@ -27,7 +27,7 @@ from deltaproto.report.document.blocks import (
     Tone,
 )
 from deltaproto.report.document.page import Words, page, text
-from deltaproto.report.interface import visible
+from deltaproto.report.interface import inert_lines, visible
 
 _DEEPEST = 6
 
@@ -141,7 +141,7 @@ def _class(tone: Tone | None) -> str:
 
 def _listing(listing: Listing, words: Words) -> str:
     # Line feeds are kept here, and only here.
-    code = escaped(visible(listing.text), quote=True)
+    code = escaped(inert_lines(visible(listing.text)), quote=True)
     caption = f"<figcaption>{text(listing.title)}</figcaption>" if listing.title else ""
     label = text(listing.title or listing.language or "text")
     copy = (

@@ -26,7 +26,7 @@ from deltaproto.report.document.blocks import (
     Table,
     Tone,
 )
-from deltaproto.report.interface import visible
+from deltaproto.report.interface import inert_lines, visible
 from deltaproto.report.markdown import escape
 from deltaproto.report.paint import flat
 
@@ -96,15 +96,15 @@ def _cell(line: Line) -> str:
 
 
 def _listing(listing: Listing) -> str:
-    text = visible(listing.text)
+    text = inert_lines(visible(listing.text))
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{listing.language}\n{text}\n{fence}"
 
 
 def _begun(line: Line) -> str:
-    """A line at whose beginning a few characters would make a list or a heading of it."""
-    text = re.sub(r"^([-+=])", r"\\\1", _inline(line).lstrip())
+    """A line whose first characters would make a list, a heading or a CI command of it."""
+    text = re.sub(r"^([-+=]|::)", r"\\\1", _inline(line).lstrip())
     return re.sub(r"^(\d{1,9})([.)])", r"\1\\\2", text)
 
 

@@ -127,7 +127,7 @@ def _fix(fix: Fix, policy: str | None, most: int | None) -> list[Line]:
     next_ = command(fix, policy)
     return [
         _tables(fix, most),
-        (f"{len(fix.hindered)}: {some(fix.hindered, 4)}" if fix.hindered else "none",),
+        (f"{len(fix.hindered)}: {', '.join(fix.hindered)}" if fix.hindered else "none",),
         listed([Code(name) for name in fix.because], 6, " and {} more"),
         (some(fix.rules, 6),),
         ("its name cannot be shown",) if next_ is None else (Code(next_),),

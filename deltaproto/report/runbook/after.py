@@ -20,7 +20,8 @@ from deltaproto.report.document import (
     Section,
     Tone,
 )
-from deltaproto.report.runbook.book import Book, Entry, codes, some
+from deltaproto.report.runbook.book import Book, Entry, codes, every, names
+from deltaproto.report.runbook.groups import Group
 from deltaproto.report.runbook.phrases import Phrases
 
 _ROLES = ("prepared", "reviewed", "approved", "executed", "verified")
@@ -39,20 +40,21 @@ def _undo(book: Book, say: Phrases) -> Iterator[Block]:
         yield Paragraph(say.line("undo.command"))
         yield Listing(book.command("apply", "--undo"), "shell")
     lines: list[Line] = []
-    for entry in book.changing:
-        point = entry.plan.point_of_no_return
+    for group in book.changing_groups:
+        tables, stays = names(group.entries, say), group.first.stays
+        point = group.plan.point_of_no_return
         if point is not None:
-            lines.append(say.line("undo.none", table=entry.name, step=point))
-        if entry.stays:
-            names = some(codes(entry.stays), say, len(entry.stays))
-            lines.append(say.line("undo.partly", table=entry.name, features=names))
+            lines.append(say.line("undo.none", table=tables, step=point))
+        if stays:
+            features = every(codes(stays), say)
+            lines.append(say.line("undo.partly", table=tables, features=features))
         elif point is None:
-            lines.append(say.line("undo.full", table=entry.name))
-        for step in entry.plan.steps:
+            lines.append(say.line("undo.full", table=tables))
+        for step in group.plan.steps:
             for loss in step.losses:
-                lines.append(say.line("undo.lost", table=entry.name, step=step.id, loss=loss))
+                lines.append(say.line("undo.lost", table=tables, step=step.id, loss=loss))
             if step.truncates:
-                lines.append(say.line("undo.history", table=entry.name, step=step.id))
+                lines.append(say.line("undo.history", table=tables, step=step.id))
     yield Bullets(lines)
     if book.irreversible or any(entry.stays for entry in book.changing):
         yield Paragraph(say.line("undo.copy"))
@@ -123,24 +125,22 @@ def verification(book: Book, say: Phrases) -> Section:
     blocks: list[Block] = [
         Paragraph(say.line("verification.intro")),
         Listing(book.on_tables("inspect", "--reader", "all"), "shell"),
-        Bullets([_ending(entry, say) for entry in book.changing]),
+        Bullets([_ending(group, say) for group in book.changing_groups]),
     ]
     if book.policy:
         blocks += [
             Paragraph(say.line("verification.policy")),
-            Listing(book.on_tables("check", "--policy", book.policy), "shell"),
+            Listing(book.on_tables("check", *book.judging), "shell"),
         ]
     return Section("verification", say.text("verification"), blocks)
 
 
-def _ending(entry: Entry, say: Phrases) -> Line:
-    after = entry.plan.protocol_after
-    names = sorted(after.supported) if after.uses_table_features else []
-    features = (
-        some(codes(names), say, len(names)) if names else (say.text("verification.no_features"),)
-    )
+def _ending(group: Group[Entry], say: Phrases) -> Line:
+    after = group.plan.protocol_after
+    listed = sorted(after.supported) if after.uses_table_features else []
+    features = every(codes(listed), say) if listed else (say.text("verification.no_features"),)
     told = say.line("verification.expected", protocol=str(after), features=features)
-    return (entry.name, ": ", *told)
+    return (*names(group.entries, say), ": ", *told)
 
 
 def sign_off(say: Phrases) -> Section:

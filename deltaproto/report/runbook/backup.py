@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 
 from deltaproto.planning.engine import EngineName
@@ -19,6 +18,7 @@ from deltaproto.report.document import (
 )
 from deltaproto.report.runbook.book import Book, Entry
 from deltaproto.report.runbook.phrases import Phrases
+from deltaproto.report.runbook.shell import command, is_plain
 from deltaproto.tables.location import locate
 
 
@@ -54,7 +54,10 @@ def _copies(entries: Sequence[Entry], say: Phrases) -> Iterator[Block]:
         if plan.engine.name is EngineName.DATABRICKS and not plan.sql_name.startswith("delta.`"):
             quoted = plan.sql_name.endswith("`")
             backup = f"{plan.sql_name[:-1]}_backup`" if quoted else f"{plan.sql_name}_backup"
-            clones[f"CREATE TABLE {backup} DEEP CLONE {plan.sql_name};"] = None
+            clone = f"CREATE TABLE {backup} DEEP CLONE {plan.sql_name};"
+            (clones if is_plain(clone) else others)[clone if is_plain(clone) else plan.location] = (
+                None
+            )
             continue
         copy = _copy(plan.location.rstrip("/"))
         if copy is None:
@@ -79,21 +82,19 @@ def _copy(source: str) -> str | None:
             path = locate(source).path or source
             backup = f"{path}.backup"
             # Where there is one already, nothing is written into it.
-            make = shlex.join(["mkdir", "--", backup])
-            return f"{make} && {shlex.join(['cp', '-a', '--', f'{path}/.', backup])}"
+            make = command("mkdir", "--", backup)
+            return f"{make} && {command('cp', '-a', '--', f'{path}/.', backup)}"
         case "s3" | "s3a":
-            return shlex.join(
-                ["aws", "s3", "cp", "--recursive", f"s3://{rest}", f"s3://{rest}.backup"]
-            )
+            return command("aws", "s3", "cp", "--recursive", f"s3://{rest}", f"s3://{rest}.backup")
         case "gs":
-            return shlex.join(["gcloud", "storage", "rsync", "--recursive", source, target])
+            return command("gcloud", "storage", "rsync", "--recursive", source, target)
         case "abfss" | "abfs":
             container, at, path = rest.partition("@")
             account, _, path = path.partition("/")
             if not at:
                 return None
             url = f"https://{account}/{container}/{path}"
-            return shlex.join(
-                ["azcopy", "copy", url, f"{url}.backup", "--recursive", "--as-subdir=false"]
+            return command(
+                "azcopy", "copy", url, f"{url}.backup", "--recursive", "--as-subdir=false"
             )
     return None

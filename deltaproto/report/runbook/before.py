@@ -23,7 +23,7 @@ from deltaproto.report.document import (
     Tone,
 )
 from deltaproto.report.runbook.backup import backup
-from deltaproto.report.runbook.book import Book, Entry, Warned, codes, gone, some
+from deltaproto.report.runbook.book import Book, Entry, Warned, codes, every, gone, names
 from deltaproto.report.runbook.phrases import Phrases
 
 _SOURCES = ("workspace", "catalog", "session", "code", "services")
@@ -88,8 +88,8 @@ def stop(warned: Warned, say: Phrases) -> Iterator[Block]:
                         [
                             (engine,),
                             (who,),
-                            some(codes(exceptions), say, len(exceptions)),
-                            some(where, say, len(where)),
+                            every(codes(exceptions), say),
+                            every(where, say),
                         ]
                         for (engine, who, exceptions), where in found.items()
                     ],
@@ -119,7 +119,7 @@ def streams(warned: Warned, say: Phrases) -> Iterator[Block]:
                 (stream.reads,),
                 say.line(f"effect.{stream.effect}"),
                 (stream.why,),
-                some([_where(*each) for each in where.items()], say, len(where)),
+                every([_where(*each) for each in where.items()], say),
             ]
             for stream, where in found.items()
         ],
@@ -134,37 +134,56 @@ def _activity(book: Book, say: Phrases) -> Iterator[Block]:
     looked = [entry for entry in book.changing if entry.activity is not None]
     if not looked:
         yield Paragraph(say.line("activity.not_looked"))
+    heads = ("table", "engine", "operation", "commits", "every", "last")
+    rows: list[list[Line]] = []
+    unread: dict[str, list[Entry]] = {}
+    idle: list[Entry] = []
+    said: dict[str, list[Entry]] = {}
     for entry in looked:
         found = entry.activity
         if isinstance(found, DeltaprotoError):
-            told = say.line("activity.none", table=entry.name, message=found.message)
-            yield Callout(Tone.WARNING, told)
+            unread.setdefault(found.message, []).append(entry)
             continue
         assert found is not None
-        heads = ("engine", "operation", "commits", "every", "last")
-        rows: list[list[Line]] = [[(cell,) for cell in row] for row in writer_rows(found)]
-        yield Paragraph((entry.name,))
-        if not rows:
-            yield Paragraph(say.line("activity.quiet"))
+        written: list[list[Line]] = [
+            [(entry.name,), *((cell,) for cell in row)] for row in writer_rows(found, None)
+        ]
+        rows += written
+        if not written:
+            idle.append(entry)
             continue
+        for text in sentences(found, None):
+            said.setdefault(text, []).append(entry)
+    for message, entries in unread.items():
+        told = say.line("activity.none", table=names(entries, say), message=message)
+        yield Callout(Tone.WARNING, told)
+    if rows:
         yield Table([say.text(f"head.{head}") for head in heads], rows)
-        yield Bullets([(text,) for text in sentences(found)])
+        yield Bullets([(*names(entries, say), ": ", text) for text, entries in said.items()])
+    if idle:
+        yield Paragraph((*names(idle, say), ": ", *say.line("activity.quiet")))
 
 
 def _window(book: Book, say: Phrases) -> Iterator[Block]:
     moment = datetime.fromtimestamp(book.start, UTC)
-    lines: list[Line] = []
+    openings: dict[tuple[str, str], list[Entry]] = {}
+    hours: dict[str, list[Entry]] = {}
     for entry in book.changing:
-        if entry.windows:
+        if entry.windows is not None:
             coming = next_opening(entry.windows, moment)
             state = say.text("window.open" if is_open(entry.windows, moment) else "window.closed")
             then = say.text("nothing") if coming is None else f"{coming:%Y-%m-%d %H:%M} UTC"
-            lines.append(say.line("window.next", table=entry.name, state=state, next=then))
-    hours = [(entry.name, _hour(entry)) for entry in book.changing]
-    known: list[Line] = [(name, f": {hour}") for name, hour in hours if hour is not None]
-    if lines or known:
-        yield Bullets([*lines, *known])
-    if not known:
+            openings.setdefault((state, then), []).append(entry)
+        if (hour := _hour(entry)) is not None:
+            hours.setdefault(hour, []).append(entry)
+    lines = [
+        say.line("window.next", table=names(entries, say), state=state, next=then)
+        for (state, then), entries in openings.items()
+    ]
+    lines += [(*names(entries, say), f": {hour}") for hour, entries in hours.items()]
+    if lines:
+        yield Bullets(lines)
+    if not hours:
         yield Paragraph(say.line("window.unknown"))
 
 

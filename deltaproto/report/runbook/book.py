@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -22,9 +21,12 @@ from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.report.document import Code, Inline, Line, listed
 from deltaproto.report.plan_json import moments
+from deltaproto.report.runbook.groups import Group, kind
 from deltaproto.report.runbook.phrases import Phrases
+from deltaproto.report.runbook.shell import command, is_plain
 
-_MOST = 6
+IRREVERSIBLE = "irreversible"
+"""the gate that a flag of the printed commands opens"""
 _MOST_WORDS = 8
 """tables that are named in one command; more are read by it"""
 
@@ -39,6 +41,8 @@ class Entry(NamedTuple):
     """maintenance windows of the policy; None: it has none, or there is no policy"""
     rulings: tuple[Ruling, ...] = ()
     """clients that lose access, and whether the policy approves that"""
+    gates: tuple[Gate, ...] | None = None
+    """those of `apply` at the planned start, but for the engine's; None: not evaluated"""
 
     @property
     def plan(self) -> Plan:
@@ -52,9 +56,19 @@ class Entry(NamedTuple):
 
     @property
     def refused(self) -> Gate | None:
-        """Why `apply` would not carry it out at all; None where it would."""
-        gate = plan_gate(self.plan)
-        return None if gate.passed else gate
+        """Why `apply` never carries it out as it is; None where it would."""
+        return next((gate for gate in self.failed if gate.name == "plan"), None)
+
+    @property
+    def failed(self) -> tuple[Gate, ...]:
+        """The gates at which `apply` would refuse it."""
+        gates = (plan_gate(self.plan),) if self.gates is None else self.gates
+        return tuple(gate for gate in gates if not gate.passed)
+
+    @property
+    def blocking(self) -> tuple[Gate, ...]:
+        """Those of them that no flag of the printed commands opens."""
+        return tuple(gate for gate in self.failed if gate.name != IRREVERSIBLE)
 
     @property
     def stays(self) -> tuple[str, ...]:
@@ -86,6 +100,7 @@ class Book:
         start: when the first step is meant to be carried out, in seconds since the epoch.
         written: now, in seconds since the epoch.
         policy: the policy's file.
+        catalogue: files of clients that it takes.
     """
 
     def __init__(
@@ -96,10 +111,42 @@ class Book:
         start: float,
         written: float,
         policy: str | None = None,
+        catalogue: Sequence[str] = (),
     ) -> None:
         self.entries, self.unplanned = tuple(entries), tuple(unplanned)
         self.start, self.written, self.policy = start, written, policy
         self._arguments = tuple(arguments)
+        self._files = [word for file in catalogue for word in ("--catalogue", file)]
+
+    @cached_property
+    def groups(self) -> tuple[Group[Entry], ...]:
+        """The plans, those together that differ in nothing but their tables."""
+        return self._grouped(self.entries)
+
+    @cached_property
+    def changing_groups(self) -> tuple[Group[Entry], ...]:
+        """The plans that do something, likewise."""
+        return self._grouped(self.changing)
+
+    def _grouped(self, entries: Iterable[Entry]) -> tuple[Group[Entry], ...]:
+        found: dict[str, list[Entry]] = {}
+        for entry in entries:
+            facts = [
+                [list(gate) for gate in entry.failed],
+                self.times(entry),
+                [ruling.text for ruling in entry.rulings],
+            ]
+            found.setdefault(kind(entry.plan, facts), []).append(entry)
+        return tuple(Group(tuple(each)) for each in found.values())
+
+    @cached_property
+    def refusals(self) -> dict[tuple[Gate, ...], list[Entry]]:
+        """The plans that `apply` would refuse, by all the gates that fail."""
+        found: dict[tuple[Gate, ...], list[Entry]] = {}
+        for entry in self.entries:
+            if entry.gates is not None and entry.failed:
+                found.setdefault(entry.failed, []).append(entry)
+        return found
 
     @cached_property
     def changing(self) -> tuple[Entry, ...]:
@@ -145,21 +192,30 @@ class Book:
         files: Sequence[str] = self._arguments
         if self.unplanned or len(self.applicable) < len(self.entries):
             files = list(dict.fromkeys(entry.planned.path for entry in self.applicable))
-        return shlex.join(["deltaproto", name, *files, *words])
+        return command("deltaproto", name, *files, *words)
 
     def apply(self, *words: str) -> str:
         """`apply` with all that it needs to carry the plans out to their end."""
-        policy = ("--policy", self.policy) if self.policy else ()
         flags = ("--allow-irreversible",) if self.irreversible else ()
-        return self.command("apply", *words, *policy, *flags)
+        return self.command("apply", *words, *self.judging, *flags)
+
+    @property
+    def judging(self) -> tuple[str, ...]:
+        """The options by which a command takes the policy; empty without one."""
+        return ("--policy", self.policy, *self._files) if self.policy else ()
 
     def on_tables(self, name: str, *words: str) -> str:
         """A command of deltaproto on the tables of the plans, from any folder."""
         tables = list(dict.fromkeys(named(entry.plan) for entry in self.changing))
         if len(tables) <= _MOST_WORDS:
-            return shlex.join(["deltaproto", name, *tables, *words])
-        every = "\n".join(tables)
-        return shlex.join(["deltaproto", name, "-", *words]) + f" <<'TABLES'\n{every}\nTABLES"
+            return command("deltaproto", name, *tables, *words)
+        listed = [table for table in tables if is_plain(table) and table != "TABLES"]
+        every = "\n".join(listed)
+        lines = [f"{command('deltaproto', name, '-', *words)} <<'TABLES'\n{every}\nTABLES"]
+        # A line feed in a name would end its line, or the list.
+        if others := [table for table in tables if table not in listed]:
+            lines.append(command("deltaproto", name, *others, *words))
+        return "\n".join(lines)
 
 
 def leads(step: Step, steps: Sequence[Step]) -> bool:
@@ -167,10 +223,15 @@ def leads(step: Step, steps: Sequence[Step]) -> bool:
     return all(each.sql is None for each in steps[: steps.index(step) + 1])
 
 
-def some(parts: Iterable[Inline], say: Phrases, most: int = _MOST) -> Line:
-    """The parts with commas; of many the first ones and how many there are besides."""
-    more = ", " + say.text("and_more", count="{}")
-    return listed(list(parts), most, more) or (say.text("none"),)
+def every(parts: Iterable[Inline], say: Phrases) -> Line:
+    """All of the parts, with commas."""
+    known = list(parts)
+    return listed(known, len(known), "") or (say.text("none"),)
+
+
+def names(entries: Iterable[Entry], say: Phrases) -> Line:
+    """The tables of plans, each once."""
+    return every(codes(dict.fromkeys(entry.plan.table for entry in entries)), say)
 
 
 def codes(names: Iterable[str]) -> list[Inline]:

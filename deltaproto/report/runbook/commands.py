@@ -21,15 +21,18 @@ from deltaproto.report.document import (
     Listing,
     Paragraph,
     Section,
+    Table,
     Tone,
 )
-from deltaproto.report.interface import visible
-from deltaproto.report.paint import duration, runs
-from deltaproto.report.plan_json import stamp
+from deltaproto.report.paint import duration, flat, runs
+from deltaproto.report.plan_script import is_plain
 from deltaproto.report.plan_words import size
-from deltaproto.report.runbook.book import Book, Entry, gone, known, leads
+from deltaproto.report.runbook.book import Book, Entry, gone, known, leads, names
+from deltaproto.report.runbook.gates import applying, of_chapter, passed
+from deltaproto.report.runbook.groups import Group
 from deltaproto.report.runbook.phrases import Phrases
 from deltaproto.report.runbook.pyspark import script
+from deltaproto.report.runbook.times import when
 
 
 def commands(book: Book, say: Phrases) -> Section:
@@ -38,12 +41,21 @@ def commands(book: Book, say: Phrases) -> Section:
 
 
 def _commands(book: Book, say: Phrases) -> Iterator[Block]:
-    by_hand = [entry for entry in book.changing if entry.refused is not None]
-    for entry in by_hand:
-        assert entry.refused is not None
-        told = say.line("commands.refused", table=entry.name, why=entry.refused.message)
+    by_hand: dict[str, list[Entry]] = {}
+    for entry in book.changing:
+        if entry.refused is not None:
+            by_hand.setdefault(entry.refused.message, []).append(entry)
+    for why, entries in by_hand.items():
+        told = say.line("commands.refused", table=names(entries, say), why=why)
         yield Callout(Tone.DANGER, told)
     if book.applicable:
+        gated = [entry for entry in book.applicable if entry.gates and entry.blocking]
+        if gated:
+            tables, chapter = names(gated, say), say.text("summary")
+            told = say.line(
+                "commands.gated", command=applying(book), tables=tables, chapter=chapter
+            )
+            yield Callout(Tone.DANGER, told)
         yield Paragraph(say.line("commands.apply"))
         yield Listing(book.apply(), "shell")
         ends = [
@@ -58,27 +70,51 @@ def _commands(book: Book, say: Phrases) -> Iterator[Block]:
             yield Bullets([(time,) for time in times])
     if book.changing:
         yield Paragraph(say.line("commands.sql"))
-    for number, entry in enumerate(book.entries, 1):
-        yield Section(f"table-{number}", entry.plan.table, list(steps_of(book, entry, number, say)))
+    for number, group in enumerate(book.groups, 1):
+        title = chapter_title(group, say)
+        yield Section(f"table-{number}", title, list(steps_of(book, group, number, say)))
 
 
-def steps_of(book: Book, entry: Entry, number: int, say: Phrases) -> Iterator[Block]:
-    """One plan: what it is for, and each step with its check. `number` makes anchors differ."""
-    plan = entry.plan
-    yield Facts(
-        [
-            (say.text("table.goal"), (plan.goal_text,)),
-            (say.text("table.location"), (Code(plan.location),)),
-            (say.text("table.plan"), (Code(entry.planned.id),)),
-            (say.text("table.version"), (str(plan.fingerprint.version),)),
-            (say.text("table.before"), (plan.protocol_before.in_words,)),
-            (say.text("table.after"), (plan.protocol_after.in_words,)),
-        ]
-    )
-    if not plan.complete:
-        yield Callout(Tone.WARNING, say.line("summary.incomplete"))
+def chapter_title(group: Group[Entry], say: Phrases) -> str:
+    """The table of a chapter, or how many there are and what for."""
+    count = len(group.entries)
+    if count == 1:
+        return group.plan.table
+    return say.text("table.many", tables=say.count("tables", count), goal=group.plan.goal_text)
+
+
+def steps_of(book: Book, group: Group[Entry], number: int, say: Phrases) -> Iterator[Block]:
+    """Plans that are alike: what they are for, and each step with its check.
+
+    Args:
+        number: makes anchors differ.
+    """
+    entry, plan = group.first, group.plan
     for blocked in plan.blocked:
         yield Callout(Tone.DANGER, _blocked(blocked, say))
+    yield from of_chapter(book, group, say)
+    many = len(group.entries) > 1
+    if many:
+        yield _tables(group, say)
+        if plan != entry.plan:
+            yield Paragraph(say.line("table.each"))
+    one: list[tuple[str, Line]] = [
+        (say.text("table.location"), (Code(plan.location),)),
+        (say.text("table.plan"), (Code(entry.planned.id),)),
+        (say.text("table.version"), (str(plan.fingerprint.version),)),
+    ]
+    gates = passed(entry, say)
+    facts: list[tuple[str, Line]] = [
+        (say.text("table.goal"), (plan.goal_text,)),
+        *([] if many else one),
+        (say.text("table.before"), (plan.protocol_before.in_words,)),
+        (say.text("table.after"), (plan.protocol_after.in_words,)),
+    ]
+    if gates is not None:
+        facts.append((say.text("gates.passed"), gates))
+    yield Facts(facts)
+    if not plan.complete:
+        yield Callout(Tone.WARNING, say.line("summary.incomplete"))
     if not plan.steps and not plan.blocked:
         yield Callout(Tone.GOOD, say.line("table.nothing"))
     told = {
@@ -99,10 +135,40 @@ def steps_of(book: Book, entry: Entry, number: int, say: Phrases) -> Iterator[Bl
             yield Callout(Tone.DANGER, say.line("step.return"))
         title = say.text("step.title", id=step.id, why=step.why)
         yield Section(
-            f"table-{number}-{step.id}", title, list(_step(plan, step, earliest, lost, say))
+            f"table-{number}-{step.id}", title, list(_step(group, step, earliest, lost, say))
         )
     if plan.steps:
-        yield Details(say.text("pyspark"), [Listing(script(plan, times, say), "python")])
+        plans = [each.plan for each in group.entries]
+        yield Details(say.text("pyspark"), [Listing(script(plans, times, say), "python")])
+
+
+def _tables(group: Group[Entry], say: Phrases) -> Table:
+    """The tables of a chapter, with all in which they differ."""
+    heads = ["table", "location", "plan", "version"]
+    sizes = [_sizes(entry.plan, say) for entry in group.entries]
+    if any(sizes):
+        heads.append("rewrites")
+    rows: list[list[Line]] = [
+        [
+            (entry.name,),
+            (Code(entry.plan.location),),
+            (Code(entry.planned.id),),
+            (str(entry.plan.fingerprint.version),),
+            *([(rewritten,)] if any(sizes) else []),
+        ]
+        for entry, rewritten in zip(group.entries, sizes, strict=True)
+    ]
+    return Table([say.text(f"head.{head}") for head in heads], rows)
+
+
+def _sizes(plan: Plan, say: Phrases) -> str:
+    found = [
+        f"{step.id}: " + say.text("rewrites.each", files=step.rewrites.files, bytes=size(total))
+        for step in plan.steps
+        if step.rewrites.files is not None and (total := step.rewrites.bytes) is not None
+        if step.rewrites.which is not Rewrite.NONE
+    ]
+    return "; ".join(found)
 
 
 def _blocked(blocked: Blocked, say: Phrases) -> Line:
@@ -114,8 +180,9 @@ def _blocked(blocked: Blocked, say: Phrases) -> Line:
 
 
 def _step(
-    plan: Plan, step: Step, earliest: float | None, lost: float | None, say: Phrases
+    group: Group[Entry], step: Step, earliest: float | None, lost: float | None, say: Phrases
 ) -> Iterator[Block]:
+    plan = group.plan
     if step.action is Action.WAIT:
         if leads(step, plan.steps):
             yield Callout(Tone.NOTE, say.line("step.wait_on", time=when(earliest)))
@@ -130,15 +197,32 @@ def _step(
         return
     if step.optional:
         yield Paragraph(say.line("step.optional"))
-    yield Listing(f"{step.sql};", "sql", say.text("step.run"))
-    if visible(step.sql) != step.sql or "\n" in step.sql:
+    number = plan.steps.index(step)
+    each = [(entry.plan, entry.plan.steps[number]) for entry in group.entries]
+    copied = [is_plain(one_plan, one) for one_plan, one in each]
+    statements = [
+        (one.sql if plain else flat(one.sql)) + ";"
+        for (_, one), plain in zip(each, copied, strict=True)
+        if one.sql is not None
+    ]
+    yield Listing("\n".join(statements), "sql", say.text("step.run"))
+    if not all(copied):
         yield Callout(Tone.WARNING, say.line("table.unshown"))
-    yield Facts(list(_facts(step, lost, say)))
+    if step.warnings:
+        yield Bullets([(text,) for text in step.warnings])
+    many = len(each) > 1
+    yield Facts(list(_facts(step, lost, say, many=many)))
+    undone = [one.undo for _, one in each if one.undo is not None]
+    if many and undone:
+        partly = "" if step.reversible else f" ({say.text('step.undo_partly')})"
+        yield Listing(
+            "\n".join(f"{flat(each)};" for each in undone), "sql", say.text("step.undo") + partly
+        )
     stored = _stored(step)
     if step.protocol_after == step.protocol_before and not stored:
         yield Paragraph(say.line("step.same"))
         return
-    yield Listing(check(plan), "sql", say.text("step.check"))
+    yield Listing("\n".join(check(one) for one, _ in each), "sql", say.text("step.check"))
     yield Listing(expected(step.protocol_after, stored), "text", say.text("step.expected"))
 
 
@@ -149,19 +233,23 @@ def _told(step: Step) -> Iterator[Block]:
         yield Bullets(lines)
 
 
-def _facts(step: Step, lost: float | None, say: Phrases) -> Iterator[tuple[str, Line]]:
+def _facts(
+    step: Step, lost: float | None, say: Phrases, *, many: bool
+) -> Iterator[tuple[str, Line]]:
     if step.operations:
         least, most = step.commits
         count = f"{most}" if least == most else f"{least} – {most}"
         yield say.text("step.commits"), (f"{count}: {runs(step.operations)}",)
     if step.rewrites.which is not Rewrite.NONE:
-        yield say.text("step.rewrites"), _rewrites(step, say)
+        yield say.text("step.rewrites"), _rewrites(step, say, many=many)
     if lost is not None:
         yield say.text("step.history"), say.line("step.history_lost", time=when(lost))
     if step.expects is not None:
         yield say.text("step.answers"), say.line("step.answers_error", error=step.expects)
     for loss in step.losses:
         yield say.text("step.loses"), (loss,)
+    if many and step.undo:
+        return
     undo: Line = (Code(step.undo),) if step.undo else (say.text("step.no_undo"),)
     if step.undo and not step.reversible:
         partly = say.text("step.undo_partly")
@@ -169,8 +257,10 @@ def _facts(step: Step, lost: float | None, say: Phrases) -> Iterator[tuple[str, 
     yield say.text("step.undo"), undo
 
 
-def _rewrites(step: Step, say: Phrases) -> Line:
+def _rewrites(step: Step, say: Phrases, *, many: bool) -> Line:
     which = say.text(f"rewrites.{step.rewrites.which}")
+    if many:
+        return (which,)
     files, total = step.rewrites.files, step.rewrites.bytes
     if files is None or total is None:
         return say.line("step.rewrites_unknown", which=which)
@@ -179,7 +269,7 @@ def _rewrites(step: Step, say: Phrases) -> Line:
 
 def check(plan: Plan) -> str:
     """The statement that shows a table's protocol."""
-    return f"SHOW TBLPROPERTIES {plan.sql_name};"
+    return f"SHOW TBLPROPERTIES {flat(plan.sql_name)};"
 
 
 def _stored(step: Step) -> Mapping[str, str]:
@@ -205,9 +295,4 @@ def expected(protocol: Protocol, properties: Mapping[str, str]) -> str:
     rows += [(f"delta.feature.{name}", "supported") for name in sorted(listed)]
     rows += sorted(properties.items())
     width = max(len(key) for key, _ in rows)
-    return "\n".join(f"{key.ljust(width)}  {value}" for key, value in rows)
-
-
-def when(seconds: float | None) -> str:
-    """A time as people write it into a calendar."""
-    return (stamp(seconds) or "").replace("T", " ").replace("Z", " UTC")
+    return "\n".join(f"{flat(key).ljust(width)}  {flat(value)}" for key, value in rows)

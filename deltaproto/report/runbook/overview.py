@@ -20,7 +20,9 @@ from deltaproto.report.document import (
     Table,
     Tone,
 )
-from deltaproto.report.runbook.book import Book, Entry, codes, gone, some
+from deltaproto.report.runbook.book import Book, Entry, codes, every, gone, names
+from deltaproto.report.runbook.gates import of_all
+from deltaproto.report.runbook.groups import Group
 from deltaproto.report.runbook.phrases import Phrases
 
 
@@ -44,14 +46,16 @@ def summary(book: Book, say: Phrases) -> Section:
 
 
 def _summary(book: Book, say: Phrases) -> Iterator[Block]:
-    yield Paragraph(say.line("summary.intro"))
+    yield from of_all(book, say)
     blocked = [entry for entry in book.entries if entry.plan.blocked]
     if blocked:
         count = say.count("tables", len(blocked))
-        yield Callout(Tone.DANGER, say.line("summary.blocked", count=count))
+        said = say.line("summary.blocked", count=count, tables=names(blocked, say))
+        yield Callout(Tone.DANGER, said)
     for each in book.unplanned:
         told = say.line("summary.unplanned", table=Code(each.table), message=each.message)
         yield Callout(Tone.DANGER, told)
+    yield Paragraph(say.line("summary.intro"))
     if book.irreversible:
         yield Callout(Tone.WARNING, say.line("summary.irreversible"))
     elif any(entry.stays for entry in book.changing):
@@ -59,11 +63,13 @@ def _summary(book: Book, say: Phrases) -> Iterator[Block]:
     elif book.changing:
         yield Callout(Tone.GOOD, say.line("summary.reversible"))
     heads = ("table", "goal", "before", "after", "gone", "new", "steps", "return")
-    yield Table([say.text(f"head.{head}") for head in heads], [_row(e, say) for e in book.entries])
+    yield Table(
+        [say.text(f"head.{head}") for head in heads], [_row(each, say) for each in book.groups]
+    )
 
 
-def _row(entry: Entry, say: Phrases) -> list[Line]:
-    plan = entry.plan
+def _row(group: Group[Entry], say: Phrases) -> list[Line]:
+    plan = group.plan
     before, after = plan.protocol_before, plan.protocol_after
     waits = sum(step.action is Action.WAIT for step in plan.steps)
     steps = say.text("nothing_to_do") if not plan.blocked else say.text("nothing")
@@ -73,12 +79,12 @@ def _row(entry: Entry, say: Phrases) -> list[Line]:
             steps = say.text("steps.waits", statements=steps, waits=say.count("waits", waits))
     point = plan.point_of_no_return
     return [
-        (entry.name,),
+        names(group.entries, say),
         (plan.goal_text,),
         (str(before),),
         (str(after),),
-        some(codes(gone(before, after)), say),
-        some(codes(gone(after, before)), say),
+        every(codes(gone(before, after)), say),
+        every(codes(gone(after, before)), say),
         (steps,),
         (point or say.text("nothing"),),
     ]
@@ -92,14 +98,17 @@ def clients(book: Book, say: Phrases) -> Section:
 def _clients(book: Book, say: Phrases) -> Iterator[Block]:
     checked = sum(len(entry.plan.clients) for entry in book.entries)
     changes = _changes(book)
-    unasked = [entry.name for entry in book.changing if not entry.plan.clients]
+    unasked = [entry for entry in book.changing if not entry.plan.clients]
+    blocked = [entry for entry in book.entries if entry.plan.blocked and entry.plan.clients]
     if not checked:
         yield Callout(Tone.WARNING, say.line("clients.none"))
     elif unasked:
-        told = say.line("clients.unasked", tables=some(unasked, say, len(unasked)))
+        told = say.line("clients.unasked", tables=names(unasked, say))
         yield Callout(Tone.WARNING, told)
     elif not changes:
         yield Paragraph(say.line("clients.same", count=checked))
+    if blocked:
+        yield Paragraph(say.line("clients.blocked", tables=names(blocked, say)))
     losing = [change for change in changes if change.worse]
     if losing:
         yield Paragraph(say.line("clients.tell"))
@@ -111,7 +120,7 @@ def _clients(book: Book, say: Phrases) -> Iterator[Block]:
             [_row_of(change, say) for change in changes],
             [_TONES[change.worse] for change in changes],
         )
-    rulings = dict.fromkeys(each.text for entry in book.entries for each in entry.rulings)
+    rulings = dict.fromkeys(each.text for entry in book.changing for each in entry.rulings)
     if rulings:
         yield Paragraph(say.line("clients.approvals"))
         yield Bullets([(text,) for text in rulings])
@@ -121,7 +130,8 @@ def _clients(book: Book, say: Phrases) -> Iterator[Block]:
 def _changes(book: Book) -> list[_Change]:
     """Those who lose first; equal changes of several accesses and tables are one."""
     found: dict[tuple[Any, ...], _Change] = {}
-    for entry in book.entries:
+    # A blocked plan changes nothing, whatever it would have done.
+    for entry in book.changing:
         one: dict[tuple[str, str | None, Verdict, Verdict, bool], _Change] = {}
         for each in entry.plan.clients:
             if not worse(each) and not better(each):
@@ -144,7 +154,7 @@ def _told(change: _Change, say: Phrases) -> Line:
         "clients.told",
         client=_client(change, say),
         access=", ".join(change.access),
-        tables=some(codes(change.tables), say, len(change.tables)),
+        tables=every(codes(change.tables), say),
         before=str(change.before),
         after=str(change.after),
     )
@@ -156,8 +166,8 @@ def _row_of(change: _Change, say: Phrases) -> list[Line]:
         (", ".join(change.access),),
         (str(change.before),),
         (str(change.after),),
-        some(codes(change.because), say),
-        some(codes(change.tables), say),
+        every(codes(change.because), say),
+        every(codes(change.tables), say),
     ]
 
 

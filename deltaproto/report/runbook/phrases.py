@@ -20,6 +20,8 @@ from deltaproto.report.document.page import Words
 
 _FOLDER = Path(__file__).parent / "languages"
 _ENGLISH = "en"
+_RETIRED = ("and_more",)
+"""phrases of earlier releases, which files of one's own may still hold"""
 _PARTS = re.compile(r"(`[^`]*`|\*\*[^*]*\*\*|\{\w+\})")
 _NAME = re.compile(r"\{(\w+)\}")
 
@@ -107,7 +109,7 @@ def _checked(found: Any, path: str) -> dict[str, str]:
     ):
         raise UsageError(f"{path} does not map keys to texts", "see languages/en.yaml")
     for key, text in found.items():
-        if key == "language":
+        if key == "language" or key in _RETIRED:
             continue
         if key not in english():
             raise UsageError(f"{path}: there is no phrase {key}", "see languages/en.yaml for all")

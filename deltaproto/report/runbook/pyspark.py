@@ -12,15 +12,18 @@ from deltaproto.report.runbook.phrases import Phrases
 from deltaproto.tables.sql import SUBSTITUTION, has_variable
 
 
-def script(plan: Plan, times: Sequence[tuple[float | None, float | None]], say: Phrases) -> str:
-    """Its statements in order. Names are Python literals, whatever they hold."""
-    return "\n".join(_lines(plan, times, say))
+def script(
+    plans: Sequence[Plan], times: Sequence[tuple[float | None, float | None]], say: Phrases
+) -> str:
+    """The statements of plans that are alike, in order, with names as Python literals."""
+    return "\n".join(_lines(plans, times, say))
 
 
 def _lines(
-    plan: Plan, times: Sequence[tuple[float | None, float | None]], say: Phrases
+    plans: Sequence[Plan], times: Sequence[tuple[float | None, float | None]], say: Phrases
 ) -> Iterator[str]:
-    if any(step.expects for step in plan.steps):
+    first = plans[0]
+    if any(step.expects for step in first.steps):
         yield from (
             "def run(statement, expected):",
             "    try:",
@@ -30,9 +33,10 @@ def _lines(
             "            raise",
             "",
         )
-    if any(step.sql is not None and has_variable(step.sql) for step in plan.steps):
+    statements = [step.sql for plan in plans for step in plan.steps if step.sql is not None]
+    if any(map(has_variable, statements)):
         yield f"spark.conf.set({SUBSTITUTION!r}, 'false')"
-    for step, (earliest, _) in zip(plan.steps, times, strict=True):
+    for number, (step, (earliest, _)) in enumerate(zip(first.steps, times, strict=True)):
         yield f"# {step.id}: {flat(step.why)}"
         if step.sql is None and step.action is not Action.WAIT:
             told = say.text("pyspark.by_hand")
@@ -45,7 +49,9 @@ def _lines(
             continue
         if step.optional:
             yield f"# {flat(say.text('step.optional'))}"
-        if step.expects is None:
-            yield f"spark.sql({step.sql!a})"
-        else:
-            yield f"run({step.sql!a}, {step.expects!a})"
+        for plan in plans:
+            sql = plan.steps[number].sql
+            if step.expects is None:
+                yield f"spark.sql({sql!a})"
+            else:
+                yield f"run({sql!a}, {step.expects!a})"

@@ -121,7 +121,11 @@ def _plan(entry: Entry, book: Book) -> dict[str, Any]:
         {**step, "not_before": stamp(earliest), "history_lost_before": stamp(lost)}
         for step, (earliest, lost) in zip(fields["steps"], book.times(entry), strict=True)
     ]
-    return {**fields, "steps": steps}
+    gates = [
+        {"name": gate.name, "passed": gate.passed, "message": gate.message, "hint": gate.hint}
+        for gate in entry.gates or ()
+    ]
+    return {**fields, "steps": steps, "gates": gates}
 
 
 def _flat(line: Line) -> str:

@@ -11,9 +11,10 @@ from deltaproto.report.document.render import document_text
 from deltaproto.report.runbook.after import burn_in, restart, sign_off, undo, verification
 from deltaproto.report.runbook.before import before
 from deltaproto.report.runbook.book import Book
-from deltaproto.report.runbook.commands import commands, when
+from deltaproto.report.runbook.commands import commands
 from deltaproto.report.runbook.overview import clients, summary
 from deltaproto.report.runbook.phrases import Phrases
+from deltaproto.report.runbook.times import when
 
 
 class RunbookFormat(StrEnum):

@@ -13,7 +13,8 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 import deltaproto.report.runbook as package
 from deltaproto import __version__
 from deltaproto.activity import read_activity
-from deltaproto.cli.executing import load_all
+from deltaproto.cli.executing import beside, load_all
+from deltaproto.execution.prepare import Context, foreseen
 from deltaproto.execution.sight import named
 from deltaproto.policy.document.errors import Position
 from deltaproto.policy.document.model import Window
@@ -22,9 +23,11 @@ from deltaproto.report.runbook.phrases import english, phrases
 from deltaproto.report.runbook.write import RunbookFormat, rendered
 from deltaproto.tables.interface import SparkSettings
 from tests.conftest import Ran
-from tests.report.runbook.ten import CASES, Case, planned
+from tests.report.runbook.ten import CASES, Case, mapped, planned
+from tests.support.logs import Log, add, commit_info
 
 _START = 1_796_335_200.0
+_CONTEXT = Context({}, SparkSettings(), beside)
 _SATURDAYS = Window((5,), 20 * 60, 23 * 60, "UTC", Position(1, 1))
 
 
@@ -48,6 +51,7 @@ def book(*files: Path, policy: str | None = None) -> Book:
             planned_,
             read_activity(named(planned_.plan), {}, SparkSettings()),
             (_SATURDAYS,) if policy else None,
+            gates=foreseen(planned_, _CONTEXT, _START),
         )
         for planned_ in plans
     )
@@ -79,6 +83,21 @@ def test_one_plan(
 def test_all_of_them(tmp_path: Path, cli: Callable[..., Ran], golden: SnapshotAssertion) -> None:
     files = [planned(case, cli) for case in CASES]
     made = rendered(book(*files, policy="policy.yaml"), phrases("en"), RunbookFormat.MARKDOWN)
+    assert settled(made, tmp_path) == golden
+
+
+def test_tables_that_are_alike(
+    tmp_path: Path, cli: Callable[..., Ran], golden: SnapshotAssertion
+) -> None:
+    """Three tables that differ in versions and files share a chapter."""
+    for number in range(3):
+        log = Log(Path(f"tables/t{number}"))
+        mapped(log)
+        for version in range(2, 2 + number):
+            log.commit(version, commit_info(), add(f"{version}.parquet", size=1 << 20))
+    words = ("--drop", "columnMapping", "--format", "json", "-o", "plans.json")
+    assert cli("plan-downgrade", *(f"tables/t{n}" for n in range(3)), *words).code == 0
+    made = rendered(book(Path("plans.json")), phrases("en"), RunbookFormat.MARKDOWN)
     assert settled(made, tmp_path) == golden
 
 

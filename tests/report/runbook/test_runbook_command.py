@@ -66,8 +66,9 @@ class TestCommand:
     ) -> None:
         Path("tables").rename("elsewhere")
         ran = cli("runbook", plan)
-        assert ran.code == 0
+        assert ran.code == 3
         assert "The recent commits of `tables/truncating` cannot be read" in ran.out
+        assert "- `tables/truncating`: **fingerprint**: " in ran.out
 
     def test_several_plans_and_a_folder_of_them(self, cli: Cli) -> None:
         folder = Path("plans")
