@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from obstore.store import MemoryStore
 
 from deltaproto.errors import EngineError
 from deltaproto.inspection.compare import compare
@@ -18,6 +19,7 @@ from deltaproto.tables.log.names import sort_names
 from deltaproto.tables.log.ratified import RatifiedLog, is_whole
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.log.survey import survey_log
+from deltaproto.tables.storage import objects
 from deltaproto.tables.storage.local import LocalLogStore
 from tests.support.logs import Log, commit_info, metadata, protocol
 
@@ -100,6 +102,27 @@ def test_each_listing_asks_again_and_each_reader_of_the_log_sees_the_same(manage
     del ratified[1]
     store.list()
     assert store.confirmed is None
+
+
+def test_staged_commits_are_read_from_object_stores(
+    managed: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = MemoryStore()
+    root = Path(managed.table)
+    for file in root.rglob("*.json"):
+        memory.put(f"t/{file.relative_to(root)}", file.read_bytes())
+    monkeypatch.setattr(objects, "opened", lambda *_: (memory, "t"))
+    store = objects.ObjectLogStore("s3://b/t", {})
+    names = {Path(entry.name).name for entry in store.list_staged()}
+    assert names == {file.name for file in root.rglob("_staged_commits/*")}
+    ratified = RatifiedLog(store, lambda: {0: 100, 1: 101, 2: 102})
+    assert [c.version for c in commits(ratified, sort_names(ratified.list_dated()))] == [2, 1, 0]
+    assert ratified.confirmed == 2
+
+
+def test_a_log_without_staged_commits_lists_none(log: Log) -> None:
+    log.commit(0, protocol(1, 2), metadata())
+    assert LocalLogStore(log.table).list_staged() == ()
 
 
 def test_a_catalog_that_does_not_answer_is_an_error(managed: Log) -> None:
