@@ -1,6 +1,6 @@
 """What a step does to Delta Spark's writers in flight, by the release of each writer.
 
-Source: Delta Spark's `ConflictChecker` at its tags, and measured with delta-spark 3.2 to 4.4; see
+Source: Delta Spark's `ConflictChecker` at its tags, and measured with delta-spark 3.3 to 4.4; see
 `protocol/conflicts/resolution.py`.
 """
 

@@ -49,7 +49,6 @@ def schema(spark: SparkSession) -> Iterator[str]:
     spark.sql("create schema if not exists managed")
     yield "managed"
     spark.sql("drop schema managed cascade")
-    provider.clearBuilders()
 
 
 @pytest.fixture
@@ -115,12 +114,12 @@ def test_a_plan_is_applied_by_name(
     spark: SparkSession, table: str, cli: Cli, tmp_path: Path
 ) -> None:
     file = tmp_path / "plan.json"
-    words = ["plan-upgrade", table, "--set", "delta.enableChangeDataFeed=true"]
+    words = ["plan-upgrade", table, "--set", "delta.logRetentionDuration=interval 60 days"]
     assert cli(*words, "--format", "json", "--output", str(file)).code == 0
     ran = cli("apply", str(file), "--yes", "--format", "json")
     assert ran.code == 0, ran.out + ran.err
     (properties,) = spark.sql(f"describe detail {table}").select("properties").collect()
-    assert properties[0]["delta.enableChangeDataFeed"] == "true"
+    assert properties[0]["delta.logRetentionDuration"] == "interval 60 days"
     again = cli(*words, "--format", "json")
     assert again.json["steps"] == []
 

@@ -59,7 +59,7 @@ def against_metadata(loser: Operation) -> Answer:
         f"No conflict for {survived}, while the loser changes no metadata itself. Every other "
         f"change aborts every writer, blind appends too: {aborting}.",
         _WINDOW,
-        f"{METADATA}; measured with delta-spark 3.2 to 4.4",
+        f"{METADATA}; measured with delta-spark 3.3 to 4.4",
     )
 
 
