@@ -15,13 +15,15 @@ from deltaproto.planning.outcome import REMOVE_MAPPING, Outcome
 from deltaproto.planning.plan import Clash, Effect, Stream
 from deltaproto.planning.schema import walk
 from deltaproto.planning.statement import DropFeature, Statement, Wait
-from deltaproto.planning.survival import EVERY, UNKNOWN, Writers, fates, others, who
+from deltaproto.planning.survival import EVERY, UNKNOWN, Writers, fates, others, reclusters, who
 from deltaproto.planning.table import Table
 from deltaproto.protocol.conflicts.exception import ExceptionName
 from deltaproto.protocol.isolation import Engine as Writer
 
 _DELTA_RS = str(Writer.DELTA_RS)
 _METADATA, _PROTOCOL = str(ExceptionName.METADATA), str(ExceptionName.PROTOCOL)
+_ALL = "every concurrent write"
+_DOCUMENTED = "as documented, every change of metadata or protocol fails concurrent writes"
 _REWRITING = ("REORG", "OPTIMIZE", REMOVE_MAPPING)
 # Commits that leave metadata and protocol alone; what they meet otherwise, the matrices say.
 _FILES = frozenset(
@@ -73,6 +75,16 @@ def _by_metadata(
     statement: Statement, before: Table, outcome: Outcome, writers: Writers
 ) -> Iterator[Clash]:
     on_spark, databricks = EngineName.DELTA_SPARK.value, EngineName.DATABRICKS.value
+    if reclusters(statement, before):
+        yield Clash(
+            on_spark,
+            "other changes of the clustering columns",
+            str(ExceptionName.TRANSACTION),
+            "both store the same metadata domain; other writers are rebased",
+            "writer",
+        )
+        yield Clash(databricks, _ALL, _METADATA, _DOCUMENTED, "writer")
+        return
     dropped = before.protocol.supported - outcome.table.protocol.supported
     raised = outcome.table.protocol.supported - before.protocol.supported
     spared = True
@@ -97,13 +109,8 @@ def _by_metadata(
         "is only lowered it does not notice",
         "writer",
     )
-    yield Clash(
-        databricks,
-        "every concurrent write",
-        _PROTOCOL if dropped or raised else _METADATA,
-        "as documented, every change of metadata or protocol fails concurrent writes",
-        "writer",
-    )
+    exception = _PROTOCOL if dropped or raised else _METADATA
+    yield Clash(databricks, _ALL, exception, _DOCUMENTED, "writer")
 
 
 def streams(statement: Statement, before: Table, outcome: Outcome) -> Iterator[Stream]:

@@ -145,10 +145,9 @@ def _by_metadata(
 ) -> tuple[str | None, str]:
     """The first release that is rebased over the step's metadata; None: none is. And why."""
     every = "the metadata changes, which no writer is rebased over"
+    if reclusters(statement, before):
+        return _EVERY_RELEASE, ""
     if _clusters(statement):
-        if "clustering" in before.protocol.supported:
-            # Clustering columns are a metadata domain, which no data write touches.
-            return _EVERY_RELEASE, ""
         changes = {}
     elif isinstance(statement, SetProperties):
         changes = {
@@ -187,6 +186,14 @@ def _tracks_rows_only(statement: Statement) -> bool:
         return False
     ((key, value),) = statement.properties.items()
     return key.lower() == _ROW_TRACKING and value.strip().lower() == "true"
+
+
+def reclusters(statement: Statement, before: Table) -> bool:
+    """Whether the step stores nothing but clustering columns, a domain that no data write touches.
+
+    The first CLUSTER BY of a table stores its metadata as well.
+    """
+    return _clusters(statement) and "clustering" in before.protocol.supported
 
 
 def _clusters(statement: Statement) -> bool:

@@ -165,6 +165,19 @@ def test_a_drop_that_fails_half_way_aborts_writers_all_the_same() -> None:
     assert "MetadataChangedException" in {c.exception for c in found if c.who == EVERY}
 
 
+def test_changed_clustering_columns_meet_only_their_like() -> None:
+    table = Table(Protocol.carrying({"clustering"}), clustering=("id",)).with_schema(SCHEMA)
+    for sql in ("alter table t cluster by (s)", "alter table t cluster by none"):
+        (each,) = parse(sql)
+        said = each.statement.outcome(table, Engine())
+        assert said.refusal is None
+        found = [c for c in clashes(each.statement, table, said) if c.loser == "writer"]
+        assert [(c.engine, c.exception) for c in found] == [
+            ("delta-spark", "ConcurrentTransactionException"),
+            ("databricks", "MetadataChangedException"),
+        ]
+
+
 def test_sessions_that_resolve_no_conflicts_abort_as_old_releases_do() -> None:
     writers = Writers(frozenset({"4.4.0"}), {RESOLVE: "false"})
     for name, aborted in (("DeletionVectors", True), ("RowTracking", False)):
@@ -231,6 +244,18 @@ def test_a_change_of_columns_aborts_every_writer() -> None:
         ),
         ([{"protocol": {"minReaderVersion": 1, "minWriterVersion": 1}}], False),
         ([{"commitInfo": {"operation": "Empty Commit"}}], False),
+        (
+            [
+                {
+                    "domainMetadata": {
+                        "domain": "delta.clustering",
+                        "configuration": "{}",
+                        "removed": False,
+                    }
+                }
+            ],
+            False,
+        ),
     ],
 )
 @pytest.mark.parametrize("how", ["append", "delete"])
