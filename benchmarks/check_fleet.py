@@ -17,6 +17,7 @@ from benchmarks.page import Figure, Section, row
 from benchmarks.pairs import Cost, in_turns, mebibytes, processor, run
 from benchmarks.peers import deltaproto
 from benchmarks.scale import Scale
+from deltaproto.report.interface import SCHEMA_VERSION
 
 PEER = """
 import json, sys
@@ -191,7 +192,7 @@ def save(file: Path, kinds: list[dict[str, Any]], tables: int) -> None:
     Table by table: a child's peak memory, as the kernel counts it, starts from its parent's.
     """
     head = {
-        "schema_version": "1.0",
+        "schema_version": SCHEMA_VERSION,
         "tool": {"name": "deltaproto", "version": "0.1.0"},
         "command": "inspect",
         "generated_at": "2026-11-21T08:00:00Z",

@@ -171,5 +171,5 @@ def _planned(
 
     by = Engine() if engine is None else parse_engine(engine)
     given = users.on(look(table, dict(storage_options), spark, time.time()))
-    given = given._replace(engine=by, session=spark.conf)
+    given = given.executed_by(by, spark.conf)
     return users.ruled(planner(given), given).plan

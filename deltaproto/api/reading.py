@@ -70,6 +70,8 @@ def check(
     """Verdicts on the declared clients, and findings, for each table.
 
     A table that cannot be read has `error`, and is not `complete`: never take it for compliant.
+    Findings on the policy itself (DP301 and up: patterns that match nothing, expired waivers) are
+    one more entry at the end, with `of_policy`.
 
     Args:
         tables: one or many paths, URIs or catalog names.
@@ -112,4 +114,5 @@ def check(
         except TableError as error:
             return unreadable(table, error)
 
-    return [checked(table) for table in ([tables] if isinstance(tables, str) else tables)]
+    each = map(checked, [tables] if isinstance(tables, str) else tables)
+    return list(checker.with_policy(each))

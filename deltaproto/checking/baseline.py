@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 
+from deltaproto.checking.saved import SavedError
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.policy.document import place
 from deltaproto.policy.facts import Facts
@@ -18,8 +19,13 @@ class Baseline:
     was given by: another checkout or mount has other locations.
     """
 
-    def __init__(self, tables: Iterable[Facts]) -> None:
-        saved = list(tables)
+    def __init__(self, tables: Iterable[Facts | SavedError]) -> None:
+        entries = list(tables)
+        saved = [each for each in entries if isinstance(each, Facts)]
+        self._unread = {
+            _known_as(each.table): each for each in entries if isinstance(each, SavedError)
+        }
+        self._met_unread: dict[str, SavedError] = {}
         self._by_place = {place(each.location): each for each in saved}
         self._by_id = _unique((each.id, each) for each in saved if each.id)
         self._by_name = _unique((_name(each.table), each) for each in saved if _name(each.table))
@@ -34,7 +40,23 @@ class Baseline:
         )
         if found is not None:
             self._met.add(place(found.location))
-        return found
+            return found
+        for key in (_known_as(table), place(location)):
+            if key in self._unread:
+                self._met_unread[key] = self._unread[key]
+        return None
+
+    def unread(self) -> list[SavedError]:
+        """The errors of checked tables that could not be read when the baseline was saved."""
+        return [
+            SavedError(
+                each.table,
+                ErrorCode(each.code),
+                f"it could not be read when the baseline was saved: {each.message}",
+                "save a new baseline",
+            )
+            for each in self._met_unread.values()
+        ]
 
     def left(self) -> tuple[list[Facts], list[Facts]]:
         """The saved tables that were not found: those that are gone, and those not checked."""
@@ -48,13 +70,18 @@ class Baseline:
 
     def unmatched(self) -> TableError | None:
         """The error of a baseline that holds none of the checked tables."""
-        if self._met:
+        if self._met or self._met_unread:
             return None
         return TableError(
             ErrorCode.NO_TABLES,
             "the baseline holds none of the checked tables, so nothing was compared",
             "save it from the same tables; they match by location, table id or relative path",
         )
+
+
+def _known_as(table: str) -> str:
+    """A local path as an absolute one; other names as they are."""
+    return place(table if "://" in table else os.path.abspath(table))
 
 
 def _name(table: str) -> str:

@@ -113,13 +113,15 @@ class Checker:
         self._merged: dict[tuple[Position, ...], Merged] = {}
         self._newest: _Matched | None = None
         self._today = today or datetime.datetime.now(datetime.UTC).date()
-        self._use = PolicyUse(policy, self._today)
+        self.use = PolicyUse(policy, self._today)
+        """what the observed tables use of the policy"""
         self.approvals = Approvals(policy, catalogue)
         """the approvals of the policy, for the gates of a plan"""
 
     def __getstate__(self) -> dict[str, Any]:
         # What it learnt of tables here is of no use on another machine.
-        return {**self.__dict__, "_known": {}, "_surveyed": {}, "_merged": {}, "_newest": None}
+        learnt: dict[str, Any] = {"_known": {}, "_surveyed": {}, "_merged": {}, "_newest": None}
+        return {**self.__dict__, **learnt, "use": PolicyUse(self._policy, self._today)}
 
     @property
     def clients(self) -> frozenset[str]:
@@ -206,15 +208,30 @@ class Checker:
     def with_policy(self, tables: Iterable[Checked]) -> Iterator[Checked]:
         """The tables, and at the end the findings on the policy itself, if there are any."""
         for checked in tables:
-            self._observe(checked)
+            self.observe(checked)
             yield checked
-        found = tuple(_graded(self._use.findings(), self._policy.severities))
-        if found:
-            source = self._policy.source
-            ordered = tuple(sorted(found, key=worst_first))
-            yield Checked(source, None, (), ordered, (), None, complete=True, of_policy=True)
+        if (found := self.of_policy()) is not None:
+            yield found
 
-    def _observe(self, checked: Checked) -> None:
+    def of_policy(self) -> Checked | None:
+        """Return the findings on the policy itself, after all tables were observed."""
+        every = list(self.use.findings())
+        found = tuple(sorted(_graded(every, self._policy.severities), key=worst_first))
+        if not every:
+            return None
+        return Checked(
+            self._policy.source,
+            None,
+            (),
+            found,
+            (),
+            None,
+            complete=True,
+            silenced=len(every) - len(found),
+            of_policy=True,
+        )
+
+    def observe(self, checked: Checked) -> None:
         """Note what a table uses of the policy; it may have been checked on another machine."""
         # Links may change between two checks, so a match serves one table once.
         matched, self._newest = self._newest, None
@@ -222,17 +239,17 @@ class Checker:
             matched = self._match(checked.table, checked.location)
         names, entries = matched.names, matched.entries
         readable = checked.error is None
-        self._use.table(checked.table, entries, self._settings(entries) if readable else None)
+        self.use.table(checked.table, entries, self._settings(entries) if readable else None)
         if checked.unasked:
-            self._use.unasked(checked.table)
+            self.use.unasked(checked.table)
         clients = (judged.verdict.named for judged in checked.verdicts)
         for approval in self.approvals.about(names, clients) if self.approvals else ():
-            self._use.approved(approval)
+            self.use.approved(approval)
         waivers = [each for each in self._waived if names.match(each.waiver.table)]
         for suppressed in checked.suppressed:
             waiver = _waiver(suppressed.finding, waivers)
             if waiver is not None:
-                self._use.waived(waiver)
+                self.use.waived(waiver)
 
     def _approval(
         self, finding: Finding, verdicts: tuple[Judged, ...], names: Names

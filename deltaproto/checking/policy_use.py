@@ -57,6 +57,17 @@ class PolicyUse:
         if len(self._unasked) < _NAMED:
             self._unasked.append(table)
 
+    def merge(self, other: PolicyUse) -> None:
+        """Add what other tables use of the same policy."""
+        self._entries |= other._entries
+        self._waivers |= other._waivers
+        self._approvals |= other._approvals
+        for notice, count in other._notices.items():
+            self._notices[notice] = self._notices.get(notice, 0) + count
+        self._tables += other._tables
+        self._unasked = (self._unasked + other._unasked)[:_NAMED]
+        self._unasked_count += other._unasked_count
+
     def findings(self) -> Iterator[Finding]:
         """The findings on the policy; empty without a policy file."""
         if not self._policy.source:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from deltaproto.checking.check import Checker
+from deltaproto.checking.check import Checked, Checker
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.goal import Ending, needs_after
@@ -42,6 +42,29 @@ class Effect(NamedTuple):
     """other errors, and wrong properties, that the plan brings or makes worse"""
     remaining: int
     """how many violations of today stay"""
+    before: Checked | None = None
+    """the check of the table before the plan"""
+    waived: int = 0
+    """findings on the result that the policy waives or approves"""
+    off: int = 0
+    """findings on the result of rules that the policy switches off"""
+
+    @property
+    def unasked(self) -> bool:
+        """Whether the policy declares no client and no setting for the table."""
+        if self.before is None:
+            return False
+        settings = {each.setting.partition(".")[0] for each in self.before.decisions}
+        return not (self.before.verdicts or settings - {"severities"})
+
+    @property
+    def hidden(self) -> str:
+        """How many findings on the result the policy keeps out of the list; empty for none."""
+        parts = [
+            f"{self.waived} waived" if self.waived else "",
+            f"{self.off} turned off by severities" if self.off else "",
+        ]
+        return ", ".join(part for part in parts if part)
 
     @property
     def unapproved(self) -> tuple[tuple[ClientChange, Ruling], ...]:
@@ -77,6 +100,9 @@ def effect(checker: Checker, today: Facts, after: Facts, goal: str) -> Effect:
         checker.rulings(today.table, today.location, asked),
         tuple(finding for finding in new if finding.client not in named),
         len(errors) - len(new),
+        before,
+        len(then.suppressed),
+        then.silenced,
     )
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
+from deltaproto.checking.age import Ages
 from deltaproto.checking.stream import Document
 from deltaproto.clients.needs import needs, used
 from deltaproto.errors import ErrorCode, TableError, UsageError
@@ -21,10 +20,6 @@ from deltaproto.tables.redact import public, public_text
 _KNOWN_SHAPE = "1"
 _SAVE = "save one with `deltaproto inspect … --format json --output FILE`"
 _T = TypeVar("_T")
-OLD_DAYS = 7
-"""from this age on, a saved answer is reported as old"""
-_HEAD = 4096
-_GENERATED = re.compile(r'"generated_at": ?"([^"]{1,40})"')
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
 """what reading an entry raises that is not what `inspect` writes"""
 
@@ -50,37 +45,47 @@ class SavedError(TableError):
         self.table = table
 
 
-def read_saved(path: str) -> Iterator[Facts | SavedError]:
+def read_saved(path: str, ages: Ages | None = None) -> Iterator[Facts | SavedError]:
     """Every table of a saved inspection, in its order, one at a time.
+
+    Args:
+        ages: told the time of each part before its tables.
 
     Raises:
         UsageError: when the file cannot be read, or is no saved inspection.
+        TableError: not-found, when tables may be missing at its end or between them.
     """
-    for entry in saved_entries(path):
+    for entry in saved_entries(path, ages):
         yield read_entry(entry, path)
 
 
-def saved_entries(path: str) -> Iterator[Any]:
+def saved_entries(path: str, ages: Ages | None = None) -> Iterator[Any]:
     """The entries of a saved inspection as they stand there; else as `read_saved`."""
     with _opened(path) as file:
-        document, found = Document(file, path, "tables"), False
-        read = of = 0
+        document, parts, endless = Document(file, path, "tables"), None, False
         for entries in document.objects():
             for entry in entries:
                 if "schema_version" in document.members:
                     _check_shape(document.members, path)
+                if ages is not None:
+                    ages.read(document.members.get("generated_at"))
                 yield _without_credentials(entry)
             _check(document, path)
-            found = True
-            part = document.members.get("part")
-            if isinstance(part, dict):
-                if part.get("number") != (read % of if of else read) + 1:
-                    raise _cut(path, read, of)
-                read, of = part["number"], part.get("of", 0)
-        if not found:
+            if ages is not None:
+                ages.read(document.members.get("generated_at"))
+            endless = endless or _endless(document)
+            parts = _following(parts, document.members.get("part"), path)
+        if parts is None:
             raise UsageError(f"{path} is empty", "it is not a saved inspection")
-        if read != of:
-            raise _cut(path, read, of)
+        if parts.read != parts.of:
+            raise _cut(path, parts)
+        if endless:
+            raise TableError(
+                ErrorCode.NOT_FOUND,
+                f"{path} has lines without an end mark, of an older deltaproto: whether it is cut "
+                "off is not known",
+                _SAVE,
+            )
 
 
 def _without_credentials(entry: Any) -> Any:
@@ -96,31 +101,43 @@ def _without_credentials(entry: Any) -> Any:
     return entry
 
 
-def _cut(path: str, read: int, of: int) -> TableError:
+class _Parts(NamedTuple):
+    """The number of the last line of an inspection, and how many it has."""
+
+    read: int = 0
+    of: int = 0
+
+
+def _following(last: _Parts | None, part: Any, path: str) -> _Parts:
+    """The place of the next object of the file; an object without `part` is whole by itself.
+
+    Raises:
+        TableError: not-found, when objects between the two are missing.
+    """
+    last = last or _Parts()
+    ended = last.read == last.of
+    if not isinstance(part, dict):
+        if not ended:
+            raise _cut(path, last)
+        return _Parts()
+    next_ = _Parts(part.get("number", 0), part.get("of", 0))
+    if next_.read != (1 if ended else last.read + 1) or not (ended or next_.of == last.of):
+        raise _cut(path, last)
+    return next_
+
+
+def _endless(document: Document) -> bool:
+    """Whether it is a line of an inspection before 1.1, whose lines did not say how many follow."""
+    members = document.members
+    return document.one_line and "part" not in members and members["schema_version"] == "1.0"
+
+
+def _cut(path: str, last: _Parts) -> TableError:
     return TableError(
         ErrorCode.NOT_FOUND,
-        f"{path} is cut off: it holds table {read} of {of}, and not all others",
+        f"{path} is cut off: it holds table {last.read} of {last.of}, and not all others",
         _SAVE,
     )
-
-
-def saved_notices(path: str, now: datetime) -> list[str]:
-    """What to know of the age of a saved inspection."""
-    with _opened(path) as file:
-        head = file.read(_HEAD).decode("utf-8", "replace")
-    found = _GENERATED.search(head)
-    try:
-        made = datetime.fromisoformat(found[1]) if found else None
-    except ValueError:
-        made = None
-    if made is None or made.tzinfo is None:
-        return [f"{path}: the age of this saved inspection is not known"]
-    age = now - made
-    if age < -timedelta(hours=1):
-        return [f"{path}: this inspection is dated in the future ({made:%Y-%m-%d %H:%M} UTC)"]
-    if age.days >= OLD_DAYS:
-        return [f"{path}: this inspection is {age.days} days old; inspect the tables again"]
-    return []
 
 
 def _opened(path: str) -> IO[bytes]:

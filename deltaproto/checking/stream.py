@@ -36,6 +36,8 @@ class Document:
         """the other members of the object read so far"""
         self.listed = False
         """whether that object has the array"""
+        self.one_line = True
+        """whether no line feed stands between the members of that object"""
 
     def objects(self) -> Iterator[Iterator[Any]]:
         """For each object of the file the entries of its array; take them before the next.
@@ -49,6 +51,7 @@ class Document:
     def _entries(self) -> Iterator[Any]:
         self.members, self.listed = {}, False
         self._expect("{")
+        self.one_line = True
         if self._peek() == "}":
             self._place += 1
             return
@@ -93,6 +96,7 @@ class Document:
             while self._place < len(self._text):
                 if self._text[self._place] not in _SPACE:
                     return self._text[self._place]
+                self.one_line = self.one_line and self._text[self._place] != "\n"
                 self._place += 1
             if not self._more():
                 return ""

@@ -83,6 +83,7 @@ def run(values: Mapping[str, Any]) -> int:
             for applied in chain(stuck, apply_plans(ready, session, confirm, ask_all_first=asks)):
                 codes.add(applied.code)
                 to.result(applied)
+        options.policy_notices(context.checker)
     codes.add(to.output.code)
     if not values["detailed_exitcode"]:
         codes = {ExitCode.OK if code is ExitCode.CHANGES else code for code in codes}

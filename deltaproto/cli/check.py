@@ -8,27 +8,30 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
+from deltaproto.checking.age import Ages
 from deltaproto.checking.baseline import Baseline
 from deltaproto.checking.check import Checked, Checker, unreadable
 from deltaproto.checking.live import facts
 from deltaproto.checking.notes import notes
-from deltaproto.checking.saved import SavedError, read_saved, saved_notices
+from deltaproto.checking.saved import SavedError, read_saved
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inspect import READER, given_tables
 from deltaproto.cli.inventories import (
     ENGINE,
+    MAX_AGE,
     SCAN,
     Asked,
     EngineChoice,
+    max_age,
     newest_state,
     opened_inventory,
     require_finished,
     scan_notices,
     told,
 )
-from deltaproto.cli.progress import counting, waiting
+from deltaproto.cli.progress import counting, waiting, warn
 from deltaproto.clients.candidate import parse_reference
 from deltaproto.clients.capability import Client
 from deltaproto.clients.catalogue import Catalogue
@@ -81,11 +84,16 @@ def run(values: Mapping[str, Any]) -> int:
     known = [UNDECLARED] if survey else list(notes(checker.clients))
     checks = chain(
         _checked(names, values, checker, baseline, known, codes),
-        _compared(values["baseline"], checker, baseline),
+        _compared(values["baseline"], checker, baseline, codes, style.fail_on),
     )
     tables = _watched(checker.with_policy(checks), codes, style.fail_on)
+    before = len(NOTICES)
     with options.opened(values["output"]) as file:
         write_check(tables, file, style, known)
+    if style.format is CheckFormat.JSONL:
+        # The lines that were written before a notice do not hold it.
+        for notice in NOTICES[before:]:
+            warn(notice)
     return int(ExitCode.worst(codes))
 
 
@@ -135,23 +143,35 @@ def _whole(given: tuple[str, ...]) -> tuple[str, ...]:
 def _baseline(path: str | None) -> Baseline | None:
     if path is None:
         return None
-    return Baseline(found for found in read_saved(path) if isinstance(found, Facts))
+    return Baseline(read_saved(path))
 
 
-def _compared(path: str | None, checker: Checker, baseline: Baseline | None) -> Iterator[Checked]:
+def _compared(
+    path: str | None,
+    checker: Checker,
+    baseline: Baseline | None,
+    codes: set[ExitCode],
+    fail_on: FailOn,
+) -> Iterator[Checked]:
     """What the baseline holds and no table matched."""
     if baseline is None:
         return
     if (error := baseline.unmatched()) is not None:
         yield unreadable(str(path), error)
         return
+    for error in baseline.unread():
+        yield unreadable(error.table, error)
     gone, unchecked = baseline.left()
     yield from map(checker.gone, gone)
     if unchecked:
+        one = len(unchecked) == 1
+        many = "1 table" if one else f"{len(unchecked):,} tables"
         NOTICES.append(
-            f"{len(unchecked):,} more tables of the baseline were not checked: "
+            f"{many} of the baseline {'was' if one else 'were'} not checked: "
             + ", ".join(each.table for each in unchecked)
         )
+        if fail_on is FailOn.WARNING:
+            codes.add(ExitCode.FINDINGS)
 
 
 def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -> Iterator[Checked]:
@@ -199,8 +219,9 @@ def _one_or_many(
     if values["engine"] is EngineChoice.SPARK or is_inventory(name):
         inventory = opened_inventory(name, values)
         state = newest_state(inventory, values["scan"])
-        known.extend(f"{name}: {told(scan)}" for scan in state.contributing)
-        notices = scan_notices(name, state, datetime.now(UTC))
+        now = datetime.now(UTC)
+        known.extend(f"{name}: {told(scan, now)}" for scan in state.contributing)
+        notices = scan_notices(name, state, now, max_age(values))
         NOTICES.extend(notices.texts)
         if notices.old and values["fail_on"] is FailOn.WARNING:
             codes.add(ExitCode.FINDINGS)
@@ -248,13 +269,13 @@ def _read(
     name: str, values: Mapping[str, Any], known: list[str], codes: set[ExitCode], show: bool
 ) -> Iterator[Facts | Checked]:
     if os.path.isfile(name):
-        notices = saved_notices(name, datetime.now(UTC))
-        NOTICES.extend(notices)
-        if notices and values["fail_on"] is FailOn.WARNING:
-            codes.add(ExitCode.FINDINGS)
-        older = False
+        ages, older = Ages(name, datetime.now(UTC), max_age(values)), False
         try:
-            for found in read_saved(name):
+            for found in read_saved(name, ages):
+                if notices := ages.new():
+                    NOTICES.extend(notices)
+                    if values["fail_on"] is FailOn.WARNING:
+                        codes.add(ExitCode.FINDINGS)
                 older = older or (isinstance(found, Facts) and found.older)
                 yield unreadable(found.table, found) if isinstance(found, SavedError) else found
         except TableError as error:
@@ -318,6 +339,7 @@ COMMAND = Command(
             ("--baseline",), "Saved inspection: report the drift since then.", str, metavar="FILE"
         ),
         SCAN,
+        MAX_AGE,
         ENGINE,
         Option(("--show-suppressed",), "Show waived findings too.", bool, False),
         options.ALLOW_EMPTY,

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inventories import (
     ENGINE,
+    MAX_AGE,
     Asked,
+    max_age,
     newest_state,
+    old_scans,
     opened_inventory,
     require_finished,
     told,
 )
-from deltaproto.cli.progress import waiting
+from deltaproto.cli.progress import waiting, warn
 from deltaproto.errors import ExitCode, TableError, no_tables
 from deltaproto.fleet.drift.culprit import Detective
 from deltaproto.fleet.past import pair
-from deltaproto.policy.finding import exit_code_for
-from deltaproto.report.drift import DriftCounts, whole, write_drift
-from deltaproto.report.interface import NOTICES
+from deltaproto.policy.finding import FailOn, exit_code_for
+from deltaproto.report.drift import DriftCounts, missing, whole, write_drift
+from deltaproto.report.interface import NOTICES, Format
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -36,13 +40,22 @@ def run(values: Mapping[str, Any]) -> int:
             if not (scan.tables or scan.errors or values["allow_empty"]):
                 raise no_tables(f"scan {scan.scan_id}")
             inventory.require_whole(scan)
+        now = datetime.now(UTC)
+        old = old_scans(values["inventory"], scans[1:], now, max_age(values))
         left = [] if values["until"] else _not_compared(inventory, values["inventory"], storage)
-        NOTICES.extend(left)
+        NOTICES.extend((*old, *left))
         changes = inventory.drift(scans, None if values["no_commits"] else Detective(storage))
-        write_drift(scans, changes, counts, values["format"], file, color=not values["no_color"])
+        color = not values["no_color"]
+        write_drift(scans, changes, counts, values["format"], file, now, color=color)
+    if values["format"] is Format.JSONL:
+        # Its lines are changes, of which there may be none.
+        for notice in (*old, *left, *missing(scans)):
+            warn(notice)
     if left or not whole(scans):
         # An incomplete answer is never a compliant one.
         return int(ExitCode.UNREADABLE)
+    if old and values["fail_on"] is FailOn.WARNING:
+        return int(ExitCode.FINDINGS)
     return int(exit_code_for(counts.severities, values["fail_on"]))
 
 
@@ -79,6 +92,7 @@ COMMAND = Command(
             metavar="SCAN|TIME",
         ),
         Option(("--no-commits",), "Do not look in logs for who did it.", bool, False),
+        MAX_AGE,
         options.ALLOW_EMPTY,
         ENGINE,
         options.FORMAT,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 from typing import Protocol as Interface
 
+from deltaproto.checking import age
 from deltaproto.cli import options
 from deltaproto.cli.declare import Option
+from deltaproto.errors import UsageError
 
 if TYPE_CHECKING:
     from deltaproto.checking.check import Checked, Checker
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from deltaproto.fleet.past import Pair, PastScan
     from deltaproto.fleet.policy_tally import PolicyTally
     from deltaproto.fleet.spark_checks import SparkChecks
+
+
+_MOST_DAYS = 36_500
 
 
 class EngineChoice(StrEnum):
@@ -42,6 +47,28 @@ SCAN = Option(
     str,
     metavar="SCAN|TIME",
 )
+
+
+MAX_AGE = Option(
+    ("--max-age",),
+    f"Warn if a scan or saved inspection is N days old (default: {age.MAX_AGE}).",
+    int,
+    metavar="DAYS",
+)
+
+
+def max_age(values: Mapping[str, Any]) -> int:
+    """Return the days from which on what was saved is old.
+
+    Raises:
+        UsageError: for a negative number, and for one beyond a hundred years.
+    """
+    given: int | None = values["max_age"]
+    if given is None:
+        return age.MAX_AGE
+    if not 0 <= given <= _MOST_DAYS:
+        raise UsageError(f"--max-age {given} is out of range", f"give 0 to {_MOST_DAYS} days")
+    return given
 
 
 class Lists(Interface):
@@ -195,19 +222,20 @@ class ScanNotices(NamedTuple):
     """whether a scan is so old that it counts as a warning"""
 
 
-def scan_notices(name: str, state: NewestState, now: datetime) -> ScanNotices:
-    """The age of the scans, and what each of several ones contributes."""
-    from deltaproto.checking.saved import OLD_DAYS
+def old_scans(
+    name: str, scans: Iterable[PastScan], now: datetime, max_age: int = age.MAX_AGE
+) -> list[str]:
+    """Return a warning for each scan that is old or dated in the future."""
+    said = ((scan, age.remark(scan.ended_at, now, max_age)) for scan in scans)
+    return [f"{name}: scan {scan.scan_id} {each}; scan again" for scan, each in said if each]
 
-    texts, old = [], False
-    for scan in state.contributing:
-        age = now - scan.ended_at
-        if age.days >= OLD_DAYS:
-            texts.append(f"{name}: scan {scan.scan_id} is {age.days} days old; scan again")
-            old = True
-        elif age.total_seconds() < -3600:
-            texts.append(f"{name}: scan {scan.scan_id} is dated in the future")
-            old = True
+
+def scan_notices(
+    name: str, state: NewestState, now: datetime, max_age: int = age.MAX_AGE
+) -> ScanNotices:
+    """The age of the scans, and what each of several ones contributes."""
+    texts = old_scans(name, state.contributing, now, max_age)
+    old = bool(texts)
     if state.contributing[1:]:
         others = "; ".join(told(scan) for scan in state.contributing[1:])
         texts.append(
@@ -238,7 +266,9 @@ def require_finished(inventory: str, state: NewestState, storage: Mapping[str, s
         )
 
 
-def told(scan: PastScan) -> str:
-    """A scan in a line."""
-    ended = f"{scan.ended_at:%Y-%m-%d %H:%M} UTC"
+def told(scan: PastScan, now: datetime | None = None) -> str:
+    """A scan in a line; with `now` also its age."""
+    ended = age.at(scan.ended_at)
+    if now is not None:
+        ended += f" ({age.in_words(now - scan.ended_at)})"
     return f"scan {scan.scan_id}, ended {ended}, of {', '.join(scan.roots)}"

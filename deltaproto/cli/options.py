@@ -7,16 +7,21 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.cli.declare import Option
 from deltaproto.cli.late import Late
+from deltaproto.cli.progress import warn
 from deltaproto.errors import UsageError
 from deltaproto.policy.finding import FailOn
 from deltaproto.report.interface import Format, PageFormat
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.remote import check_remote
 
+if TYPE_CHECKING:
+    from deltaproto.checking.check import Checker
+
+_NOTICES = 3
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 FORMAT = Option(("--format",), "Output format.", Format, Format.TEXT)
@@ -103,6 +108,19 @@ def milliseconds(text: str, flag: str, wanted: str, example: str) -> int:
         return int(moment.timestamp() * 1000)
     except (ValueError, OverflowError):
         raise UsageError(f"{flag} {text} is not a {wanted}", f"for example {example}") from None
+
+
+def policy_notices(checker: Checker | None) -> None:
+    """Print what the observed tables show of the policy itself to standard error."""
+    found = None if checker is None else checker.of_policy()
+    by_rule: dict[str, list[str]] = {}
+    for finding in found.findings if found is not None else ():
+        by_rule.setdefault(finding.rule, []).append(finding.message)
+    for rule, messages in by_rule.items():
+        for message in messages[:_NOTICES]:
+            warn(f"{rule}: {message}")
+        if more := len(messages[_NOTICES:]):
+            warn(f"{rule}: and {more} more; `check` lists all")
 
 
 def did_you_mean(near: Sequence[str], otherwise: str) -> str:

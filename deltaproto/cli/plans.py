@@ -8,12 +8,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from deltaproto.checking.age import Ages
 from deltaproto.checking.saved import saved_entries
 from deltaproto.checking.site import DEFAULT_ACCESS, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option
 from deltaproto.cli.inspect import given_tables
-from deltaproto.cli.inventories import SCAN, newest_state, require_finished, scan_notices
+from deltaproto.cli.inventories import (
+    MAX_AGE,
+    SCAN,
+    max_age,
+    newest_state,
+    old_scans,
+    require_finished,
+    scan_notices,
+)
 from deltaproto.cli.progress import counting, waiting, warn
 from deltaproto.drafting.alike import Alike
 from deltaproto.drafting.goals import Planner
@@ -91,6 +100,7 @@ ENDING = (
     FROM,
     WHERE,
     SCAN,
+    MAX_AGE,
     FRESH,
     options.ALLOW_EMPTY,
     ENGINE,
@@ -148,7 +158,7 @@ def plan_tables(
                 if isinstance(found, TableError):
                     raise found
                 with one_table():
-                    ready = users.on(found)._replace(engine=engine, session=session)
+                    ready = users.on(found).executed_by(engine, session)
                     # Saved tables are many and of few kinds.
                     saved = alike_saved and found.fingerprint.metadata is None
                     plan, losses = users.ruled(alike(ready) if saved else planner(ready), ready)
@@ -163,6 +173,7 @@ def plan_tables(
             if values["script"] and not is_complete(plan):
                 codes.add(ExitCode.FINDINGS)
             report.add(plan)
+        options.policy_notices(users.checker)
         report.close()
     return int(ExitCode.worst(codes))
 
@@ -211,10 +222,12 @@ def _kept(
         # No row is planned: which ones are missing or doubled is unknown.
         yield name, error
         return
-    for notice in scan_notices(name, state, datetime.now(UTC)).texts:
+    now, days = datetime.now(UTC), max_age(values)
+    for notice in scan_notices(name, state, now, days).texts:
         warn(notice)
     for scan in state.contributing:
-        for table, location, found in kept_tables(questions, scan, values["where"]):
+        old = next(iter(old_scans(name, (scan,), now, days)), None)
+        for table, location, found in kept_tables(questions, scan, values["where"], old):
             if not state.holds(scan, location):
                 continue
             if values["fresh"] and not isinstance(found, TableError):
@@ -227,9 +240,12 @@ def _read(
     name: str, values: Mapping[str, Any], show: bool
 ) -> Iterator[tuple[str, Given | TableError]]:
     if os.path.isfile(name):
-        for entry in saved_entries(name):
+        ages = Ages(name, datetime.now(UTC), max_age(values))
+        for entry in saved_entries(name, ages):
+            for notice in ages.new():
+                warn(notice)
             try:
-                found: Given | TableError = given_entry(entry, name)
+                found: Given | TableError = given_entry(entry, name, ages)
             except TableError as error:
                 found = error
             yield str(entry.get("table", name)), found

@@ -11,7 +11,14 @@ from deltaproto.checking.policy_use import requires
 from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
-from deltaproto.cli.inventories import SCAN, newest_state, require_finished, scan_notices
+from deltaproto.cli.inventories import (
+    MAX_AGE,
+    SCAN,
+    max_age,
+    newest_state,
+    require_finished,
+    scan_notices,
+)
 from deltaproto.cli.progress import waiting, warn
 from deltaproto.drafting.users import newest
 from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
@@ -19,6 +26,7 @@ from deltaproto.fleet.inventory import inventory_at
 from deltaproto.fleet.overview import overview
 from deltaproto.fleet.past import LocalQuestions
 from deltaproto.policy.document import Policy
+from deltaproto.report.interface import NOTICES
 from deltaproto.report.overview.write import ReportFormat, rendered
 
 _MOST = 50_000
@@ -43,13 +51,20 @@ def run(values: Mapping[str, Any]) -> int:
         found = overview(questions, state, checker)
         if not (found.tables or found.unread or values["allow_empty"]):
             raise no_tables(values["inventory"])
-        for notice in scan_notices(values["inventory"], state, datetime.now(UTC)).texts:
+        now = datetime.now(UTC)
+        notices = scan_notices(values["inventory"], state, now, max_age(values)).texts
+        incomplete = sum(not row.complete for row in found.tables)
+        if incomplete:
+            total = f"{incomplete:,} of {len(found.tables):,} tables"
+            notices.append(f"{total} may have newer commits that only their catalog knows")
+        NOTICES.extend(notices)
+        for notice in notices:
             warn(notice)
-        made = rendered(found, policy, values["format"], values["most"])
+        made = rendered(found, policy, values["format"], values["most"], now)
     with options.opened(values["output"]) as file:
         file.write(made)
     # An incomplete answer is never a compliant one.
-    return int(ExitCode.UNREADABLE if found.unread else ExitCode.OK)
+    return int(ExitCode.UNREADABLE if found.unread or incomplete else ExitCode.OK)
 
 
 def _checker(path: str | None, files: tuple[str, ...], *, allow_empty: bool) -> Checker:
@@ -84,6 +99,7 @@ COMMAND = Command(
         ),
         options.CATALOGUE,
         SCAN,
+        MAX_AGE,
         Option(
             ("--most",),
             "List so many tables in the page; figures are of all.",

@@ -69,14 +69,13 @@ def referred(reference: Reference, client: Client) -> Candidate:
             )
         return _known(reference, client, next(iter(client.ranges), None), client.measured)
     if reference.version is None:
-        newest = (*client.measured, *client.ranges)[-1].start
-        example = newest or scheme.EXAMPLES[client.versions]
+        example = _example(client)
         raise UsageError(f"which version of {client.id}?", f"write it as {client.id}@{example}")
     version = scheme.parse(client.versions, reference.version)
     if version is None:
         raise UsageError(
             f"{reference.version} is no version of {client.id}",
-            f"for example {client.id}@{scheme.EXAMPLES[client.versions]}",
+            f"for example {client.id}@{_example(client)}",
         )
     ranges = (each for each in client.ranges if _holds(each, client.versions, version))
     measured = [
@@ -94,6 +93,38 @@ def beginning(each: Range, client: Client) -> Candidate:
     if each.start is None and client.versions != "none":
         return Candidate(reference, client, each, each.paths)
     return referred(reference, client)
+
+
+def latest(each: Range, client: Client) -> Candidate:
+    """The newest known version of one of the client's ranges, with what was measured of it."""
+    version = latest_version(each, client)
+    if version is None:
+        return beginning(each, client)
+    return referred(Reference(client.id, None, version), client)
+
+
+def latest_version(each: Range, client: Client) -> str | None:
+    """The newest version of a range that is known: released or measured. None: it has none."""
+    inside = [
+        one.start
+        for one in client.measured
+        if one.start is not None
+        and (version := scheme.parse(client.versions, one.start)) is not None
+        and _holds(each, client.versions, version)
+    ]
+    known = [text for text in (*inside, each.newest, each.start) if text is not None]
+    return max(known, key=lambda text: order(client, text), default=None)
+
+
+def _example(client: Client) -> str:
+    return latest_version(client.newest, client) or scheme.EXAMPLES[client.versions]
+
+
+def order(client: Client, text: str) -> scheme.Version:
+    """A version of the catalog as something that sorts."""
+    parsed = scheme.parse(client.versions, text)
+    assert parsed is not None
+    return parsed
 
 
 def _known(
@@ -123,6 +154,7 @@ def _over(measured: Range, below: Range) -> Range:
         exact=below.exact,
         paths=(*paths, *found.values()),
         whole=below.whole,
+        newest=below.newest,
         catalog_only=below.catalog_only,
         evidence=(*measured.evidence, *below.evidence),
         note=measured.note or below.note,
@@ -163,6 +195,9 @@ def _candidate(reference: Reference, client: Client, each: Range) -> Candidate:
 
 def _holds(each: Range, versions: str, version: scheme.Version) -> bool:
     start, end = bounds(each, versions)
+    if versions == "runtime" and not version.released:
+        # A Beta takes on features by and by: none of its updates was looked at.
+        return False
     # A pre-release of the next range's first version belongs to nothing that was looked at.
     early = end is not None and version.numbers == end.numbers
     return (start is None or start <= version) and (end is None or version < end) and not early

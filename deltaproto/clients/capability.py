@@ -97,6 +97,8 @@ class KnownBad(NamedTuple):
     """which tables it happens to"""
     ungated: bool = False
     """it happens to tables that the gates refuse as well: one of the operations asks no gate"""
+    disputed: bool = False
+    """two sources disagree on it, so that it is not known; `what` names both"""
 
 
 class Path(NamedTuple):
@@ -131,6 +133,10 @@ class Range(NamedTuple):
     """features of tables that are reached by catalog name only"""
     exact: bool = False
     """`start` alone is meant"""
+    newest: str | None = None
+    """the newest release of the range that is known; None: only `start` is"""
+    partial: bool = False
+    """the documents name some features only: one that is not listed is not known to be refused"""
 
 
 class Client(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from deltaproto.clients import scheme
-from deltaproto.clients.candidate import Reference, beginning, referred
+from deltaproto.clients.candidate import Reference, beginning, latest_version, order, referred
 from deltaproto.clients.capability import Client, Confidence, Path
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.matrix import Answer, Row, matrix
@@ -80,13 +80,9 @@ def _columns(client: Client, start: str | None) -> Iterator[Column]:
 
 
 def _newest(client: Client) -> str | None:
-    starts = [each.start for each in (*client.ranges, *client.measured) if each.start is not None]
-    if client.versions == "none" or not starts:
+    known = [latest_version(each, client) for each in client.ranges]
+    known += [each.start for each in client.measured]
+    versions = [text for text in known if text is not None]
+    if client.versions == "none" or not versions:
         return None
-    return max(starts, key=lambda start: _order(client, start))
-
-
-def _order(client: Client, start: str) -> scheme.Version:
-    parsed = scheme.parse(client.versions, start)
-    assert parsed is not None
-    return parsed
+    return max(versions, key=lambda text: order(client, text))

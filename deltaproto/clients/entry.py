@@ -29,7 +29,9 @@ _RANGE = _PATH | {
     "before",
     "path",
     "paths",
+    "newest",
     "whole",
+    "partial",
     "catalog_only",
     "confidence",
     "evidence",
@@ -37,7 +39,7 @@ _RANGE = _PATH | {
 }
 _GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes", "readers"}
 _EVIDENCE = {"kind", "reference", "date"}
-_KNOWN_BAD = {"features", "access", "what", "reference", "fails", "where", "ungated"}
+_KNOWN_BAD = {"features", "access", "what", "reference", "fails", "where", "ungated", "disputed"}
 KINDS = ("measured", "source", "documentation", "inference")
 _MODES = {"columnMapping": ("none", "name", "id")}
 """Source: the protocol specification, delta.columnMapping.mode."""
@@ -106,12 +108,14 @@ def _range(plain: Any, versions: str, where: str) -> Range:
         ),
         note=members.text(plain, "note", where, ""),
         whole=members.flag(plain, "whole", where),
+        newest=_version(plain, "newest", versions, where),
+        partial=members.flag(plain, "partial", where),
         catalog_only=frozenset(members.features(plain, "catalog_only", where)),
     )
 
 
 def _measured(plain: Any, versions: str, where: str) -> Range:
-    members.known_keys(plain, (_RANGE - {"from", "before"}) | {"version"}, where)
+    members.known_keys(plain, (_RANGE - {"from", "before", "newest"}) | {"version"}, where)
     if versions == "none":
         version = None
     else:
@@ -225,6 +229,7 @@ def _known_bad(plain: Any, where: str) -> KnownBad:
         fails=members.flag(plain, "fails", where),
         where=members.choice(plain, "where", Where, where, Where.USED),
         ungated=members.flag(plain, "ungated", where),
+        disputed=members.flag(plain, "disputed", where),
     )
 
 
@@ -253,6 +258,12 @@ def _ordered(ranges: list[Range], versions: str, where: str) -> None:
     for number, (start, end) in enumerate(known):
         if start and end and start >= end:
             raise EntryError(f"{where}: ranges[{number}] is empty", "from is inclusive, before not")
+        newest = scheme.parse(versions, ranges[number].newest or "")
+        if newest and ((start and newest < start) or (end and newest >= end)):
+            raise EntryError(
+                f"{where}: ranges[{number}]: newest: {ranges[number].newest} is outside the range",
+                "the newest known release between from and before",
+            )
         if number == 0:
             continue
         before = known[number - 1][1]

@@ -13,6 +13,7 @@ from deltaproto.clients.capability import (
     READING,
     STRANGE,
     Access,
+    Confidence,
     KnownBad,
     Path,
     Range,
@@ -74,7 +75,8 @@ def _judged(each: Range, path: Path, table: Needs, access: Access) -> Iterator[J
         yield from _catalog_only(each.catalog_only, table)
     for doubt in table.doubts:
         yield Judgement(Verdict.UNKNOWN, (), doubt)
-    protocol, confidence = table.protocol, each.confidence
+    protocol = table.protocol
+    confidence = Confidence.INFERRED if each.partial else each.confidence
     if violations := protocol.violations():
         yield Judgement(
             Verdict.UNKNOWN, (), f"the protocol breaks the spec: {violations[0].message}"
@@ -130,7 +132,9 @@ def _known_bad(bad: KnownBad, table: Needs, access: Access) -> Iterator[Judgemen
         uses = _happens(bad.where, table, name)
         if access not in bad.access or uses is False:
             continue
-        if not bad.fails:
+        if bad.disputed:
+            yield Judgement(Verdict.UNKNOWN, (name,), _phrase(bad.what))
+        elif not bad.fails:
             yield Judgement(Verdict.WRONG, (name,), _phrase(bad.what))
         elif uses:
             yield Judgement(Verdict.REFUSED, (name,), _phrase(bad.what))

@@ -15,6 +15,8 @@ class Answer(StrEnum):
     """What becomes of a table that lists the feature; of several answers the later one decides."""
 
     YES = "yes"
+    UNKNOWN = "unknown"
+    """two sources disagree"""
     UNCHECKED = "not checked"
     WRONG = "wrong"
     """it is let through, and what is known of the client says that it goes wrong"""
@@ -54,6 +56,9 @@ def _with_known(path: Path, name: str, access: Access, answer: Answer | None) ->
     found = [answer]
     for bad in path.known_bad:
         if bad.features & {name, EVERY} and access in bad.access:
+            if bad.disputed:
+                found.append(Answer.UNKNOWN)
+                continue
             if bad.ungated and not bad.fails:
                 return Answer.WRONG
             if not bad.fails:

@@ -9,14 +9,18 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from deltaproto.clients.candidate import Candidate, Reference, beginning
+from deltaproto.clients.candidate import Candidate, Reference, beginning, latest
 from deltaproto.clients.capability import Access, Path
 from deltaproto.clients.matching import Judgement, Verdict, judge
 from deltaproto.clients.needs import Needs
 from deltaproto.protocol import catalogue
+from deltaproto.protocol.compatibility_mode import FORMAT, FORMATS, LOCATION
 from deltaproto.protocol.feature import Drop
+from deltaproto.protocol.protocol import Protocol
 
 TABLE = "{table}"
+COPY_PROTOCOL = Protocol(1, 2)
+"""what readers of a copy see: Delta and Iceberg metadata of version 1"""
 
 
 class Cost(StrEnum):
@@ -26,6 +30,8 @@ class Cost(StrEnum):
     """a commit or a few, no file is rewritten"""
     CLIENT = "client"
     """another release of the client"""
+    COPY = "copy"
+    """a copy of the table is kept beside it"""
     HISTORY = "history"
     """the table's history is cut, or a protecting feature stays behind"""
     REWRITE = "rewrite"
@@ -36,7 +42,7 @@ class Remedy(NamedTuple):
     """One way out."""
 
     kind: str
-    """raise-client, use-catalog, normalise, add-feature or drop-feature"""
+    """raise-client, use-catalog, normalise, add-feature, drop-feature or read-copy"""
     cost: Cost
     text: str
     client: str | None = None
@@ -66,6 +72,7 @@ def remedies(
             _completed(candidate, path, table, access, judgement),
             _normalised(candidate, path, table, access),
             _by_name(candidate, judgement),
+            _copied(candidate, path, table, access, judgement),
             _dropped(candidate, path, table, access, judgement),
         )
         if remedy is not None
@@ -74,17 +81,31 @@ def remedies(
 
 
 def _raised(candidate: Candidate, path: Path, table: Needs, access: Access) -> Remedy | None:
-    """The first later version that passes."""
+    """The newest known version that passes, as do all from the first later one that does."""
     client, here = candidate.client, candidate.documented or candidate.range
     later = client.ranges[client.ranges.index(here) + 1 :] if here in client.ranges else ()
+    first: Reference | None = None
+    newest: Reference | None = None
     for each in later:
-        there = beginning(each, client)
-        others = [p for p in there.paths if path.name is None or p.name in (path.name, None)]
-        for passing in others:
-            if there.range and judge(there.range, passing, table, access).verdict is Verdict.OK:
-                named = str(Reference(client.id, passing.name, each.start))
-                text = f"raise the client to {named}"
-                return Remedy("raise-client", Cost.CLIENT, text, client=named)
+        start = _passing(beginning(each, client), path, table, access)
+        known = _passing(latest(each, client), path, table, access) or start
+        if known is None and newest is not None:
+            break
+        first, newest = first or start or known, known or newest
+    if newest is None:
+        return None
+    text = f"upgrade the client to {newest}"
+    if first is not None and first.version not in (None, newest.version):
+        text += f" (works since {first.version})"
+    return Remedy("raise-client", Cost.CLIENT, text, client=str(newest))
+
+
+def _passing(there: Candidate, path: Path, table: Needs, access: Access) -> Reference | None:
+    """The first path of a version that passes, the one of the same name or the only one."""
+    others = [p for p in there.paths if path.name is None or p.name in (path.name, None)]
+    for passing in others:
+        if there.range and judge(there.range, passing, table, access).verdict is Verdict.OK:
+            return there.reference._replace(path=passing.name)
     return None
 
 
@@ -195,6 +216,31 @@ def _by_name(candidate: Candidate, judgement: Judgement) -> Remedy | None:
         return None
     return Remedy(
         "use-catalog", Cost.CLIENT, "reach the table by its catalog name, and check it by that"
+    )
+
+
+def _copied(
+    candidate: Candidate, path: Path, table: Needs, access: Access, judgement: Judgement
+) -> Remedy | None:
+    """Compatibility Mode of Databricks, for a client that reads and could read its copy."""
+    if access is not Access.READ or candidate.range is None or not judgement.because:
+        return None
+    if table.doubts or table.protocol.violations():
+        return None
+    copy = Needs(COPY_PROTOCOL, frozenset(), frozenset())
+    if judge(candidate.range, path, copy, access).verdict is not Verdict.OK:
+        return None
+    command = (
+        f"deltaproto plan-upgrade {TABLE} --engine databricks "
+        f"--set {FORMATS}={FORMAT} --set {LOCATION}=URI"
+    )
+    return Remedy(
+        "read-copy",
+        Cost.COPY,
+        "if the table is managed by Unity Catalog on Databricks, let the client read the copy that "
+        "Compatibility Mode keeps",
+        # The statement takes a name of three parts.
+        command=command if table.by_name else None,
     )
 
 

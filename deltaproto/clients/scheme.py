@@ -1,7 +1,8 @@
 """Versions as each client has them, and their order.
 
 `dotted` is 1.6.3 or 4.0.0rc1, `number` is Trino's 476 or Athena's engine v3, `runtime` is a
-Databricks Runtime, `date` is a service's release day, `none` a service that has no versions.
+Databricks Runtime (16.4 LTS, 19 or, with the date of an update, 19+2026-07-23), `date` is a
+service's release day, `none` a service that has no versions.
 """
 
 from __future__ import annotations
@@ -22,9 +23,6 @@ EXAMPLES = {
 _DOTTED = re.compile(
     r"v?(\d{1,6}(?:\.\d{1,6}){0,4})(?:[.\-_]?(a|b|c|rc|alpha|beta|pre|preview|dev|snapshot|post)[.\-_]?\d*)?",
     re.IGNORECASE | re.ASCII,
-)
-_PRE_RELEASE = re.compile(
-    r"-(?:a|b|rc|alpha|beta|pre|preview|dev|snapshot)(?![a-z])", re.IGNORECASE
 )
 _NUMBER = re.compile(r"(?:engine\s*)?(?:version\s*)?v?(\d{1,6})", re.IGNORECASE | re.ASCII)
 _DATE = re.compile(r"(\d{4})[-.](\d{1,2})[-.](\d{1,2})", re.ASCII)
@@ -58,7 +56,9 @@ def parse(scheme: str, text: str) -> Version | None:
             named = named_runtime(text)
             if named is None:
                 return None
-            return _version(named.runtime, _PRE_RELEASE.search(text) is None)
+            # Without a date, a version with updates stands for the first of them.
+            update = named.update.timetuple()[:3] if named.update is not None else ()
+            return _version((*named.runtime, *update), named.released)
         case "date":
             found = _DATE.fullmatch(text)
             return None if found is None else _day(*(int(part) for part in found.groups()))

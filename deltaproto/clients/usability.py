@@ -74,11 +74,14 @@ def usability(client: Client, accesses: Iterable[Access], table: Needs) -> Itera
 
 
 def known_versions(client: Client) -> tuple[Candidate, ...]:
-    """The first version of each range and each measured version, the oldest first."""
+    """The first and newest version of each range and each measured one, the oldest first."""
     found = {each.start: beginning(each, client) for each in client.ranges}
     for one in client.measured:
         if one.start is not None and one.start not in found:
             found[one.start] = referred(Reference(client.id, None, one.start), client)
+    for each in client.ranges:
+        if each.newest is not None and each.newest not in found:
+            found[each.newest] = referred(Reference(client.id, None, each.newest), client)
     by_version = {
         None if text is None else scheme.parse(client.versions, text): candidate
         for text, candidate in found.items()

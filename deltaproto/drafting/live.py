@@ -16,6 +16,7 @@ from deltaproto.planning.given import Given
 from deltaproto.planning.observe import observe, with_history
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.retention import TRUNCATION, hours
+from deltaproto.policy.doubts import DOUBTED
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import SparkSettings
@@ -96,8 +97,9 @@ def given(inspection: Inspection) -> Given:
 
 
 def _warnings(inspection: Inspection) -> Iterator[str]:
-    for finding in inspection.findings if not inspection.complete else ():
-        yield f"{finding.rule}: {finding.message}"
+    for finding in inspection.findings:
+        if not inspection.complete or finding.rule in DOUBTED:
+            yield f"{finding.rule}: {finding.message}"
 
 
 def _clock(inspection: Inspection, now: float) -> Iterator[str]:

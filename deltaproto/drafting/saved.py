@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
+from deltaproto.checking.age import Ages, at
 from deltaproto.checking.saved import MALFORMED, SavedError, malformed, read_entry
 from deltaproto.drafting.live import refuse_broken
 from deltaproto.planning.given import Given
 from deltaproto.planning.observe import strays, to_checkpoint
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.table import Table
+from deltaproto.policy.doubts import DOUBTED
 from deltaproto.policy.facts import Facts
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.feature import Kind
@@ -20,17 +23,20 @@ from deltaproto.tables.location import locate
 from deltaproto.tables.sql import table_name
 
 _FROM_SAVED = (
-    "Planned from a saved inspection, which holds no schema and no files: plan again from the "
-    "table itself before you carry it out."
+    "Planned from a saved inspection of {made}, which holds no schema and no files: plan again "
+    "from the table itself before you apply it."
 )
 _FROM_KEPT = (
-    "Planned from an inventory, which holds no schema and no files: plan again with --fresh, "
-    "or from the table itself, before you carry it out."
+    "Planned from an inventory (scan {scan}, ended {made}), which holds no schema and no files: "
+    "plan again with --fresh, or from the table itself, before you apply it."
 )
 
 
-def given_entry(entry: Any, path: str) -> Given:
+def given_entry(entry: Any, path: str, ages: Ages) -> Given:
     """What one entry of a saved inspection gives the planner.
+
+    Args:
+        ages: that of the part with the entry was read last.
 
     Raises:
         TableError: when the table could not be read then, or its protocol breaks the spec.
@@ -46,14 +52,20 @@ def given_entry(entry: Any, path: str) -> Given:
             entry["partition_columns"],
             entry.get("clustering_columns"),
             entry.get("id"),
-            _FROM_SAVED,
+            _warnings(_FROM_SAVED.format(made=at(ages.made)), ages.notice),
         )
     except MALFORMED as error:
         raise malformed(path, error) from None
 
 
-def given_row(row: Mapping[str, Any], facts: Facts) -> Given:
+def given_row(
+    row: Mapping[str, Any], facts: Facts, scan: str, ended: datetime, notice: str | None
+) -> Given:
     """What one row of an inventory gives the planner.
+
+    Args:
+        scan: the id of its scan, which ended at `ended`.
+        notice: what to know of the age of that scan.
 
     Raises:
         TableError: when the table's protocol breaks the spec.
@@ -65,8 +77,12 @@ def given_row(row: Mapping[str, Any], facts: Facts) -> Given:
         row["partition_columns"] or (),
         row["clustering_columns"],
         row["id"],
-        _FROM_KEPT,
+        _warnings(_FROM_KEPT.format(scan=scan, made=at(ended)), notice),
     )
+
+
+def _warnings(*texts: str | None) -> tuple[str, ...]:
+    return tuple(text for text in texts if text is not None)
 
 
 def _given(
@@ -75,7 +91,7 @@ def _given(
     partition_columns: Sequence[Any],
     clustering: Sequence[Any] | None,
     table_id: str | None,
-    warning: str,
+    warnings: tuple[str, ...],
 ) -> Given:
     refuse_broken(facts.protocol)
     states = tuple(_state(feature, facts) for feature in features)
@@ -105,7 +121,10 @@ def _given(
         fingerprint=Fingerprint(table_id, facts.version, facts.protocol, None),
         facts=facts,
         complete=facts.complete,
-        warnings=(warning,),
+        warnings=(
+            *warnings,
+            *(f"{each.rule}: {each.message}" for each in facts.findings if each.rule in DOUBTED),
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from deltaproto.checking.check import Checker
 from deltaproto.checking.predicted import UnpredictableError, effect, facts_after
 from deltaproto.checking.site import DEFAULT_ACCESS, site_catalogue
-from deltaproto.clients.candidate import Candidate, beginning
+from deltaproto.clients.candidate import Candidate, latest
 from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.errors import UsageError
@@ -62,7 +62,8 @@ class Users:
         if mistakes:
             raise mistakes[0].joined(mistakes[1:])
         self._everybody: tuple[User, ...] | None = None
-        self._checker = None if policy is None else Checker(policy, self._catalogue)
+        self.checker = None if policy is None else Checker(policy, self._catalogue)
+        """checks plans against the policy; None without one"""
 
     @property
     def any(self) -> bool:
@@ -84,20 +85,25 @@ class Users:
 
     def ruled(self, plan: Plan, given: Given) -> Ruled:
         """Check the result of a plan for `given` against the policy, where there is one."""
-        if self._checker is None or given.facts is None or not plan.steps:
+        if self.checker is None or given.facts is None:
+            return Ruled(plan)
+        self.checker.observe(self.checker.check(given.facts))
+        if not plan.steps:
             return Ruled(plan)
         try:
             after = facts_after(given.facts, given.table, plan.steps, plan)
         except UnpredictableError as error:
             why = f"the result cannot be checked against the policy: {error}"
             return Ruled(_blocked(plan, given, [Blocked(None, why, "plan without --policy")]))
-        found = effect(self._checker, given.facts, after, plan.goal_text)
+        found = effect(self.checker, given.facts, after, plan.goal_text)
         loses = "would lose" if found.violations else "loses"
-        lost = [
+        told = [
             f"The policy's client {loses} access: {in_words(one)}." for one, _ in found.unapproved
         ]
-        lost += [f"{ruling.text}." for ruling in found.rulings if ruling.approved or ruling.near]
-        plan = plan._replace(warnings=(*plan.warnings, *lost))
+        told += [f"{ruling.text}." for ruling in found.rulings if ruling.approved or ruling.near]
+        if found.hidden:
+            told.append(f"The policy keeps findings on the result out: {found.hidden}.")
+        plan = plan._replace(warnings=(*plan.warnings, *told))
         broken = [
             Blocked(each.feature, f"the result violates the policy: {each.message}", each.hint)
             for each in found.violations
@@ -123,9 +129,9 @@ def _blocked(plan: Plan, given: Given, why: list[Blocked]) -> Plan:
 
 
 def newest(catalogue: Catalogue) -> Iterator[User]:
-    """Every client as its newest versions are known to behave."""
+    """Every client in the newest version that is known."""
     for client in catalogue.clients():
-        candidate = beginning(client.newest, client)
+        candidate = latest(client.newest, client)
         offers = tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in candidate.paths))
         if offers:
             yield User(candidate, offers)

@@ -34,6 +34,12 @@ _EXCEPTIONS = re.compile(
     r"\b(Concurrent(?:Append|DeleteRead|DeleteDelete|Transaction|Write|Modification)Exception|"
     r"MetadataChangedException|ProtocolChangedException)\b"
 )
+_DENIED = re.compile(
+    r"(?i)\b(?:permission[ _]?denied|access[ _]?denied|AccessControlException|"
+    r"read-only file ?system|(?:HTTP|status code)[ :]*403|403 Forbidden|INSUFFICIENT_PERMISSIONS|"
+    r"AuthorizationPermissionMismatch|AuthorizationFailure|not authori[sz]ed|"
+    r"does not have storage\.objects\.\w+|Mkdirs failed|Operation not permitted)\b"
+)
 _CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 
 
@@ -52,6 +58,11 @@ class Answer(NamedTuple):
         return self.error is not None and (
             self.error.split(".")[0] in _CONFLICTS or bool(_EXCEPTIONS.search(self.message))
         )
+
+
+def denied(message: str) -> bool:
+    """Whether the storage or the catalog did not let the engine write."""
+    return _DENIED.search(message) is not None
 
 
 def error_class(text: str) -> str:

@@ -224,7 +224,10 @@ def policy_gate(effect: Effect) -> Gate:
         rest = f"; {effect.remaining} errors that are there today stay" if effect.remaining else ""
         lost = "no other client loses" if approved else "no client loses"
         message = f"{lost} access and no new policy violations{rest}"
-        return Gate("policy", True, "; ".join([message, *approved]))
+        if effect.unasked:
+            message = "the policy asks nothing of this table"
+        hidden = [f"findings on the result: {effect.hidden}"] if effect.hidden else []
+        return Gate("policy", True, "; ".join([message, *approved, *hidden]))
     hint = _CLIENTS_FIRST if effect.unapproved else effect.violations[0].hint
     return Gate(
         "policy",

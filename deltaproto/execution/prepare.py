@@ -239,6 +239,7 @@ def _effect(
     inspection = _inspection(watched)
     # A plan file could call the table otherwise than the policy's patterns do.
     today = facts(inspection)._replace(table=named(plan))
+    checker.observe(checker.check(today))
     try:
         after = facts_after(today, observe(inspection.state), left, plan)
     except UnpredictableError as error:

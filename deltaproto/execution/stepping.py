@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 
 from deltaproto.errors import ExitCode, TableError
-from deltaproto.execution.answer import Answer
+from deltaproto.execution.answer import Answer, denied
 from deltaproto.execution.audit import Audit
 from deltaproto.execution.gates import named
 from deltaproto.execution.journal import Journal, Sent
@@ -263,6 +263,8 @@ class Stepping:
         else:
             said = f"{step.id} {_SAID[judged.verdict]}: {judged.message}"
         hint = _HINTS[judged.verdict]
+        if judged.verdict is Verdict.REFUSED and denied(judged.message):
+            hint = _NO_PERMISSION
         if own:
             made = ", ".join(f"{commit.version} ({commit.operation})" for commit in own)
             said += f"; its commits {made} are in the table"
@@ -298,6 +300,9 @@ _SAID = {
     Verdict.UNEXPECTED: "did not do what was predicted",
 }
 _PLAN_AGAIN = "plan again: the rest follows from the table as it is now"
+_NO_PERMISSION = (
+    "let whoever runs Spark write to the table's folder, and run the same command again"
+)
 _HINTS = {
     Verdict.LOST: "start Spark, and run the same command again: it finds out what is done",
     Verdict.CONFLICT: "run the same command again at a quieter time, or stop the other writer",

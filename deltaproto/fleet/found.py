@@ -98,6 +98,8 @@ class Place(StrEnum):
 
     HIDDEN = "hidden"
     """a folder that was not searched, because of its name"""
+    INSIDE = "inside"
+    """a table whose folder was not searched, or not to its end, for other tables"""
     OUTSIDE = "outside"
     """a link to a folder outside of every root, which was searched"""
     NOWHERE = "nowhere"
@@ -135,6 +137,12 @@ _PLACES = {
     Place.HIDDEN: (
         "1 folder whose name starts with . or _ was not searched; --include searches it: ",
         "folders whose names start with . or _ were not searched; --include searches them: first ",
+    ),
+    Place.INSIDE: (
+        "1 table's folder was not searched, or not to its end, for tables inside it; name it as a "
+        "root to search it: ",
+        "tables' folders were not searched, or not to their end, for tables inside them; name one "
+        "as a root to search it: first ",
     ),
     Place.OUTSIDE: (
         "1 link leads out of the roots, and its target was searched: ",

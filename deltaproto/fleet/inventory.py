@@ -192,12 +192,16 @@ def _require_types(name: Inventory, found: Any) -> None:
     )
     for column, type_ in present.items():
         if type_ != wanted.get(column, type_):
-            raise TableError(
-                ErrorCode.CORRUPT_LOG,
-                f"column {column} of the inventory's table {name} has the type "
-                f"{json.dumps(type_)}, not {json.dumps(wanted[column])}",
-                "the inventory is damaged; scan again with another --to",
-            )
+            raise wrong_type(name, column, json.dumps(type_), json.dumps(wanted[column]))
+
+
+def wrong_type(name: Inventory, column: str, found: str, wanted: str) -> TableError:
+    """Return the error of an inventory with a column of another type than `scan` writes."""
+    return TableError(
+        ErrorCode.CORRUPT_LOG,
+        f"column {column} of the inventory's table {name} has the type {found}, not {wanted}",
+        "the inventory is damaged; scan again with another --to",
+    )
 
 
 def _plain(type_: Any) -> Any:

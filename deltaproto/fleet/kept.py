@@ -33,6 +33,8 @@ _COLUMNS = (
     "configuration",
     "complete",
 )
+LEVELS = {f"isolation_{str(engine).replace('-', '_')}": str(engine) for engine in Engine}
+"""the columns with the isolation level in force on each engine"""
 _FEATURE = ("feature", "kind", "enabled", "present", "required_by")
 _FINDING = ("rule", "severity", "message", "hint", "feature", "client", "evidence")
 _KEPT = (*_FINDING, "number")
@@ -133,7 +135,8 @@ def facts_of(row: Mapping[str, Any]) -> Facts:
     """What a check needs to know of one row of the query.
 
     Raises:
-        TableError: corrupt-log, for a version that no table can have.
+        TableError: corrupt-log, for a version that no table can have, and when the row of a
+            feature is lost.
     """
     table, location = row["table"], row["location"]
     if not isinstance(row["version"], int) or row["version"] < 0:
@@ -149,6 +152,9 @@ def facts_of(row: Mapping[str, Any]) -> Facts:
         "writerFeatures": row["writer_features"],
     }
     features = row["features"] or ()
+    protocol = Protocol.stored({key: value for key, value in stored.items() if value is not None})
+    if lost := protocol.supported - {feature["feature"] for feature in features}:
+        raise lost_features(lost)
     told = sorted(row["findings"] or (), key=lambda each: int(each["number"]))
     findings = tuple(_finding(table, each) for each in told)
     configuration = dict(row["configuration"] or ())
@@ -157,7 +163,7 @@ def facts_of(row: Mapping[str, Any]) -> Facts:
         location=location,
         version=row["version"],
         needs=needs(
-            Protocol.stored({key: value for key, value in stored.items() if value is not None}),
+            protocol,
             {f["feature"]: used(f["feature"], f["enabled"], f["present"]) for f in features},
             configuration,
             by_name=locate(table).kind is Kind.NAME,
@@ -166,12 +172,19 @@ def facts_of(row: Mapping[str, Any]) -> Facts:
             literal_percent=literal_percent(location),
         ),
         configuration=configuration,
-        isolation={
-            str(engine): row[f"isolation_{str(engine).replace('-', '_')}"] for engine in Engine
-        },
+        isolation={engine: row[column] for column, engine in LEVELS.items()},
         findings=findings,
         complete=row["complete"],
         id=row["id"],
+    )
+
+
+def lost_features(names: Iterable[str]) -> TableError:
+    """Return the error of a table of which the inventory holds no row of a supported feature."""
+    return TableError(
+        ErrorCode.CORRUPT_LOG,
+        f"the inventory lost the table's features {', '.join(sorted(names))}",
+        "the inventory is damaged; scan again",
     )
 
 

@@ -10,6 +10,10 @@ from deltaproto.errors import ErrorCode, TableError, no_tables
 from deltaproto.fleet.found import Found, Passed, Place, Selection, Unseen
 from deltaproto.tables.storage.local import LOG_FOLDER
 
+_MOST_ENTRIES = 10_000
+_MOST_FOLDERS = 100
+"""what is listed at the most to find tables inside a table, which may have any number of files"""
+
 
 def tables_under(
     roots: Sequence[str],
@@ -19,11 +23,11 @@ def tables_under(
 ) -> Iterator[Found | Unseen]:
     """Every table at or below the absolute paths, none of which leads through a link.
 
-    A folder that holds a `_delta_log` is a table, also when that is a link to nothing; what else it
-    holds is searched only if the table is a root itself, without its partitions. `passed` counts
-    what was not searched. Links to folders are followed, each target once; what lies there goes by
-    its real path. Where the selection is `flat`, no table comes twice; else one may, by one path.
-    A root without tables is an error.
+    A folder that holds a `_delta_log` is a table, also when that is a link to nothing. What else it
+    holds is searched without its partitions; if it is not a root itself, only as far as that is
+    cheap. `passed` counts what was not searched. Links to folders are followed, each target once;
+    what lies there goes by its real path. Where the selection is `flat`, no table comes twice; else
+    one may, by one path. A root without tables is an error.
 
     Args:
         own: the inventory's place, as `place` makes it with a slash; its tables do not count.
@@ -38,6 +42,43 @@ def tables_under(
             yield Unseen(root, no_tables(root))
 
 
+class _Table:
+    """A table whose folder is searched for other tables.
+
+    Args:
+        path: of the table; None for a root, which is searched whatever it takes.
+    """
+
+    def __init__(self, path: str | None, passed: Passed) -> None:
+        self._path, self._passed = path, passed
+        self._entries, self._folders = _MOST_ENTRIES, _MOST_FOLDERS
+        self.open = True
+        """whether its folder is searched further"""
+
+    def lists(self) -> bool:
+        """Count one more folder that is listed; whether it may be."""
+        self._folders -= 1
+        return self._within(self._folders)
+
+    def meets(self) -> bool:
+        """Count one more entry of its folders; whether the listing may go on."""
+        self._entries -= 1
+        return self._within(self._entries)
+
+    def fails(self) -> bool:
+        """Whether a folder that cannot be listed only ends the search: its data lie there."""
+        if self._path is None:
+            return False
+        self._within(-1)
+        return True
+
+    def _within(self, left: int) -> bool:
+        if self._path is not None and left < 0 and self.open:
+            self.open = False
+            self._passed.add(Place.INSIDE, self._path)
+        return self.open
+
+
 class _Walk:
     """Walks trees, which may hold each other and lead into each other by links."""
 
@@ -45,9 +86,9 @@ class _Walk:
         self._selection = selection
         self._passed = passed
         self._roots = [f"{root.rstrip('/')}/" for root in roots]
-        self._tables = [root for root in self._roots if os.path.isdir(f"{root}{LOG_FOLDER}")]
-        self._starts = dict.fromkeys(roots, "")
-        """folders that are walked on their own, with the path below a root that led there"""
+        self._starts = dict.fromkeys(roots, ("", False))
+        """folders that are walked on their own, with the path below a root that led there and
+        whether that lies in a table"""
         self.shared = False
         """whether a folder was left to the walk of another start"""
 
@@ -64,33 +105,39 @@ class _Walk:
                 ),
             )
             return
-        pending = [(root, "")]
+        pending: list[tuple[str, str, _Table | None]] = [(root, "", None)]
         while pending:
-            path, below = pending.pop()
-            table = os.path.isdir(f"{path}/{LOG_FOLDER}")
-            if table:
-                if self._selection.takes(below):
-                    yield Found(path, path)
-                if below:
-                    continue
-            try:
-                folders = sorted(self._folders(path), reverse=True)
-            except OSError as error:
-                yield Unseen(path, _unreadable(path, error))
+            path, below, table = pending.pop()
+            if table is not None and not table.open:
                 continue
-            if not table and any(name == LOG_FOLDER for name, _ in folders):
-                # It may be listed and not entered, or be a link to nothing; reading will tell.
+            found = os.path.isdir(f"{path}/{LOG_FOLDER}")
+            if found:
+                table = self._table(path, below)
                 if self._selection.takes(below):
                     yield Found(path, path)
-                if below:
-                    continue
-            pending += self._entered(path, below, folders)
+            if table is not None and not table.lists():
+                continue
+            try:
+                folders = sorted(self._folders(path, table), reverse=True)
+            except OSError as error:
+                if table is None or not table.fails():
+                    yield Unseen(path, _unreadable(path, error))
+                continue
+            if not found and any(name == LOG_FOLDER for name, _ in folders):
+                # It may be listed and not entered, or be a link to nothing; reading will tell.
+                table = self._table(path, below)
+                if self._selection.takes(below):
+                    yield Found(path, path)
+            pending += self._entered(path, below, folders, table)
+
+    def _table(self, path: str, below: str) -> _Table:
+        return _Table(path if below else None, self._passed)
 
     def _entered(
-        self, path: str, below: str, folders: list[tuple[str, bool]]
-    ) -> Iterator[tuple[str, str]]:
+        self, path: str, below: str, folders: list[tuple[str, bool]], table: _Table | None
+    ) -> Iterator[tuple[str, str, _Table | None]]:
         inside = f"{below}/" if below else ""
-        in_table = _below(path, self._tables)
+        in_table = table is not None
         for name, link in folders:
             if name == LOG_FOLDER:
                 continue
@@ -106,24 +153,22 @@ class _Walk:
                 if folder in self._starts or (self._selection.flat and self._reached(folder)):
                     self.shared = True
                     continue
-                self._starts[folder] = inside + name
+                self._starts[folder] = inside + name, in_table
             elif self._selection.flat and folder in self._starts:
                 self.shared = True
                 continue
-            yield folder, inside + name
+            yield folder, inside + name, table
 
     def _reached(self, folder: str) -> bool:
         """Whether a walk from one of the starts comes to the folder without a link."""
-        return any(self._leads(start, below, folder) for start, below in self._starts.items())
+        return any(self._leads(start, *led, folder) for start, led in self._starts.items())
 
-    def _leads(self, start: str, below: str, folder: str) -> bool:
+    def _leads(self, start: str, below: str, in_table: bool, folder: str) -> bool:
         if not folder.startswith(start.rstrip("/") + "/"):
             return False
         path = start
-        in_table = _below(start, self._tables)
         for name in folder[len(start) :].strip("/").split("/"):
-            if os.path.isdir(f"{path}/{LOG_FOLDER}") and f"{path.rstrip('/')}/" not in self._roots:
-                return False
+            in_table = in_table or os.path.isdir(f"{path}/{LOG_FOLDER}")
             below = f"{below}/{name}" if below else name
             path = f"{path.rstrip('/')}/{name}"
             if path in self._starts:
@@ -133,11 +178,13 @@ class _Walk:
                 return False
         return True
 
-    def _folders(self, path: str) -> list[tuple[str, bool]]:
+    def _folders(self, path: str, table: _Table | None) -> list[tuple[str, bool]]:
         """Names of a folder's folders, and of its log whatever it is; whether each is a link."""
         found = []
         with os.scandir(path) as entries:
             for entry in entries:
+                if table is not None and not table.meets():
+                    break
                 link = entry.is_symlink()
                 if _is_folder(entry) or entry.name == LOG_FOLDER:
                     found.append((entry.name, link))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from deltaproto.fleet.found import Selection
 from deltaproto.fleet.past import PastScan, newest
 from deltaproto.policy.document import place
 
@@ -37,6 +38,9 @@ def _replaces(newer: PastScan, older: PastScan, root: str) -> bool:
 class NewestState:
     """Decides which rows of several scans are the newest of their table.
 
+    A row of an older scan counts until a newer scan has one of the same location, or has searched
+    the place without finding a table there.
+
     Args:
         scans: newest first.
         locations: the locations of all tables and errors of a scan.
@@ -48,16 +52,20 @@ class NewestState:
         self.scans = tuple(scans)
         self.contributing = self.scans[:1]
         """the scans with at least one row that no newer scan replaces; always the newest"""
+        # A bit for each scan that has a row of the location.
         self._seen: dict[str, int] = {}
         if len(self.scans) == 1:
             return
         for number, scan in enumerate(self.scans):
             for location in locations(scan):
-                self._seen.setdefault(place(location), number)
+                where = place(location)
+                self._seen[where] = self._seen.get(where, 0) | 1 << number
         self.contributing += tuple(
             scan
             for number, scan in enumerate(self.scans[1:], 1)
-            if any(seen == number and self.holds(scan, where) for where, seen in self._seen.items())
+            if any(
+                seen >> number & 1 and self.holds(scan, where) for where, seen in self._seen.items()
+            )
         )
 
     def holds(self, scan: PastScan, location: str) -> bool:
@@ -65,24 +73,24 @@ class NewestState:
         number, where = self.scans.index(scan), place(location)
         if number == 0:
             return True
-        if self._seen.get(where, number) < number:
+        if self._seen.get(where, 0) & (1 << number) - 1:
             return False
-        return not any(_covers(newer, scan, where) for newer in self.scans[:number])
+        return not any(self._searched(newer, where) for newer in range(number))
 
-
-def _covers(newer: PastScan, older: PastScan, where: str) -> bool:
-    """Whether the newer scan would have found a table there."""
-    for root in older.roots:
-        start = place(root)
-        if root in newer.roots and where == start:
-            # What is wrong with a root as a whole, such as that it holds no table.
-            return True
-        if not where.startswith(f"{start}/") or root not in newer.roots:
-            continue
-        # Only --include opens such folders.
-        parts = where[len(start) + 1 :].split("/")
-        hidden = any(part.startswith((".", "_")) or "=" in part for part in parts)
-        complete = not (newer.included or newer.excluded or hidden)
-        if complete or _replaces(newer, older, root):
-            return True
-    return False
+    def _searched(self, number: int, where: str) -> bool:
+        """Whether the scan would have found a table there."""
+        scan = self.scans[number]
+        selection = Selection(scan.included, scan.excluded)
+        for root in map(place, scan.roots):
+            if where == root:
+                # What is wrong with a root as a whole, such as that it holds no table.
+                return True
+            if not where.startswith(f"{root}/"):
+                continue
+            parts = where[len(root) + 1 :].split("/")
+            folders = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+            # Below a table and below what could not be listed, not everything is searched.
+            left = any(self._seen.get(f"{root}/{above}", 0) >> number & 1 for above in folders[:-1])
+            if not left and all(map(selection.enters, folders)) and selection.takes(folders[-1]):
+                return True
+        return False

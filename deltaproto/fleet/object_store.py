@@ -33,8 +33,9 @@ def tables_under(
     """Every table at or below the URI `root`, as they are found, `parallel` requests at a time.
 
     What lies at the places `apart`, as `place` makes them of URIs, is left out. Inside a table
-    nothing is searched; inside a root that is a table, all but its partitions. `passed` counts
-    hidden folders outside of tables. A root without tables is an error; tables below `own`, the
+    nothing is searched, because its data files would have to be listed; inside a root that is a
+    table, all but its partitions. `passed` counts the tables that were not searched, and hidden
+    folders outside of tables. A root without tables is an error; tables below `own`, the
     inventory's place with a slash, do not count.
     """
     found_something = in_table = taken = False
@@ -66,6 +67,8 @@ def tables_under(
                 if isinstance(seen, Found) and not below:
                     in_table = True
                     waiting[pool.submit(_attempt, root, below, options, _folders)] = below
+                elif isinstance(seen, Found):
+                    passed.add(Place.INSIDE, seen.location)
                 if isinstance(seen, Unseen) or selection.takes(below):
                     taken = taken or not seen.inside(own)
                     yield seen

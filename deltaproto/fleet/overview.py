@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from deltaproto.checking.check import Checked, Checker
+from deltaproto.checking.check import Checked, Checker, unreadable
 from deltaproto.clients.capability import Access
 from deltaproto.clients.judgement import Verdict
+from deltaproto.fleet.checks import check_row
 from deltaproto.fleet.drift.change import Change
 from deltaproto.fleet.drift.local import drift
-from deltaproto.fleet.kept import errors, facts_of, tables
-from deltaproto.fleet.newest import NewestState
+from deltaproto.fleet.kept import error_of, errors, tables
+from deltaproto.fleet.newest import NewestState, newest_of_each_root
 from deltaproto.fleet.past import LocalQuestions, Pair, PastScan, literal
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.policy.case import Judged
@@ -64,7 +65,7 @@ class Unread(NamedTuple):
 
 
 class Past(NamedTuple):
-    """One scan in figures."""
+    """The fleet in figures, as the inventory knew it after one scan."""
 
     scan: PastScan
     protocols: Mapping[tuple[int, int], int]
@@ -77,14 +78,23 @@ class Overview(NamedTuple):
     """Everything that a report tells."""
 
     scan: PastScan
+    """the newest"""
+    sources: Sequence[PastScan]
+    """the scans that tables come from, newest first"""
     tables: Sequence[TableRow]
     unread: Sequence[Unread]
     past: Sequence[Past]
-    """scans of the same extent up to this one, the oldest first"""
-    pair: Pair | None
-    """this scan and the last of the same extent before it"""
+    """the fleet after each scan up to this one, the oldest first"""
+    pairs: Sequence[Pair]
+    """each source and the last scan of the same extent before it"""
     changes: Sequence[Change]
-    """between the two"""
+    """between each two, of the tables that come from the later"""
+    of_policy: tuple[Finding, ...] = ()
+    """findings on the policy itself"""
+    waived: int = 0
+    """findings that the policy waives"""
+    off: int = 0
+    """findings of rules that the policy switches off"""
 
 
 def overview(questions: LocalQuestions, state: NewestState, checker: Checker) -> Overview:
@@ -92,41 +102,71 @@ def overview(questions: LocalQuestions, state: NewestState, checker: Checker) ->
 
     Raises:
         UsageError: when the inventory cannot be read.
+        TableError: corrupt-log, when rows of a scan that is compared are lost.
     """
-    scan = state.scans[0]
-    known = [each for each in questions.scans() if each.extent == scan.extent]
-    until = known[: known.index(scan) + 1][-_SCANS:]
-    pair = Pair(until[-2], scan) if len(until) > 1 else None
+    scan, known = state.scans[0], questions.scans()
+    pairs = [pair for part in state.contributing if (pair := _pair(known, part)) is not None]
+    changes = []
+    for pair in pairs:
+        questions.require_whole(pair.before)
+        changes += [
+            change
+            for change in drift(questions, pair, None)
+            if state.holds(pair.now, change.location)
+        ]
+    found = _Rows(checker)
+    for part in state.contributing:
+        for row in tables(questions, part, more=_MORE):
+            if state.holds(part, row["location"]):
+                found.add(row, check_row(row, checker))
+        for row in errors(questions, part):
+            if state.holds(part, row["location"]):
+                found.add(row, unreadable(row["table"], error_of(row)))
+    of_policy = checker.of_policy()
     return Overview(
         scan,
-        [
-            row
-            for part in state.contributing
-            for row in _rows_of(questions, part, checker)
-            if state.holds(part, row.location)
-        ],
-        [
-            Unread(row["table"], row["location"], row["code"], row["message"] or "")
-            for part in state.contributing
-            for row in errors(questions, part)
-            if state.holds(part, row["location"])
-        ],
-        _past(questions, until),
-        pair,
-        tuple(drift(questions, pair, None)) if pair else (),
+        state.contributing,
+        found.tables,
+        found.unread,
+        _past(questions, known[: known.index(scan) + 1], state),
+        pairs,
+        sorted(changes, key=lambda change: change.location),
+        of_policy.findings if of_policy else (),
+        found.waived,
+        found.off + (of_policy.silenced if of_policy else 0),
     )
 
 
-def _rows_of(questions: LocalQuestions, scan: PastScan, checker: Checker) -> Iterator[TableRow]:
-    # Tables of equal needs share their verdicts, here as in the checker; holding them keeps their
-    # identity from being reused.
-    known: dict[int, tuple[tuple[Judged, ...], tuple[Said, ...]]] = {}
-    for row in tables(questions, scan, more=_MORE):
-        checked = checker.check(facts_of(row))
+def _pair(scans: Sequence[PastScan], now: PastScan) -> Pair | None:
+    before = [each for each in scans[: scans.index(now)] if each.extent == now.extent]
+    return Pair(before[-1], now) if before else None
+
+
+class _Rows:
+    """The tables of a fleet, and those that could not be read, as they come."""
+
+    def __init__(self, checker: Checker) -> None:
+        self._checker = checker
+        self.tables: list[TableRow] = []
+        self.unread: list[Unread] = []
+        self.waived = self.off = 0
+        # Tables of equal needs share their verdicts, here as in the checker; holding them keeps
+        # their identity from being reused.
+        self._known: dict[int, tuple[tuple[Judged, ...], tuple[Said, ...]]] = {}
+
+    def add(self, row: Mapping[str, Any], checked: Checked) -> None:
+        """Add a row of the inventory and its check."""
+        self._checker.observe(checked)
+        self.waived += len(checked.suppressed)
+        self.off += checked.silenced
+        if checked.error is not None:
+            told = str(checked.error.code), checked.error.message
+            self.unread.append(Unread(row["table"], row["location"], *told))
+            return
         verdicts = checked.verdicts
-        if id(verdicts) not in known:
-            known[id(verdicts)] = verdicts, _said(verdicts)
-        yield _row(row, checked, known[id(verdicts)][1])
+        if id(verdicts) not in self._known:
+            self._known[id(verdicts)] = verdicts, _said(verdicts)
+        self.tables.append(_row(row, checked, self._known[id(verdicts)][1]))
 
 
 def _said(verdicts: Iterable[Judged]) -> tuple[Said, ...]:
@@ -162,9 +202,37 @@ def _row(row: Mapping[str, Any], checked: Checked, said: tuple[Said, ...]) -> Ta
     )
 
 
-def _past(questions: LocalQuestions, scans: Sequence[PastScan]) -> list[Past]:
+def _past(questions: LocalQuestions, scans: Sequence[PastScan], state: NewestState) -> list[Past]:
+    """The fleet after each of the last scans; as the newest state, it is put together by root."""
+    if len(state.scans) == 1:
+        scans = [each for each in scans if each.extent == state.scans[0].extent]
+    ends = range(max(0, len(scans) - _SCANS), len(scans))
+    parts = [newest_of_each_root(scans[: end + 1]) for end in ends]
+    if len(state.scans) == 1:
+        parts = [each[:1] for each in parts]
+    alone = [each[0] for each in parts if len(each) == 1]
+    protocols = _counted(questions, alone)
+    rows = _ProtocolRows(questions)
+    found = [
+        Past(
+            each[0],
+            protocols.get(each[0].scan_id, {}) if len(each) == 1 else rows.count(each),
+            {},
+        )
+        for each in parts
+    ]
+    # Only the first is compared with the newest.
+    first = _features(questions, parts[0]) if len(parts[0]) == 1 else rows.features(parts[0])
+    return [found[0]._replace(features=first), *found[1:]]
+
+
+def _counted(
+    questions: LocalQuestions, scans: Sequence[PastScan]
+) -> dict[str, Counter[tuple[int, int]]]:
+    found: dict[str, Counter[tuple[int, int]]] = {}
+    if not scans:
+        return found
     wanted = ", ".join(literal(scan.scan_id) for scan in scans)
-    protocols: dict[str, Counter[tuple[int, int]]] = {}
     asked = (
         "SELECT scan_id, min_reader_version AS reader, min_writer_version AS writer, "  # noqa: S608
         f"count(*) AS tables FROM tables WHERE scan_id IN ({wanted}) "
@@ -172,18 +240,70 @@ def _past(questions: LocalQuestions, scans: Sequence[PastScan]) -> list[Past]:
     )
     for row in _rows(questions, asked, Inventory.TABLES):
         versions = (row["reader"], row["writer"])
-        protocols.setdefault(row["scan_id"], Counter())[versions] = row["tables"]
-    features: dict[str, Counter[str]] = {}
+        found.setdefault(row["scan_id"], Counter())[versions] = row["tables"]
+    return found
+
+
+def _features(questions: LocalQuestions, scans: Sequence[PastScan]) -> Counter[str]:
     asked = (
-        "SELECT scan_id, feature, count(*) AS tables FROM features "  # noqa: S608
-        f"WHERE scan_id IN ({wanted}) GROUP BY scan_id, feature"
+        "SELECT feature, count(*) AS tables FROM features "  # noqa: S608
+        f"WHERE scan_id = {literal(scans[0].scan_id)} GROUP BY feature"
     )
-    for row in _rows(questions, asked, Inventory.FEATURES):
-        features.setdefault(row["scan_id"], Counter())[row["feature"]] = row["tables"]
-    return [
-        Past(scan, protocols.get(scan.scan_id, {}), features.get(scan.scan_id, {}))
-        for scan in scans
-    ]
+    return Counter(
+        {row["feature"]: row["tables"] for row in _rows(questions, asked, Inventory.FEATURES)}
+    )
+
+
+class _ProtocolRows:
+    """Counts over states of several scans, of which each is read once."""
+
+    def __init__(self, questions: LocalQuestions) -> None:
+        self._questions = questions
+        self._locations: dict[str, list[str]] = {}
+        self._protocols: dict[str, list[tuple[str, tuple[int, int]]]] = {}
+
+    def count(self, scans: Sequence[PastScan]) -> Counter[tuple[int, int]]:
+        """Return the tables by protocol in the newest state of the scans."""
+        state = NewestState(scans, self._of)
+        return Counter(
+            protocol
+            for part in state.contributing
+            for location, protocol in self._read(part)
+            if state.holds(part, location)
+        )
+
+    def features(self, scans: Sequence[PastScan]) -> Counter[str]:
+        """Return the tables by supported feature in the newest state of the scans."""
+        state = NewestState(scans, self._of)
+        return Counter(
+            row["feature"]
+            for part in state.contributing
+            for row in _rows(
+                self._questions,
+                "SELECT location, feature FROM features "  # noqa: S608
+                f"WHERE scan_id = {literal(part.scan_id)}",
+                Inventory.FEATURES,
+            )
+            if state.holds(part, row["location"])
+        )
+
+    def _of(self, scan: PastScan) -> list[str]:
+        if scan.scan_id not in self._locations:
+            self._locations[scan.scan_id] = list(self._questions.locations(scan))
+        return self._locations[scan.scan_id]
+
+    def _read(self, scan: PastScan) -> list[tuple[str, tuple[int, int]]]:
+        if scan.scan_id not in self._protocols:
+            asked = (
+                "SELECT location, min_reader_version AS reader, "  # noqa: S608
+                "min_writer_version AS writer "
+                f"FROM tables WHERE scan_id = {literal(scan.scan_id)}"
+            )
+            self._protocols[scan.scan_id] = [
+                (row["location"], (row["reader"], row["writer"]))
+                for row in _rows(self._questions, asked, Inventory.TABLES)
+            ]
+        return self._protocols[scan.scan_id]
 
 
 def _rows(questions: LocalQuestions, asked: str, name: Inventory) -> Iterator[Mapping[str, Any]]:

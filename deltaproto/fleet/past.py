@@ -29,6 +29,9 @@ class PastScan(NamedTuple):
     roots: tuple[str, ...]
     included: tuple[str, ...]
     excluded: tuple[str, ...]
+    findings: int | None = None
+    complete: bool = True
+    """False: tables could not be read, or have commits that only their catalog knows"""
 
     @property
     def extent(self) -> tuple[frozenset[str], ...]:
@@ -44,7 +47,11 @@ class PastScan(NamedTuple):
             _utc(row["ended_at"]),
             row["tables"],
             row["errors"],
-            *(tuple(row[name] or ()) for name in ("roots", "included", "excluded")),
+            tuple(row["roots"] or ()),
+            tuple(row["included"] or ()),
+            tuple(row["excluded"] or ()),
+            row["findings"],
+            row["complete"] is not False,
         )
 
 
@@ -53,7 +60,10 @@ def extent_of(*looked: Iterable[str]) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(each) for each in looked)
 
 
-COLUMNS = ("scan_id", "started_at", "ended_at", "tables", "errors", "roots", "included", "excluded")
+COLUMNS = (
+    *("scan_id", "started_at", "ended_at", "tables", "errors", "findings"),
+    *("roots", "included", "excluded", "complete"),
+)
 
 
 NOT_ANSWERED = "check the condition, and that the inventory is whole: any Delta client reads it"
@@ -109,13 +119,15 @@ class LocalQuestions:
 
     def require_whole(self, scan: PastScan) -> None:
         """Check that no row of the scan is missing or stored twice; raises as `require_rows`."""
-        tables, errors = (
-            Counted(row["found"], row["places"])
-            for name in (Inventory.TABLES, Inventory.ERRORS)
-            for batch in self.ask(counts_query(scan.scan_id, str(name)), (name,))
-            for row in batch.to_pylist()
+        require_rows(
+            scan,
+            {
+                name: Counted(row["found"], row["places"])
+                for name in KEYS_OF_ROWS
+                for batch in self.ask(counts_query(scan.scan_id, name, str(name)), (name,))
+                for row in batch.to_pylist()
+            },
         )
-        require_rows(scan, tables, errors)
 
     def ask(self, sql: str, names: Iterable[Inventory]) -> Iterator[pa.RecordBatch]:
         """The answer to a query on the named tables.
@@ -179,11 +191,25 @@ def pick(scans: list[PastScan], wanted: str) -> PastScan:
     return ended[-1]
 
 
-def counts_query(scan_id: str, table: str) -> str:
-    """Return the query for the rows of a scan in one table, and for their distinct locations."""
+KEYS_OF_ROWS = {
+    Inventory.TABLES: "location",
+    Inventory.ERRORS: "location",
+    Inventory.FEATURES: "location, feature",
+    Inventory.FINDINGS: "location, number",
+}
+"""the columns of which no two rows of a scan have the same values"""
+
+
+def counts_query(scan_id: str, name: Inventory, table: str) -> str:
+    """Return the query for the rows of a scan in one table, and for those with distinct keys.
+
+    Args:
+        table: what the engine calls the table.
+    """
     return (
-        "SELECT COUNT(*) AS found, COUNT(DISTINCT location) AS places "  # noqa: S608
-        f"FROM {table} WHERE scan_id = {literal(scan_id)}"
+        "SELECT COALESCE(SUM(rows_of_key), 0) AS found, COUNT(*) AS places "  # noqa: S608
+        f"FROM (SELECT COUNT(*) AS rows_of_key FROM {table} "
+        f"WHERE scan_id = {literal(scan_id)} GROUP BY {KEYS_OF_ROWS[name]}) counted"
     )
 
 
@@ -197,30 +223,44 @@ def locations_query(scan_id: str, tables: str, errors: str) -> str:
 
 
 class Counted(NamedTuple):
-    """The rows of one scan in one table."""
+    """The rows of one scan in one table of the inventory."""
 
     rows: int
-    locations: int
+    keys: int
 
 
-def require_rows(scan: PastScan, tables: Counted, errors: Counted) -> None:
+def require_rows(scan: PastScan, counts: Mapping[Inventory, Counted]) -> None:
     """Compare the rows of a scan with the counts in its row in `scans`.
 
+    A table whose features are missing is an error of that table (`kept.facts_of`).
+
     Raises:
-        TableError: corrupt-log, when rows are missing or a table is stored twice.
+        TableError: corrupt-log, when rows are missing or stored twice.
     """
+    tables, errors = counts[Inventory.TABLES], counts[Inventory.ERRORS]
     if tables != (scan.tables, scan.tables) or errors.rows != scan.errors:
-        raise lost_rows(scan, tables.locations, errors.rows)
+        raise lost_rows(scan, tables.keys, errors.rows)
+    for name in (Inventory.FEATURES, Inventory.FINDINGS):
+        if twice := counts[name].rows - counts[name].keys:
+            raise _damaged(f"the inventory holds {twice:,} {name} of scan {scan.scan_id} twice")
+    findings = counts[Inventory.FINDINGS].rows
+    if scan.findings is not None and findings != scan.findings:
+        raise _damaged(
+            f"the inventory holds {findings:,} findings of scan {scan.scan_id}, which had "
+            f"{scan.findings:,}: rows are lost"
+        )
 
 
 def lost_rows(scan: PastScan, tables: int, errors: int) -> TableError:
     """Return the error of a scan whose rows are not as many as it says."""
-    return TableError(
-        ErrorCode.CORRUPT_LOG,
+    return _damaged(
         f"the inventory holds {tables:,} tables and {errors:,} errors of scan {scan.scan_id}, "
-        f"which saw {scan.tables:,} and {scan.errors:,}: rows are lost or stored twice",
-        "scan again",
+        f"which saw {scan.tables:,} and {scan.errors:,}: rows are lost or stored twice"
     )
+
+
+def _damaged(message: str) -> TableError:
+    return TableError(ErrorCode.CORRUPT_LOG, message, "scan again")
 
 
 class Pair(NamedTuple):

@@ -13,9 +13,12 @@ from deltaproto.tables.defect import one_table
 
 
 def kept_tables(
-    questions: LocalQuestions, scan: PastScan, where: str | None
+    questions: LocalQuestions, scan: PastScan, where: str | None, notice: str | None = None
 ) -> Iterator[tuple[str, str, Given | TableError]]:
     """Name, location, and what the scan saw of each table; without `where` also what it could not.
+
+    Args:
+        notice: what to know of the age of the scan, for each plan.
 
     Raises:
         UsageError: when the inventory cannot be read, or `where` cannot be understood.
@@ -23,7 +26,9 @@ def kept_tables(
     for row in tables(questions, scan, where):
         try:
             with one_table():
-                found: Given | TableError = given_row(row, facts_of(row))
+                found: Given | TableError = given_row(
+                    row, facts_of(row), scan.scan_id, scan.ended_at, notice
+                )
         except TableError as error:
             found = error
         yield row["table"], row["location"], found

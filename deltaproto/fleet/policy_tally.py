@@ -9,6 +9,7 @@ from deltaproto.checking.check import Checked
 from deltaproto.policy.finding import Severity
 
 _FIRST = 10
+_NUMBERS = ("tables", "unreadable", "waived", "off")
 
 
 class PolicyTally:
@@ -18,6 +19,8 @@ class PolicyTally:
         self.tables = 0
         self.unreadable = 0
         """tables that could not be read, or not wholly"""
+        self.waived = self.off = 0
+        """findings that the policy waives, and findings of rules that it switches off"""
         self.verdicts: Counter[tuple[str, str, str]] = Counter()
         """by client, access and verdict"""
         self.rules: Counter[tuple[str, str]] = Counter()
@@ -29,6 +32,8 @@ class PolicyTally:
         """Count one table."""
         self.tables += not checked.of_policy
         self.unreadable += not checked.complete
+        self.waived += len(checked.suppressed)
+        self.off += checked.silenced
         for judged in checked.verdicts:
             verdict = judged.verdict
             self.verdicts[verdict.named, str(verdict.access), str(verdict.verdict)] += 1
@@ -52,14 +57,14 @@ class PolicyTally:
             name: [[*key, count] for key, count in getattr(self, name).items()]
             for name in ("verdicts", "rules")
         }
-        numbers = {"tables": self.tables, "unreadable": self.unreadable}
+        numbers = {name: getattr(self, name) for name in _NUMBERS}
         return json.dumps({**numbers, **counters, "first": self.first})
 
     def merge(self, dumped: str) -> None:
         """Add the counts of another tally."""
         other = json.loads(dumped)
-        self.tables += other["tables"]
-        self.unreadable += other["unreadable"]
+        for name in _NUMBERS:
+            setattr(self, name, getattr(self, name) + other[name])
         for client, access, verdict, count in other["verdicts"]:
             self.verdicts[client, access, verdict] += count
         for rule, severity, count in other["rules"]:

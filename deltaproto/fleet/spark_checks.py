@@ -12,8 +12,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.checking.check import Checked, Checker, unreadable
+from deltaproto.fleet.checks import check_row
 from deltaproto.fleet.gather import array
-from deltaproto.fleet.kept import error_of, facts_of, query
+from deltaproto.fleet.kept import error_of, query
 from deltaproto.fleet.past import PastScan
 from deltaproto.fleet.policy_tally import PolicyTally
 from deltaproto.fleet.spark_questions import SparkQuestions
@@ -59,11 +60,13 @@ class SparkChecks:
         import pyarrow as pa
 
         tally = PolicyTally()
-        counts = pa.schema([pa.field("counts", pa.string())])
+        counts = pa.schema([pa.field("counts", pa.string()), pa.field("use", pa.binary())])
         for row in self._over(_counted(self._checker), counts).collect():
             tally.merge(row["counts"])
-        tally.tables += self._scan.errors
-        tally.unreadable += self._scan.errors
+            # What was made of our own objects, by our own code.
+            self._checker.use.merge(pickle.loads(row["use"]))  # noqa: S301
+        for each in self._checker.with_policy(self._unreadable()):
+            tally.add(each)
         return tally
 
     def checked(self) -> Iterator[Checked]:
@@ -74,6 +77,9 @@ class SparkChecks:
         for row in self._over(_packed(self._checker), packed).toLocalIterator():
             # What was made of our own objects, by our own code.
             yield from pickle.loads(row["packed"])  # noqa: S301
+        yield from self._unreadable()
+
+    def _unreadable(self) -> Iterator[Checked]:
         for row in self._questions.errors(self._scan).toLocalIterator():
             yield unreadable(row["table"], error_of(row.asDict()))
 
@@ -83,7 +89,7 @@ class SparkChecks:
 
 
 def _checks(checker: Checker, batch: pa.RecordBatch) -> Iterator[Checked]:
-    return (checker.check(facts_of(row)) for row in batch.to_pylist())
+    return (check_row(row, checker) for row in batch.to_pylist())
 
 
 def _rows(
@@ -112,7 +118,9 @@ def _counted(checker: Checker) -> Callable[[Batches], Batches]:
         for batch in batches:
             for each in _checks(checker, batch):
                 tally.add(each)
-        yield pa.RecordBatch.from_pydict({"counts": [tally.dumped()]})
+                checker.observe(each)
+        use = pa.array([pickle.dumps(checker.use)], pa.binary())
+        yield pa.RecordBatch.from_pydict({"counts": [tally.dumped()], "use": use})
 
     return counted
 

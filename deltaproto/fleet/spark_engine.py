@@ -21,7 +21,7 @@ from deltaproto.fleet.found import Found
 from deltaproto.fleet.look import Looker, Settings
 from deltaproto.fleet.schemas import Inventory, schema, staged
 from deltaproto.fleet.spark_types import named, types
-from deltaproto.fleet.staging import SPARK_FOLDER
+from deltaproto.fleet.staging import SPARK_FOLDER, is_running
 from deltaproto.fleet.tally import Tally
 from deltaproto.fleet.unfold import unfolded
 from deltaproto.tables.engine_text import first_line
@@ -139,13 +139,15 @@ class SparkEngine:
 
     def _create(self, name: Inventory) -> None:
         columns = types(schema(name))
-        self._do(
-            lambda: sql_rows(
-                self._session,
-                f"CREATE TABLE IF NOT EXISTS {named(self._inventory, name)} ({columns}) "
-                f"USING delta PARTITIONED BY (scan_id) TBLPROPERTIES ({_LOWEST})",
-            )
+        create = (
+            f"CREATE TABLE IF NOT EXISTS {named(self._inventory, name)} ({columns}) "
+            f"USING delta PARTITIONED BY (scan_id) TBLPROPERTIES ({_LOWEST})"
         )
+        with suppress(Exception):
+            sql_rows(self._session, create)
+            return
+        # Another scan may have created it at the same time; then it exists now.
+        self._do(lambda: sql_rows(self._session, create))
 
     def _append(self, frame: DataFrame, uri: str, options: tuple[tuple[str, str], ...]) -> None:
         writer = frame.write.format("delta").mode("append")
@@ -171,7 +173,10 @@ def _cause(error: Exception) -> str:
 
 
 def unfinished(session: SparkSession, inventory: str) -> str | None:
-    """The id of the newest scan that was staged and not published; None where there is none."""
+    """The id of the newest scan that was staged and not published; None where there is none.
+
+    Scans that another process of this machine is at do not count.
+    """
     where = inventory.rstrip("/")
     # Spark passes over names with an underscore unless the path spells them out.
     first = f"{where}/{SPARK_FOLDER}/*/_delta_log/{0:020}.json"
@@ -180,6 +185,7 @@ def unfinished(session: SparkSession, inventory: str) -> str | None:
     except Exception:
         return None
     staged_ids = {row["path"].split("/")[-3] for row in files}
+    staged_ids = {each for each in staged_ids if not is_running(where, each)}
     try:
         scans = session.read.format("delta").load(f"{where}/{Inventory.SCANS}")
         staged_ids -= {row["scan_id"] for row in scans.select("scan_id").collect()}

@@ -13,9 +13,10 @@ from deltaproto.fleet.drift import rows
 from deltaproto.fleet.drift.between import Places, places_of, query, told
 from deltaproto.fleet.drift.change import Change
 from deltaproto.fleet.drift.culprit import Detective
-from deltaproto.fleet.inventory import no_inventory
+from deltaproto.fleet.inventory import no_inventory, wrong_type
 from deltaproto.fleet.kept import errors_query
 from deltaproto.fleet.past import (
+    KEYS_OF_ROWS,
     Counted,
     Pair,
     PastScan,
@@ -25,7 +26,7 @@ from deltaproto.fleet.past import (
     require_rows,
     scans_query,
 )
-from deltaproto.fleet.schemas import Inventory
+from deltaproto.fleet.schemas import Inventory, schema
 from deltaproto.fleet.spark_types import named, types
 from deltaproto.tables.session import as_written, sql_rows
 from deltaproto.tables.sql import has_variable
@@ -44,12 +45,14 @@ class SparkQuestions:
 
     def __init__(self, session: SparkSession, inventory: str) -> None:
         self._session, self._inventory = session, inventory.rstrip("/")
+        self._checked: set[Inventory] = set()
 
     def scans(self) -> list[PastScan]:
         """All scans, oldest first.
 
         Raises:
             UsageError: when there is no inventory.
+            TableError: corrupt-log, when a column has another type than `scan` writes.
         """
         try:
             found = sql_rows(self._session, scans_query(self._name(Inventory.SCANS)))
@@ -67,12 +70,14 @@ class SparkQuestions:
 
     def require_whole(self, scan: PastScan) -> None:
         """Check that no row of the scan is missing or stored twice; raises as `require_rows`."""
-        tables, errors = (
-            Counted(row["found"], row["places"])
-            for name in (Inventory.TABLES, Inventory.ERRORS)
-            for row in self.ask(counts_query(scan.scan_id, self._name(name))).collect()
+        require_rows(
+            scan,
+            {
+                name: Counted(row["found"], row["places"])
+                for name in KEYS_OF_ROWS
+                for row in self.ask(counts_query(scan.scan_id, name, self._name(name))).collect()
+            },
         )
-        require_rows(scan, tables, errors)
 
     def drift(self, pair: Pair, detective: Detective | None, *, ordered: bool = False) -> DataFrame:
         """A row for every change between the two scans; columns as `drift.rows.schema`.
@@ -106,7 +111,23 @@ class SparkQuestions:
         return self.ask(errors_query(scan.scan_id, "`", self._name(Inventory.ERRORS)))
 
     def _name(self, name: Inventory) -> str:
+        if name not in self._checked:
+            self._require_types(name)
+            self._checked.add(name)
         return named(self._inventory, name)
+
+    def _require_types(self, name: Inventory) -> None:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        wanted = {field.name: field.dataType for field in from_arrow_schema(schema(name))}
+        found = self._session.read.format("delta").load(f"{self._inventory}/{name}").schema
+        for field in found:
+            type_, right = (
+                each.simpleString()
+                for each in (field.dataType, wanted.get(field.name, field.dataType))
+            )
+            if type_ != right:
+                raise wrong_type(name, field.name, type_, right)
 
 
 def changes(frame: DataFrame) -> Iterator[Change]:

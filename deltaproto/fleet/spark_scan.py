@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import nullcontext
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from deltaproto.errors import UsageError
 from deltaproto.fleet.discovery import discover
@@ -12,8 +15,12 @@ from deltaproto.fleet.gather import unseen_rows
 from deltaproto.fleet.look import Settings
 from deltaproto.fleet.scan import Progress, Request, Scan, new_id, none_to_resume, row, tables
 from deltaproto.fleet.spark_engine import SparkEngine, unfinished
+from deltaproto.fleet.staging import spark_lock
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.session import spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _THREADS = 32
 
@@ -23,6 +30,7 @@ def scan_with_spark(request: Request, spark: SparkSettings, progress: Progress) 
 
     Raises:
         UsageError: when a root, a list or the inventory cannot be used.
+        Held: when another process is at the scan that is resumed.
         EngineError: when there is no Spark.
     """
     if request.inventory is None:
@@ -33,6 +41,22 @@ def scan_with_spark(request: Request, spark: SparkSettings, progress: Progress) 
     scan_id = unfinished(session, where) if request.resume else new_id(began)
     if scan_id is None:
         raise none_to_resume()
+    folder = request.inventory.location.path
+    # Spark may run on another machine, where the folder is another one.
+    shared = folder is not None and (spark.remote is None or os.path.isdir(folder))
+    with spark_lock(folder, scan_id) if folder and shared else nullcontext():
+        return _scanned(request, session, where, scan_id, began, clock, progress)
+
+
+def _scanned(
+    request: Request,
+    session: SparkSession,
+    where: str,
+    scan_id: str,
+    began: datetime,
+    clock: float,
+    progress: Progress,
+) -> Scan:
     settings = Settings(scan_id, request.storage_options, request.seconds)
     engine = SparkEngine(session, where, settings, resumes=request.resume)
     resumed = 0

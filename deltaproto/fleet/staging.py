@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from deltaproto.errors import UsageError
@@ -119,6 +119,42 @@ def unfinished_after(inventory: str, scan_id: str) -> str | None:
                 and not _held(os.path.join(folder, f"{each}.lock"))
             }
     return max(found, default=None)
+
+
+@contextmanager
+def spark_lock(inventory: str, scan_id: str) -> Iterator[None]:
+    """Hold the lock of a scan with Spark while it runs, as `Staging` does of a local one.
+
+    Without one where this machine cannot write the folder or lock a file in it: Spark may reach
+    another file system by the same path.
+
+    Args:
+        inventory: a folder of this machine.
+
+    Raises:
+        Held: when another process is at this scan.
+    """
+    folder = os.path.join(inventory, SPARK_FOLDER)
+    path = os.path.join(folder, f"{scan_id}.lock")
+    try:
+        os.makedirs(folder, exist_ok=True)
+        lock = _locked(path)
+    except (OSError, NotImplementedError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()
+        with suppress(OSError):
+            os.remove(path)
+            os.rmdir(folder)
+            os.rmdir(inventory)
+
+
+def is_running(inventory: str, scan_id: str) -> bool:
+    """Whether another process is at a scan with Spark into this folder."""
+    return _held(os.path.join(inventory, SPARK_FOLDER, f"{scan_id}.lock"))
 
 
 def _held(lock: str) -> bool:

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.history.cause import cause_of
-from deltaproto.protocol import catalogue
 from deltaproto.protocol.isolation import PROPERTY
-from deltaproto.protocol.layers import enabled
+from deltaproto.protocol.layers import enabled_features
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.commits import Commit, State
@@ -94,12 +93,7 @@ def changes_nothing(commit: Commit, before: State, after: State) -> bool:
 def _enabled(state: State) -> frozenset[str]:
     if state.protocol is None or state.metadata is None:
         return frozenset()
-    return frozenset(
-        name
-        for name in state.protocol.supported
-        if (record := catalogue.find(name)) is not None
-        and enabled(record.enablement, state.metadata, None)[0]
-    )
+    return enabled_features(state.protocol, state.metadata)
 
 
 def _isolation(metadata: Metadata | None) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from deltaproto.planning import arithmetic, iceberg, managed, mapping
+from deltaproto.planning import arithmetic, compatibility, iceberg, managed, mapping
 from deltaproto.planning.engine import DEFAULT, Engine
 from deltaproto.planning.outcome import Commit, Outcome, Refusal
 from deltaproto.planning.pulled import upgraded
@@ -57,7 +57,8 @@ def set_properties(
     if refusal is not None:
         return Outcome(table, tuple(commits), done.rewrites, refusal)
     changed = _forgotten(table, changed)
-    return Outcome(changed, (*commits, Commit(SET, after)), done.rewrites, None, done.warnings)
+    warnings = (*done.warnings, *compatibility.warnings(table, properties))
+    return Outcome(changed, (*commits, Commit(SET, after)), done.rewrites, None, warnings)
 
 
 def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT) -> Outcome:

@@ -12,7 +12,7 @@ from deltaproto.protocol.catalogue import record
 from deltaproto.protocol.feature import EVERY_RUNTIME, Feature, Status
 
 NEWEST = "4.4.0"
-NEWEST_RUNTIME = "17.3"
+NEWEST_RUNTIME = "19"
 
 
 class EngineName(StrEnum):
@@ -39,6 +39,13 @@ class Engine(NamedTuple):
     def at_least(self, version: str) -> bool:
         """Whether the engine is at this version or later."""
         return _parsed(self.name, self.version) >= _parsed(self.name, version)
+
+    @property
+    def newer_than_known(self) -> bool:
+        """Whether the minor version is newer than every one that predictions are known for."""
+        newest = NEWEST if self.name is EngineName.DELTA_SPARK else NEWEST_RUNTIME
+        found = _parsed(self.name, self.version).numbers[:2]
+        return found > _parsed(self.name, newest).numbers[:2]
 
     @property
     def fast_drop(self) -> bool:

@@ -59,3 +59,16 @@ class Given(NamedTuple):
     def writers(self) -> Writers:
         """Delta Spark's writers, as far as they are known."""
         return Writers(self.releases, self.session)
+
+    def executed_by(self, engine: Engine, session: Mapping[str, str]) -> Given:
+        """Return the table with the engine that will execute the plan, and the session's settings.
+
+        An engine that is newer than all known ones is a warning.
+        """
+        warnings = self.warnings
+        if engine.newer_than_known:
+            warnings += (
+                f"{engine} is newer than every version that is known: the plan assumes that it "
+                "does what they do.",
+            )
+        return self._replace(engine=engine, session=session, warnings=warnings)

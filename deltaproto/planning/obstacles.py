@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from deltaproto.clients.capability import Access
 from deltaproto.clients.judgement import Verdict
 from deltaproto.planning.candidates import Candidates
+from deltaproto.planning.compatibility import READ_COPY
 from deltaproto.planning.given import Given
 from deltaproto.planning.goal import AtMost, Ending, Goal, Usable, needs_after
 from deltaproto.planning.impact import impact
@@ -55,7 +57,7 @@ def obstacles(given: Given, goal: Goal, ending: Ending, can: Candidates) -> Iter
                 yield Blocked(
                     None,
                     f"{change.client}, {change.access}: {change.reason}",
-                    "raise the client, or leave it out",
+                    _remedy(change.access),
                 )
     elif isinstance(goal, AtMost) and not objections:
         yield Blocked(
@@ -64,3 +66,8 @@ def obstacles(given: Given, goal: Goal, ending: Ending, can: Candidates) -> Iter
             f"as low as ({goal.reader},{goal.writer})",
             "see the nearest protocol that can be reached",
         )
+
+
+def _remedy(access: Access) -> str:
+    remedy = "upgrade the client, or leave it out"
+    return f"{remedy}; {READ_COPY}" if access is Access.READ else remedy

@@ -13,6 +13,7 @@ from deltaproto.planning.engine import DEFAULT, Engine, EngineName
 from deltaproto.planning.outcome import Refusal, elsewhere
 from deltaproto.planning.retention import parse_interval
 from deltaproto.planning.table import MODE
+from deltaproto.protocol import compatibility_mode
 
 _BOOLEANS = """
 ignoreProtocolDefaults enableExpiredLogCleanup enableFullRetentionRollback randomizeFilePrefixes
@@ -65,7 +66,12 @@ _ON_DATABRICKS = (
     "delta.tunefilesizesforrewrites",
     "delta.parquet.compression.codec",
     "delta.autooptimize.autocompact",
+    compatibility_mode.LOCATION.lower(),
+    compatibility_mode.INTERVAL.lower(),
 )
+_OF_COPIES = {
+    key.lower(): key for key in (compatibility_mode.LOCATION, compatibility_mode.INTERVAL)
+}
 # With the release that came to know them, where that was after 3.0 (`DeltaConfigs` of each).
 _SINCE = {
     f"delta.{name}".lower(): release
@@ -96,7 +102,8 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
 
 def canonical(key: str) -> str:
     """The name that Delta stores for a property."""
-    return _CANONICAL.get(key.lower(), key)
+    lower = key.lower()
+    return _CANONICAL.get(lower) or _OF_COPIES.get(lower, key)
 
 
 def suggestion(key: str) -> str | None:
@@ -178,9 +185,13 @@ def _unfit(key: str, value: str, engine: Engine) -> Refusal | None:
         if parsed is None or parsed.months or parsed.hours < 0:
             wanted = "an interval such as '30 days', without months and years"
     elif name == "universalFormat.enabledFormats":
-        formats = value.split(",") if value else []
-        if len({*formats}) < len(formats) or not {*formats} <= {"iceberg", "hudi"}:
+        found = compatibility_mode.formats({f"delta.{name}": value})
+        there = engine.name is EngineName.DATABRICKS
+        known = {"iceberg", "hudi", *([compatibility_mode.FORMAT] if there else [])}
+        if len({*found}) < len(found) or not {*found} <= known:
             wanted = "iceberg, hudi, or both"
+            if compatibility_mode.FORMAT in found and len({*found}) == len(found):
+                wanted += ": Compatibility Mode is a service of Databricks (--engine databricks)"
     if not wanted:
         return None
     return Refusal(error, f"delta.{name} cannot be {value or 'empty'}", f"write {wanted}")

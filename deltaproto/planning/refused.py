@@ -13,7 +13,7 @@ from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Refusal
 from deltaproto.planning.properties import unsettable
 from deltaproto.planning.table import CONSTRAINT, MODE, READER, ROW_TRACKING, WRITER, Table
-from deltaproto.protocol import catalogue
+from deltaproto.protocol import catalogue, compatibility_mode
 from deltaproto.protocol.feature import Status
 from deltaproto.protocol.isolation import PROPERTY as ISOLATION
 
@@ -47,6 +47,7 @@ def refused(table: Table, properties: Mapping[str, str], engine: Engine) -> Refu
     """Why it comes to no commit of the properties, though row ids have been filled in."""
     return (
         asked_wrongly(properties, engine, table.protocol.supported)
+        or unlocated(properties, table.configuration)
         or mapping.changed(table, properties, engine)
         or _bad_pair(table, properties)
         or _too_low(table, properties, engine)
@@ -71,6 +72,22 @@ def asked_wrongly(
         if refusal is not None:
             return refusal
     return None
+
+
+def unlocated(
+    properties: Mapping[str, str], configuration: Mapping[str, str | None]
+) -> Refusal | None:
+    """The refusal of Compatibility Mode without a location for its copy."""
+    location = properties.get(compatibility_mode.LOCATION)
+    if location is None:
+        location = configuration.get(compatibility_mode.LOCATION)
+    if not compatibility_mode.requested(properties) or (location or "").strip():
+        return None
+    return Refusal(
+        compatibility_mode.NO_LOCATION,
+        "Compatibility Mode needs an empty folder for its copy",
+        f"set {compatibility_mode.LOCATION}, too: an empty folder in an external location",
+    )
 
 
 def _bad_isolation(properties: Mapping[str, str], engine: Engine) -> Refusal | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from deltaproto.clients.capability import Access
 from deltaproto.clients.judgement import Verdict
 from deltaproto.planning.advice import advice
 from deltaproto.planning.asked import Upgrade, as_asked, in_words
 from deltaproto.planning.capable import incapable
+from deltaproto.planning.compatibility import READ_COPY
 from deltaproto.planning.cost import cost
 from deltaproto.planning.ddl.own import Parsed
 from deltaproto.planning.enable import Impossible, enabling
@@ -216,6 +218,11 @@ def _same(one: Table, other: Table) -> bool:
     return one == other
 
 
+def _remedy(access: Access) -> str:
+    remedy = "upgrade the client first, or leave it out of --for-client"
+    return f"{remedy}; {READ_COPY}" if access is Access.READ else remedy
+
+
 def _shut_out(given: Given, asked: Upgrade, ending: Ending) -> Iterator[Blocked]:
     """The clients that must not lose anything, and do."""
     for change in impact(asked.keep, given.needs, needs_after(given.needs, ending)):
@@ -224,5 +231,5 @@ def _shut_out(given: Given, asked: Upgrade, ending: Ending) -> Iterator[Blocked]
             yield Blocked(
                 change.because[0] if change.because else None,
                 f"{change.client} could not {change.access}{also}: {change.reason}",
-                "raise the client first, or leave it out of --for-client",
+                _remedy(change.access),
             )

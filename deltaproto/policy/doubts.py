@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from deltaproto.policy.finding import Finding
 
-_RULES = ("DP103", "DP115", "DP130", "DP131", "DP132", "DP133")
+DOUBTED = ("DP103", "DP115", "DP130", "DP131", "DP132", "DP133")
+"""the rules whose findings say that clients may see another table than this reader"""
 
 
 def doubts(findings: Iterable[Finding], configuration: Mapping[str, str | None]) -> Iterator[str]:
     """A sentence for each."""
     for finding in findings:
-        if finding.rule in _RULES:
+        if finding.rule in DOUBTED:
             yield f"{finding.message} ({finding.rule}): clients differ on that"
     for key, value in configuration.items():
         if value is None:

@@ -49,6 +49,32 @@ def isolation(declared: str | None) -> Isolation:
     return Isolation(declared, {engine: _effective(engine, declared) for engine in Engine})
 
 
+class Levels(NamedTuple):
+    """The isolation levels of a table as they were seen: the declared one, and each engine's."""
+
+    declared: str | None
+    effective: Mapping[str, str | None]
+
+    def differ(self, other: Levels) -> tuple[str, str] | None:
+        """Return both in words, with the engines on which they differ; None if they are equal.
+
+        An engine that only one of them knows is not compared.
+        """
+        engines = [
+            engine
+            for engine, level in self.effective.items()
+            if engine in other.effective and other.effective[engine] != level
+        ]
+        if self.declared == other.declared and not engines:
+            return None
+        return self._on(engines), other._on(engines)
+
+    def _on(self, engines: list[str]) -> str:
+        effective = ", ".join(f"{self.effective[each] or 'refused'} on {each}" for each in engines)
+        declared = self.declared or "not set"
+        return f"{declared} ({effective})" if effective else declared
+
+
 def _effective(engine: Engine, declared: str | None) -> IsolationLevel | None:
     match engine:
         case Engine.DATABRICKS:

@@ -94,6 +94,16 @@ def enabled(
             return True, ""
 
 
+def enabled_features(protocol: Protocol, metadata: Metadata) -> frozenset[str]:
+    """Return the supported features that properties and schema switch on; no domains are read."""
+    return frozenset(
+        name
+        for name in protocol.supported
+        if (record := catalogue.find(name)) is not None
+        and enabled(record.enablement, metadata, None)[0]
+    )
+
+
 def _state(
     name: str,
     protocol: Protocol,

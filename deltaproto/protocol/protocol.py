@@ -7,6 +7,7 @@ is held against it in the tests: *normalised* is the weakest form of a feature s
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from deltaproto.protocol.violations import (
 _REMEMBERED = 4096
 _LONGEST_NAME = 255
 """characters of a feature name; Delta's longest has fewer than 40"""
+_MOST_MEMBERS = 20
 _SHOWN = 100
 
 
@@ -275,12 +277,13 @@ def _names(action: Mapping[str, Any], key: str) -> frozenset[str] | None:
 
 
 def shown(value: object) -> str:
-    """A stored value for an error message: its start, if it is long."""
+    """A stored value in JSON's words for an error message: its start, if it is long."""
     if isinstance(value, str | bytes):
         text = repr(value[: _SHOWN + 1])
-    elif isinstance(value, list | dict):
+    elif isinstance(value, list | dict) and len(value) > _MOST_MEMBERS:
         # A damaged log may hold a million members here.
-        text = f"a {type(value).__name__} of {len(value)}" if len(value) > 20 else repr(value)
+        kind = "an array" if isinstance(value, list) else "an object"
+        text = f"{kind} of {len(value)}"
     else:
-        text = repr(value)
+        text = json.dumps(value, default=str)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

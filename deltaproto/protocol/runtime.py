@@ -1,15 +1,35 @@
-"""Databricks Runtime versions, as people and as clusters write them."""
+"""Databricks Runtime versions, as people and as clusters write them.
+
+From 18 on, features arrive as dated updates under one version number, which a cluster picks up when
+it restarts. 18.0 to 18.2 were still versions of their own; 18 LTS, which follows them, and 19 are
+not. A version of that kind can carry the date of the update: `19+2026-07-23`.
+
+Source: the release notes of Databricks Runtime 18 and 19, "About unified release notes".
+"""
 
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import NamedTuple
 
+UNIFIED = 99
+"""the minor number that stands for a version without one; higher than all real ones"""
+FIRST_UNIFIED = 18
+RELEASED = {18: date(2026, 6, 10), 19: date(2026, 7, 23)}
+"""when a unified version left Beta: the dates in the list of releases and in the notes of 19"""
+
+
 _WRITTEN = re.compile(
-    r"(?:dbr|databricks runtime|runtime)?\s*v?(\d{1,3})\.(\d{1,2})(?:\.(?:x|\d+))?"
-    r"(?:\s*lts)?(?:\s*ml)?((?:-[a-z0-9.]+)*)(?:\s*\(.*\))?",
+    r"(?:dbr|databricks runtime|runtime)?\s*v?(?P<major>\d{1,3})"
+    r"(?:\.(?P<minor>\d{1,2}))?(?:\.(?:x|\d+))?(?:\s*lts)?(?:\s*ml)?"
+    r"(?P<words>(?:-[a-z0-9.]+)*?)(?:(?:\s*[+,:]\s*|\s+|-)(?P<date>\d{4}-\d{2}-\d{2}))?"
+    r"(?:\s*\((?P<remark>.*)\))?",
     re.IGNORECASE | re.ASCII,
 )
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_EARLY_WORD = re.compile(r"-(?:a|b|rc|alpha|beta|pre|preview|dev|snapshot)(?![a-z])")
+_EARLY_REMARK = re.compile(r"\b(?:alpha|beta|preview|snapshot)\b", re.IGNORECASE)
 
 
 class Runtime(NamedTuple):
@@ -17,9 +37,10 @@ class Runtime(NamedTuple):
 
     major: int
     minor: int
+    """`UNIFIED` for a version with dated updates, such as 18 LTS and 19"""
 
     def __str__(self) -> str:
-        return f"{self.major}.{self.minor}"
+        return str(self.major) if self.minor == UNIFIED else f"{self.major}.{self.minor}"
 
 
 class NamedRuntime(NamedTuple):
@@ -28,12 +49,37 @@ class NamedRuntime(NamedTuple):
     runtime: Runtime
     photon: bool
     """False when it is not named, which says nothing"""
+    update: date | None = None
+    """the date of the update, for a unified version; None when it is not named"""
+    released: bool = True
+    """False for a Beta or preview, and for an update from before the release"""
 
 
 def named_runtime(text: str) -> NamedRuntime | None:
-    """`14.3`, `14.3 LTS`, `DBR 14.3`, or a cluster's `14.3.x-photon-scala2.12`; None if none."""
+    """`14.3`, `14.3 LTS`, `DBR 14.3`, `18 LTS`, `19+2026-07-23`, or a cluster's
+    `14.3.x-photon-scala2.12`; None if `text` is not a Databricks Runtime.
+    """
     found = _WRITTEN.fullmatch(text.strip())
     if found is None:
         return None
-    runtime = Runtime(int(found[1]), int(found[2]))
-    return NamedRuntime(runtime, "-photon" in found[3].lower())
+    major, minor, words = int(found["major"]), found["minor"], found["words"].lower()
+    remark = found["remark"] or ""
+    unified = major > FIRST_UNIFIED or minor is None
+    if unified and (major < FIRST_UNIFIED or int(minor or 0)):
+        return None
+    dated = found["date"] or (remark if _DATE.fullmatch(remark) else None)
+    update = None
+    if dated is not None:
+        try:
+            update = date.fromisoformat(dated)
+        except ValueError:
+            return None
+        if not unified:
+            return None
+    early = update is not None and update < RELEASED.get(major, update)
+    return NamedRuntime(
+        Runtime(major, UNIFIED if unified else int(minor)),
+        "-photon" in words,
+        update,
+        not (early or _EARLY_WORD.search(words) or _EARLY_REMARK.search(remark)),
+    )

@@ -200,8 +200,8 @@ def _rule(rule: Enablement) -> str:
             return f"any property {prefix}…"
         case SchemaHas(trait):
             return f"the schema has {trait}"
-        case DomainHas(domain):
-            return f"metadata domain {domain} is not empty"
+        case DomainHas(domain, key):
+            return f"metadata domain {domain} has {key}"
         case AlwaysWhenSupported():
             return "whenever it is supported"
 

@@ -51,6 +51,12 @@ def settings_line(checked: Checked) -> str:
     )
 
 
+def hidden(waived: int, off: int) -> str:
+    """Return how many findings a policy waives and switches off; empty for none."""
+    parts = (waived and f"{waived:,} waived", off and f"{off:,} turned off by severities")
+    return ", ".join(part for part in parts if part)
+
+
 class Counts:
     """What the summary counts."""
 
@@ -77,15 +83,11 @@ class Counts:
 
     def hidden(self) -> str:
         """How many findings the policy keeps out of the list; empty for none."""
-        parts = [
-            f"{self.waived} waived" if self.waived else "",
-            self.turned_off(),
-        ]
-        return ", ".join(part for part in parts if part)
+        return hidden(self.waived, self.off)
 
     def turned_off(self) -> str:
         """How many findings come from rules that the policy turns off; empty for none."""
-        return f"{self.off} turned off by severities" if self.off else ""
+        return hidden(0, self.off)
 
     def fields(self) -> dict[str, Any]:
         """The counts as JSON has them."""

@@ -129,6 +129,10 @@ def range_rows(client: Client) -> list[tuple[str, ...]]:
 def range_facts(each: Range) -> list[tuple[str, str]]:
     """What else is known of a range: limits, what goes wrong, and the evidence."""
     facts = [(span(each), each.note)] if each.note else []
+    if each.newest:
+        facts.append((span(each), f"newest known version: {each.newest}"))
+    if each.partial:
+        facts.append((span(each), "a feature that is not listed is not known to be refused"))
     if each.whole:
         facts.append((span(each), "a listed feature without the one it requires is refused"))
     if each.catalog_only:
@@ -137,7 +141,7 @@ def range_facts(each: Range) -> list[tuple[str, str]]:
     for path in each.paths:
         for bad in path.known_bad:
             names = ", ".join(sorted(bad.features))
-            kind = "fails" if bad.fails else "WRONG"
+            kind = "unknown" if bad.disputed else "fails" if bad.fails else "WRONG"
             facts.append((span(each), f"{kind} with {names}: {bad.what} ({bad.reference})"))
     for proof in each.evidence:
         dated = f", {proof.date}" if proof.date else ""

@@ -49,6 +49,7 @@ def _range_fields(each: Range) -> dict[str, Any]:
     return {
         "from": each.start,
         "before": each.end,
+        "newest": each.newest,
         "paths": [
             {
                 "name": path.name,
@@ -64,6 +65,7 @@ def _range_fields(each: Range) -> dict[str, Any]:
                         "fails": bad.fails,
                         "where": str(bad.where),
                         "ungated": bad.ungated,
+                        "disputed": bad.disputed,
                     }
                     for bad in path.known_bad
                 ],
@@ -71,6 +73,7 @@ def _range_fields(each: Range) -> dict[str, Any]:
             for path in each.paths
         ],
         "requires_complete_protocols": each.whole,
+        "partial": each.partial,
         "catalog_only": sorted(each.catalog_only),
         "confidence": str(each.confidence),
         "evidence": [proof._asdict() for proof in each.evidence],

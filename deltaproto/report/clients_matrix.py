@@ -23,6 +23,7 @@ from deltaproto.report.interface import PageFormat, json_text
 _MEASURED = "*"
 _SYMBOLS: Mapping[Answer | None, tuple[str, str]] = {
     Answer.YES: ("+", "green"),
+    Answer.UNKNOWN: ("~", "yellow"),
     Answer.UNCHECKED: ("?", "yellow"),
     Answer.WRONG: ("X", "bold red"),
     Answer.UNUSED: ("u", "yellow"),
@@ -31,6 +32,7 @@ _SYMBOLS: Mapping[Answer | None, tuple[str, str]] = {
 }
 _TONES: Mapping[Answer | None, Tone | None] = {
     Answer.YES: Tone.GOOD,
+    Answer.UNKNOWN: Tone.WARNING,
     Answer.UNCHECKED: Tone.WARNING,
     Answer.WRONG: Tone.DANGER,
     Answer.UNUSED: Tone.NOTE,
@@ -39,6 +41,7 @@ _TONES: Mapping[Answer | None, Tone | None] = {
 }
 _MEANINGS = {
     Answer.YES: "it takes tables that list the feature, used or not",
+    Answer.UNKNOWN: "two sources disagree on it",
     Answer.UNCHECKED: "it lets the feature through without understanding it",
     Answer.WRONG: "it lets the feature through, and goes wrong where it is used",
     Answer.UNUSED: "only while nothing on the table uses the feature",

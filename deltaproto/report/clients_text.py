@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from deltaproto.clients.candidate import Candidate
+from deltaproto.clients.candidate import Candidate, latest_version
 from deltaproto.clients.capability import Client
 from deltaproto.report.clients import (
     HEADINGS,
@@ -23,7 +23,13 @@ from deltaproto.report.clients import (
 )
 from deltaproto.report.console import DataConsole, pairs
 
-_STYLES = {"yes": "green", "only unused": "yellow", "not checked": "bold red", "no": "red"}
+_STYLES = {
+    "yes": "green",
+    "unknown": "yellow",
+    "only unused": "yellow",
+    "not checked": "bold red",
+    "no": "red",
+}
 
 
 def print_clients(console: DataConsole, rows: Iterable[Sequence[str]]) -> None:
@@ -50,11 +56,13 @@ def print_client(console: DataConsole, client: Client) -> None:
             ]
         if each.note:
             facts.append(("note", each.note))
+        if each.newest:
+            facts.append(("newest", each.newest))
         facts.append(("known from", str(each.confidence)))
         console.print(pairs(facts), "", indent=2)
     if client.measured:
         console.print(pairs([("measured", measured_versions(client))]), "")
-    newest = client.newest.start
+    newest = latest_version(client.newest, client)
     example = f"{client.id}@{newest}" if newest else client.id
     console.print(Text(f"`deltaproto clients {example}` shows every feature", style="dim"))
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import IO, Any, NamedTuple, assert_never
 
+from deltaproto.checking.age import at, in_words
 from deltaproto.fleet.drift.change import SEVERITY, Change, Kind
 from deltaproto.fleet.past import Pair, PastScan
 from deltaproto.policy.finding import Severity
@@ -74,26 +76,31 @@ def write_drift(
     counts: DriftCounts,
     format_: Format,
     file: IO[str],
+    now: datetime,
     *,
     color: bool,
 ) -> None:
-    """Everything that `changes` gives; `counts` knows what it was afterwards."""
+    """Everything that `changes` gives; `counts` knows what it was afterwards.
+
+    Args:
+        now: what the ages of the scans count to.
+    """
     match format_:
         case Format.JSON:
-            _json(pair, counts.watched(changes), counts, file)
+            _json(pair, counts.watched(changes), counts, file, now)
         case Format.JSONL:
-            head = _scans(pair)
+            head = _scans(pair, now)
             for change in counts.watched(changes):
                 line = envelope("drift", {**head, **change_fields(change)}, complete=whole(pair))
                 file.write(dumps(line, indent=None) + "\n")
         case Format.MARKDOWN:
             counts.take(changes)
-            _markdown(pair, counts, file)
+            _markdown(pair, counts, file, now)
             file.writelines(f"\n**Warning**: {escape(notice)}\n" for notice in NOTICES)
         case Format.TEXT:
             counts.take(changes)
             out = Painter(file, color=color)
-            _text(pair, counts, out)
+            _text(pair, counts, out, now)
             for notice in NOTICES:
                 out.folded(f"warning: {notice}", YELLOW)
         case _:
@@ -101,17 +108,35 @@ def write_drift(
 
 
 def whole(pair: Pair) -> bool:
-    """Whether both scans could read everything."""
-    return not (pair.before.errors or pair.now.errors)
+    """Whether both scans read everything below the same roots."""
+    return pair.alike and not any(_unknown(scan) for scan in pair)
 
 
-def _json(pair: Pair, changes: Iterable[Change], counts: DriftCounts, file: IO[str]) -> None:
+def missing(pair: Pair) -> Iterator[str]:
+    """A sentence for each reason why changes may be missing."""
+    if not pair.alike:
+        yield "; ".join(_NOT_ALIKE)
+    for which, scan in (("earlier", pair.before), ("later", pair.now)):
+        if unknown := _unknown(scan):
+            yield f"{unknown} in the {which} scan: what changed there is not known"
+
+
+def _unknown(scan: PastScan) -> str:
+    """What is not known of the tables of a scan; empty if nothing is missing."""
+    if scan.errors:
+        return f"{scan.errors:,} could not be read"
+    return "" if scan.complete else "some may have newer commits that only their catalog knows"
+
+
+def _json(
+    pair: Pair, changes: Iterable[Change], counts: DriftCounts, file: IO[str], now: datetime
+) -> None:
     spool = Spool()
     for change in changes:
         spool.add(json.dumps(change_fields(change)))
     file.write(opened("drift", complete=whole(pair)))
     told = {
-        **_scans(pair),
+        **_scans(pair, now),
         "same_roots": pair.alike,
         "changed_tables": counts.tables,
         "counts": counts_fields(counts),
@@ -135,14 +160,16 @@ def counts_fields(counts: DriftCounts) -> list[dict[str, Any]]:
     ]
 
 
-def _scans(pair: Pair) -> dict[str, Any]:
-    return {"since": _scan(pair.before), "until": _scan(pair.now)}
+def _scans(pair: Pair, now: datetime) -> dict[str, Any]:
+    return {"since": _scan(pair.before, now), "until": _scan(pair.now, now)}
 
 
-def _scan(scan: PastScan) -> dict[str, Any]:
+def _scan(scan: PastScan, now: datetime) -> dict[str, Any]:
     return {
         "scan_id": scan.scan_id,
         "started_at": f"{scan.started_at:%Y-%m-%dT%H:%M:%SZ}",
+        "ended_at": f"{scan.ended_at:%Y-%m-%dT%H:%M:%SZ}",
+        "age_days": (now - scan.ended_at).days,
         "tables": scan.tables,
         "errors": scan.errors,
     }
@@ -204,15 +231,16 @@ def _how(change: Change) -> str:
     return "; ".join(parts)
 
 
-def _text(pair: Pair, counts: DriftCounts, out: Painter) -> None:
+def _ended(pair: Pair, now: datetime) -> str:
+    return f"the later scan ended {at(pair.now.ended_at)} ({in_words(now - pair.now.ended_at)})"
+
+
+def _text(pair: Pair, counts: DriftCounts, out: Painter, now: datetime) -> None:
     out.line(out.paint(_total(pair, counts), BOLD) + out.paint(f"  {_span(pair)}", DIM))
     out.line(out.paint(f"  {pair.before.scan_id} to {pair.now.scan_id}", DIM))
-    if not pair.alike:
-        out.folded(f"{_NOT_ALIKE[0]}; {_NOT_ALIKE[1]}", YELLOW, first="  ")
-    for which, scan in (("earlier", pair.before), ("later", pair.now)):
-        if scan.errors:
-            said = f"{scan.errors:,} could not be read in the {which} scan: what changed there"
-            out.folded(f"{said} is not known", YELLOW, first="  ")
+    out.line(out.paint(f"  {_ended(pair, now)}", DIM))
+    for said in missing(pair):
+        out.folded(said, YELLOW, first="  ")
     for group, count in counts.ordered():
         severity = SEVERITY[group.kind]
         feature = f"  {out.paint(group.feature, BOLD)}" if group.feature else ""
@@ -229,10 +257,9 @@ def _text(pair: Pair, counts: DriftCounts, out: Painter) -> None:
             out.line(out.paint(f"  … and {count - _SHOWN:,} more; --format jsonl has all", DIM))
 
 
-def _markdown(pair: Pair, counts: DriftCounts, file: IO[str]) -> None:
-    file.write(f"## Drift, {_span(pair)}\n\n**{_total(pair, counts)}**\n\n")
-    if not pair.alike:
-        file.write(f"{escape(_NOT_ALIKE[0])}\n\n")
+def _markdown(pair: Pair, counts: DriftCounts, file: IO[str], now: datetime) -> None:
+    file.write(f"## Drift, {_span(pair)}\n\n**{_total(pair, counts)}**; {_ended(pair, now)}\n\n")
+    file.writelines(f"{escape(said)}\n\n" for said in missing(pair))
     rows = [
         (
             str(SEVERITY[group.kind]),

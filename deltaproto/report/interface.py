@@ -12,7 +12,7 @@ from typing import Any
 from deltaproto import __version__
 from deltaproto.errors import DeltaprotoError
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 NOTICES: list[str] = []
 """what weakens the gate of this run, set at its start; every format shows it"""
 _CONTROL = {

@@ -10,12 +10,14 @@ from deltaproto.planning.seal import plan_id
 from deltaproto.report.document import (
     Block,
     Bullets,
+    Callout,
     Code,
     Document,
     Line,
     Listing,
     Section,
     Table,
+    Tone,
 )
 from deltaproto.report.paint import flat
 from deltaproto.report.runbook.before import stop, streams
@@ -58,8 +60,10 @@ def plan_document(
 
 
 def _plan(book: Book, group: Group[Entry], number: int, say: Phrases) -> Iterator[Block]:
-    yield from steps_of(book, group, number, say)
     plan = group.plan
+    if not plan.complete:
+        yield Callout(Tone.DANGER, ("NOT COMPLETE: the answer may miss something.",))
+    yield from steps_of(book, group, number, say)
     if plan.alternatives:
         blocks = list(_alternatives(plan))
         yield Section(f"table-{number}-alternatives", "Alternatives", blocks)

@@ -14,6 +14,7 @@ from deltaproto.fleet.past import Pair
 from deltaproto.fleet.policy_tally import PolicyTally
 from deltaproto.fleet.scan import Scan
 from deltaproto.policy.finding import Severity
+from deltaproto.report.check_words import hidden
 from deltaproto.report.drift import DriftCounts, counts_fields
 from deltaproto.report.interface import NOTICES, dumps, envelope
 from deltaproto.report.paint import BOLD, DIM, GREEN, LOUD, SEVERITIES, YELLOW, Painter
@@ -122,6 +123,8 @@ def _policy_fields(tally: PolicyTally) -> dict[str, Any]:
             {"table": table, "rule": rule, "message": message}
             for table, rule, message in tally.first
         ],
+        "waived": tally.waived,
+        "off": tally.off,
     }
 
 
@@ -150,14 +153,17 @@ def _text(scan: Scan, after: Afterwards, inventory: str | None, out: Painter) ->
         out.line(out.paint("features", BOLD) + out.paint("  tables, and where it is enabled", DIM))
         shown = dict(_most(tally.features)[:_MOST_FEATURES])
         _bars(shown, tally.tables, out, tally.enabled)
-        hidden = len(tally.features) - len(shown)
-        if hidden > 0:
-            out.line(f"  … and {hidden} more; --format json has all of them")
+        more = len(tally.features) - len(shown)
+        if more > 0:
+            out.line(f"  … and {more} more; --format json has all of them")
     if after.policy is None:
         _findings("findings", scan.tally.rules, out)
     else:
         _clients(after.policy, out)
+        _examples(after.policy, out)
         _findings("findings of the policy", after.policy.rules, out)
+        if said := hidden(after.policy.waived, after.policy.off):
+            out.line(f"  {said}")
     if after.pair is not None and after.drift is not None:
         _drift(after.pair, after.drift, out)
     out.line()
@@ -233,9 +239,16 @@ def _clients(tally: PolicyTally, out: Painter) -> None:
         told = f"  {', '.join(wrong)}" if wrong else ""
         name = "  ".join(map(str.ljust, (client, access), widths))
         out.line(f"  {out.paint(name)}  {bar}  {fine:>9,}{out.paint(told, YELLOW)}")
+
+
+def _examples(tally: PolicyTally, out: Painter) -> None:
+    """The first finding of each rule that is an error, and of each on the policy itself."""
     for table, rule, message in tally.first:
-        said = textwrap.shorten(message, _LONG, placeholder=" …")
-        out.folded(f"{rule}  {table}: {said}", DIM, first="    ", rest="           ")
+        # A finding on the policy names its place.
+        said = message
+        if table not in message:
+            said = f"{table}: {textwrap.shorten(message, _LONG, placeholder=' …')}"
+        out.folded(f"{rule}  {said}", DIM, first="    ", rest="           ")
 
 
 def _drift(pair: Pair, counts: DriftCounts, out: Painter) -> None:

@@ -326,3 +326,75 @@ def test_a_scan_reports_findings_on_the_policy_and_does_not_end_with_them(
     assert "glod/**" in str(told["first_errors"])
     assert ran.json["tables"] == 1
     assert cli(*words, "--fail-on", "warning").code == 1
+
+
+WAIVING = """
+clients: [{client: trino@400, access: [read]}]
+severities: {DP103: off, DP303: off}
+waivers:
+  - {rule: DP201, table: '**/vectors', reason: moving, expires: '2999-01-01'}
+  - {rule: DP202, table: '**/vectors', reason: moving, expires: '2999-01-01'}
+  - {rule: DP201, table: '**/gone', reason: moved, expires: '2001-01-01'}
+tables:
+  '**/missing': {max_reader_version: 1}
+"""
+
+
+class TestFleets:
+    """What every command that applies a policy shows of its use."""
+
+    @pytest.fixture
+    def inventory(self, make: Make, cli: Cli, tmp_path: Path) -> tuple[str, str]:
+        names = ["deletionVectors"]
+        on = metadata({"delta.enableDeletionVectors": "true"})
+        make("lake/vectors", protocol(3, 7, names, [*names, "appendOnly", "invariants"]), on)
+        make("lake/plain", protocol(1, 2))
+        where = str(tmp_path / "inventory")
+        assert cli("scan", str(tmp_path / "lake"), "--to", where).code == 0
+        return str(tmp_path / "lake"), where
+
+    def test_scan_and_report_count_what_the_policy_hides(
+        self, inventory: tuple[str, str], checked: Checked, policy: Policy, cli: Cli
+    ) -> None:
+        lake, where = inventory
+        file = policy(WAIVING)
+        summary = checked(where, "--policy", file, code=0)["summary"]
+        assert summary["waived"] == 1
+        assert summary["off"] > 0
+        words = ("scan", lake, "--to", where, "--policy", file)
+        told = cli(*words, "--format", "json").json["policy"]
+        assert (told["waived"], told["off"]) == (1, summary["off"])
+        shown = f"1 waived, {summary['off']} turned off by severities"
+        assert shown in cli(*words).out
+        report = cli("report", where, "--policy", file, "--format", "json").json
+        assert (report["waived"], report["off"]) == (1, summary["off"])
+        for format_ in ("html", "markdown"):
+            assert shown in cli("report", where, "--policy", file, "--format", format_).out
+
+    def test_report_shows_the_findings_on_the_policy(
+        self, inventory: tuple[str, str], checked: Checked, policy: Policy, cli: Cli
+    ) -> None:
+        where = inventory[1]
+        file = policy(WAIVING.replace("DP303: off", "DP304: off"))
+        found = rules(checked(where, "--policy", file, code=None))
+        assert {"DP301", "DP303"} <= set(found)
+        report = cli("report", where, "--policy", file, "--format", "json").json
+        assert [each["rule"] for each in report["policy_findings"]] == found
+        for format_ in ("html", "markdown"):
+            shown = cli("report", where, "--policy", file, "--format", format_).out
+            assert "matches nothing in 2 tables" in shown
+        assert not cli("report", where, "--format", "json").json["policy_findings"]
+
+    def test_the_function_returns_the_findings_on_the_policy(
+        self, inventory: tuple[str, str], checked: Checked, policy: Policy
+    ) -> None:
+        import deltaproto
+
+        lake = inventory[0]
+        tables, file = [f"{lake}/plain", f"{lake}/vectors"], policy(WAIVING)
+        plain, vectors, last = deltaproto.check(tables, file)
+        assert (plain.of_policy, vectors.of_policy, last.of_policy) == (False, False, True)
+        assert [each.rule for each in last.findings] == rules(
+            checked(*tables, "--policy", file, code=0)
+        )
+        assert len(deltaproto.check(tables, clients=["trino@476"])) == 2

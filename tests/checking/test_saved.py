@@ -13,6 +13,7 @@ import pytest
 from deltaproto.checking.saved import SavedError, read_saved
 from deltaproto.errors import ErrorCode, UsageError
 from deltaproto.policy.facts import Facts
+from deltaproto.report.interface import SCHEMA_VERSION
 from tests.conftest import Ran
 from tests.support.failures import each_row
 from tests.support.logs import Log, add, metadata, protocol
@@ -177,7 +178,8 @@ ERROR = {"code": "not-found", "message": "gone", "hint": ""}
 
 
 def document(*tables: Any, **members: Any) -> dict[str, Any]:
-    return {"schema_version": "1.0", "command": "inspect", "tables": list(tables), **members}
+    head = {"schema_version": SCHEMA_VERSION, "command": "inspect"}
+    return {**head, "tables": list(tables), **members}
 
 
 def without(member: str) -> dict[str, Any]:
@@ -185,19 +187,28 @@ def without(member: str) -> dict[str, Any]:
 
 
 def test_what_these_tests_start_from_is_taken(checked: Checked, write: Callable[..., str]) -> None:
-    later = document(ENTRY, schema_version="1.7", something={"new": [1]})
-    file = write(json.dumps(later), "saved.json")
-    checked(file, "--client", "trino@476", "--access", "read", code=0)
+    for shape in ("1.1", "1.7", "1.10"):
+        later = document(ENTRY, schema_version=shape, something={"new": [1]})
+        file = write(json.dumps(later), "saved.json")
+        checked(file, "--client", "trino@476", "--access", "read", code=0)
+    earlier = json.dumps(document(ENTRY, schema_version="1.0"), indent=2)
+    checked(write(earlier, "saved.json"), "--client", "trino@476", "--access", "read", code=0)
 
 
 WRONG: dict[str, Any] = {
-    "no tables": {"schema_version": "1.0", "command": "inspect"},
-    "tables that are no list": {"schema_version": "1.0", "command": "inspect", "tables": {}},
+    "no tables": {"schema_version": SCHEMA_VERSION, "command": "inspect"},
+    "tables that are no list": {
+        "schema_version": SCHEMA_VERSION,
+        "command": "inspect",
+        "tables": {},
+    },
     "another command": document(ENTRY, command="check"),
-    "no command": {"schema_version": "1.0", "tables": [ENTRY]},
-    "an error": {"schema_version": "1.0", "command": "inspect", "error": ERROR},
+    "no command": {"schema_version": SCHEMA_VERSION, "tables": [ENTRY]},
+    "an error": {"schema_version": SCHEMA_VERSION, "command": "inspect", "error": ERROR},
     "a list": [document(ENTRY)],
     "shape 2": document({"any": "thing"}, schema_version="2.0"),
+    "a known table in shape 2.1": document(ENTRY, schema_version="2.1"),
+    "shape 10": document(ENTRY, schema_version="10.0"),
     "no shape": {"command": "inspect", "tables": [ENTRY]},
     "a strange shape": document(ENTRY, schema_version="\x1b[31m" * 99),
     "a table that is null": document(None),

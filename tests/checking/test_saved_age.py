@@ -74,3 +74,72 @@ def test_the_age(
         assert notice in cli("check", str(path), *CLIENT[:2], "--format", format_).out or (
             format_ == "jsonl"
         )
+
+
+def test_parts_of_different_ages(cli: Cli, save: Callable[..., str], tables: list[str]) -> None:
+    path = Path(save(*tables, format_="jsonl"))
+    now, *others = path.read_text().splitlines(keepends=True)
+    later = [json.dumps({**json.loads(o), "generated_at": "2001-01-01T00:00:00Z"}) for o in others]
+    path.write_text("".join([now, *(f"{line}\n" for line in later)]))
+    (found,) = cli("check", str(path), *CLIENT).json["notices"]
+    assert "days old" in found
+    assert cli("check", str(path), *CLIENT, "--fail-on", "warning").code == 1
+    assert cli("check", str(path), *CLIENT, "--max-age", "36500").json.get("notices") is None
+
+
+def test_plans_name_the_time_of_their_source(
+    cli: Cli, save: Callable[..., str], tables: list[str]
+) -> None:
+    path = Path(save(tables[0]))
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps({**document, "generated_at": "2001-02-03T04:05:06Z"}, indent=2))
+    words = ("plan-downgrade", str(path), "--lowest")
+    ran = cli(*words, "--format", "json")
+    made, old, *_ = ran.json["plans"][0]["warnings"]
+    assert "of 2001-02-03 04:05 UTC" in made
+    assert "days old" in old
+    assert "days old" in ran.err
+    assert "2001-02-03 04:05 UTC" in cli(*words).out
+    path.write_text(json.dumps({**document, "generated_at": None}, indent=2))
+    made, old, *_ = cli(*words, "--format", "json").json["plans"][0]["warnings"]
+    assert ("unknown time" in made, "is not known" in old) == (True, True)
+
+
+def test_parts_of_two_files(cli: Cli, save: Callable[..., str], tables: list[str]) -> None:
+    first, second = (
+        Path(save(*names, format_="jsonl", name=f"{len(names)}.jsonl"))
+        .read_text()
+        .splitlines(keepends=True)
+        for names in (tables, tables[:2])
+    )
+    path = Path(save(tables[0]))
+    path.write_text("".join([*first, *second]))
+    assert cli("check", str(path), *CLIENT).code == 0
+    whole = save(tables[0], name="whole.json")
+    for kept in (
+        [*first, second[0]],
+        [first[0], second[1]],
+        [*first[:2], *second[1:]],
+        [second[0], *first[1:]],
+        [first[0], Path(whole).read_text(), *first[1:]],
+    ):
+        path.write_text("".join(kept))
+        ran = cli("check", str(path), *CLIENT)
+        assert (ran.code, "is cut off" in ran.out) == (3, True)
+
+
+def test_lines_from_before_end_marks(cli: Cli, save: Callable[..., str], tables: list[str]) -> None:
+    path = Path(save(*tables, format_="jsonl"))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        line["schema_version"] = "1.0"
+        del line["part"]
+    for kept in (lines, lines[:1]):
+        path.write_text("".join(json.dumps(line) + "\n" for line in kept))
+        ran = cli("check", str(path), *CLIENT)
+        assert (ran.code, ran.json["complete"]) == (3, False)
+        assert "whether it is cut off is not known" in ran.out
+        assert cli("check", tables[0], "--baseline", str(path)).code == 3
+    # A document is whole by itself: what is cut is not JSON.
+    path.write_text(json.dumps(lines[0], indent=2))
+    assert cli("check", str(path), *CLIENT).code == 0

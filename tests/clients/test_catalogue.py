@@ -9,12 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.clients import scheme
-from deltaproto.clients.candidate import parse_reference
-from deltaproto.clients.capability import EVERY, STRANGE, Client, Gate, Range
+from deltaproto.clients.candidate import latest_version, parse_reference
+from deltaproto.clients.capability import (
+    EVERY,
+    STRANGE,
+    Access,
+    Client,
+    Confidence,
+    Gate,
+    Range,
+)
 from deltaproto.clients.catalogue import Catalogue, shipped, shipped_ids
+from deltaproto.clients.judgement import Verdict
+from deltaproto.clients.needs import Needs
+from deltaproto.clients.verdicts import client_verdicts
 from deltaproto.errors import UsageError
 from deltaproto.protocol import catalogue as features
 from deltaproto.protocol.feature import Kind
+from deltaproto.protocol.protocol import Protocol
 from tests.clients.made import PROOF, client
 from tests.support.failures import each_row
 
@@ -29,6 +41,7 @@ IDS = [
     "clickhouse",
     "daft",
     "databricks-runtime",
+    "datahub",
     "delta-flink",
     "delta-hive",
     "delta-kernel-java",
@@ -58,10 +71,12 @@ IDS = [
     "sail",
     "snowflake-delta-direct",
     "snowflake-manifest",
+    "spark-rapids",
     "starrocks",
     "synapse-serverless",
     "synapse-spark",
     "trino",
+    "xtable",
 ]
 
 
@@ -90,6 +105,82 @@ class TestShipped:
     def test_no_name_means_two_clients(self) -> None:
         names = [n.casefold() for each in CLIENTS for n in (each.id, *each.aliases)]
         assert len(names) == len(set(names))
+
+    @each_row("made", CLIENTS, ids=lambda made: made.id)
+    def test_the_newest_known_version_belongs_to_its_range(self, made: Client) -> None:
+        for each in made.ranges:
+            if (version := latest_version(each, made)) is not None:
+                found = Catalogue().resolve(f"{made.id}@{version}")
+                assert (found.documented or found.range) == each, version
+
+    @each_row(
+        ("name", "known"),
+        [
+            ("databricks-runtime@18 LTS", True),
+            ("databricks-runtime@18.2", True),
+            ("databricks-runtime@18+2026-09-01", True),
+            ("databricks-runtime@19", True),
+            ("databricks-runtime@19+2026-07-23", True),
+            ("databricks-runtime@18.0-beta", False),
+            ("databricks-runtime@18.1-beta", False),
+            ("databricks-runtime@18 (Beta)", False),
+            ("databricks-runtime@19 (Beta)", False),
+            ("databricks-runtime@18+2026-05-18", False),
+            ("databricks-runtime@19+2026-06-26", False),
+            ("databricks-runtime@18.3", False),
+            ("databricks-runtime@20", False),
+            ("duckdb@2.0.0", True),
+            ("duckdb@2.0.0rc1", False),
+            ("clickhouse@26.8", True),
+            ("clickhouse@26.9", False),
+            ("starrocks@4.1", True),
+            ("starrocks@4.2", False),
+            ("xtable@0.4.0", True),
+            ("rapids@26.04", True),
+            ("acryl-datahub@1.7.0.17", True),
+        ],
+    )
+    def test_new_versions_are_known_and_betas_are_not(self, name: str, known: bool) -> None:
+        found = Catalogue().resolve(name)
+        assert (found.range is not None) is known
+        if found.range is not None:
+            assert found.range.confidence in (Confidence.DOCUMENTED, Confidence.INFERRED)
+            assert all(proof.kind != "measured" for proof in found.range.evidence)
+            assert any("http" in proof.reference for proof in found.range.evidence)
+
+    def test_a_version_with_updates_has_a_date_from_which_something_is_new(self) -> None:
+        before, after = (
+            Catalogue().resolve(f"databricks-runtime@18+{day}").range
+            for day in ("2026-08-31", "2026-09-01")
+        )
+        assert before is not None
+        assert after is not None
+        assert before != after
+        assert "RESTORE and CLONE" in after.note
+        assert Catalogue().resolve("databricks-runtime@18 LTS").range == before
+
+    @each_row(
+        ("name", "used", "verdict"),
+        [
+            ("xtable@0.4.0", "deletionVectors", Verdict.WRONG),
+            ("spark-rapids@25.04", "deletionVectors", Verdict.WRONG),
+            ("spark-rapids@26.04", "deletionVectors", Verdict.WRONG),
+            ("datahub@1.1.0", "deletionVectors", Verdict.REFUSED),
+            ("datahub@1.7.0", "deletionVectors", Verdict.OK),
+            ("datahub@1.7.0", "v2Checkpoint", Verdict.UNKNOWN),
+            ("databricks-runtime@19", "icebergWriterCompatV3", Verdict.OK),
+            ("databricks-runtime@19", "timestampNanos", Verdict.UNKNOWN),
+            ("databricks-runtime@19", "columnUpdates", Verdict.UNKNOWN),
+            ("databricks-runtime@18.2", "geospatial", Verdict.OK),
+            ("databricks-runtime@18.1", "geospatial", Verdict.UNKNOWN),
+            ("starrocks@4.1", "deletionVectors", Verdict.OK),
+            ("starrocks@4.1", "typeWidening", Verdict.REFUSED),
+        ],
+    )
+    def test_verdicts_of_the_new_entries(self, name: str, used: str, verdict: Verdict) -> None:
+        needs = Needs(Protocol.carrying({used}), frozenset({used}), frozenset())
+        (found,) = client_verdicts(Catalogue().resolve(name), [Access.READ], needs)
+        assert found.verdict is verdict, found.reason
 
     @each_row("made", CLIENTS, ids=lambda made: made.id)
     def test_every_feature_is_one_of_the_catalogue(self, made: Client) -> None:
@@ -190,8 +281,8 @@ class TestReferences:
             ("databricks@14.3", "no client is called databricks", "databricks-runtime"),
             ("qqqq", "no client is called qqqq", "deltaproto clients"),
             ("trino", "which version of trino?", "write it as trino@"),
-            ("trino@latest", "latest is no version of trino", "trino@476"),
-            ("trino@476@477", "476@477 is no version of trino", "trino@476"),
+            ("trino@latest", "latest is no version of trino", "trino@483"),
+            ("trino@476@477", "476@477 is no version of trino", "trino@483"),
             ("bigquery@1", "bigquery has no versions", "write bigquery alone"),
             ("trino/engine@476", "trino has no path engine", "leave it out"),
             ("bigquery/x", "bigquery has no path x", "leave it out"),

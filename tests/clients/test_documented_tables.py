@@ -9,6 +9,7 @@ import pytest
 from deltaproto.clients.capability import Access
 from deltaproto.clients.catalogue import Catalogue
 from deltaproto.clients.matching import Judgement, Verdict, judge
+from deltaproto.clients.matrix import Answer, matrix
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.protocol import Protocol
 from tests.clients.made import protocol, table
@@ -156,12 +157,58 @@ def test_items_4_and_17_collations_are_kept_from_older_readers() -> None:
         assert verdict("16.0", wanted, access) in NOT_OK
 
 
-def test_items_4_and_17_protected_checkpoints_keep_no_release_with_table_features_out() -> None:
-    # 16.3 is for dropping features with them; the drop-feature page opens the table to all.
+def test_items_4_and_17_protected_checkpoints_need_16_3_and_two_pages_disagree_before() -> None:
+    # The drop-feature page opens the table to all; the page on compatibility names 16.3.
     wanted = Protocol.carrying({"checkpointProtection"})
-    for runtime in ("12.2 LTS", "14.3 LTS", "16.3", "17.3 LTS"):
+    for runtime in ("12.2 LTS", "14.3 LTS", "16.2", "16.3", "17.3 LTS", "19"):
         assert verdict(runtime, wanted, Access.READ) is Verdict.OK
+    for runtime in ("16.3", "17.3 LTS", "18 LTS", "19"):
         assert verdict(runtime, wanted, Access.APPEND) is Verdict.OK
+    for runtime in ("12.2 LTS", "14.3 LTS", "16.2"):
+        judgement = on(runtime, wanted, Access.APPEND)
+        assert judgement is not None
+        assert (judgement.verdict, judgement.because) == ("unknown", ("checkpointProtection",))
+        assert "16.3" in judgement.reason
+        assert "dropping features" in judgement.reason
+
+
+@each_row(
+    ("feature", "before", "access"),
+    [
+        ("clustering", "12.2 LTS", Access.READ),
+        ("clustering", "9.1 LTS", Access.STREAM),
+        ("collations", "15.4 LTS", Access.READ),
+        ("collations-preview", "9.1 LTS", Access.READ),
+        ("icebergCompatV2", "13.3 LTS", Access.APPEND),
+    ],
+)
+def test_where_page_and_specification_differ_the_verdict_is_unknown_and_names_both(
+    feature: str, before: str, access: Access
+) -> None:
+    judgement = on(before, Protocol.carrying({feature}), access)
+    assert judgement is not None
+    if before == "9.1 LTS" and judgement.verdict is Verdict.REFUSED:
+        return
+    assert (judgement.verdict, feature in judgement.because) == (Verdict.UNKNOWN, True)
+    assert "page" in judgement.reason
+    assert (
+        "specification" in judgement.reason
+        or "RFC" in judgement.reason
+        or ("page on UniForm" in judgement.reason)
+    )
+
+
+def test_the_matrix_of_a_runtime_never_says_yes_against_the_page() -> None:
+    for runtime, features in (
+        ("9.1 LTS", {"clustering", "collations", "icebergCompatV1", "icebergCompatV2"}),
+        ("12.2 LTS", {"clustering", "collations"}),
+        ("15.4 LTS", {"collations", "collations-preview"}),
+    ):
+        (path,) = Catalogue().resolve(f"databricks-runtime@{runtime}").paths
+        answers = {row.feature: row.read for row in matrix(path)}
+        assert {answers[name] for name in features} == {Answer.UNKNOWN}, runtime
+    (path,) = Catalogue().resolve("databricks-runtime@16.1").paths
+    assert {row.read for row in matrix(path) if row.feature in DISPUTED} == {Answer.YES}
 
 
 @pytest.mark.parametrize("access", [Access.READ, Access.APPEND])

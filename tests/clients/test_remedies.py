@@ -59,13 +59,44 @@ LISTED = Protocol.carrying({VECTORS, "appendOnly", "invariants"})
 
 
 class TestRaising:
-    def test_the_first_later_version_that_passes_is_named(self) -> None:
+    def test_the_newest_version_is_named_with_the_first_that_passes(self) -> None:
         made = releases([VECTORS], [], [], [VECTORS], [VECTORS, "timestampNtz"])
         verdict = one(made, "@2.5", table(LISTED, used=[VECTORS]))
         remedy = of_kind(verdict, "raise-client")
         assert remedy is not None
-        assert (remedy.client, remedy.cost, remedy.command) == ("made@4", Cost.CLIENT, None)
-        assert remedy.text == "raise the client to made@4"
+        assert (remedy.client, remedy.cost, remedy.command) == ("made@5", Cost.CLIENT, None)
+        assert remedy.text == "upgrade the client to made@5 (works since 4)"
+
+    def test_a_version_after_one_that_fails_is_not_named(self) -> None:
+        made = releases([], [VECTORS], [], [VECTORS])
+        remedy = of_kind(one(made, "@1", table(LISTED, used=[VECTORS])), "raise-client")
+        assert remedy is not None
+        assert (remedy.client, remedy.text) == ("made@2", "upgrade the client to made@2")
+
+    def test_the_newest_known_version_of_the_range_is_named(self) -> None:
+        gate = {"legacy": [1, 2], "features": [VECTORS]}
+        made = client(
+            [
+                {"from": "1", "before": "2", "read": {"legacy": [1, 2]}},
+                {"from": "2", "before": "9", "newest": "8.4", "read": gate},
+            ]
+        )
+        remedy = of_kind(one(made, "@1", table(LISTED, used=[VECTORS])), "raise-client")
+        assert remedy is not None
+        assert remedy.client == "made@8.4"
+        assert remedy.text == "upgrade the client to made@8.4 (works since 2)"
+
+    def test_trino_is_upgraded_to_its_newest_known_version(self) -> None:
+        found = Catalogue().resolve("trino@420")
+        (verdict,) = client_verdicts(found, [READ], table(LISTED, used=[VECTORS]))
+        remedy = of_kind(verdict, "raise-client")
+        assert remedy is not None
+        assert (remedy.client, "works since 469" in remedy.text) == ("trino@483", True)
+        with_types = table(Protocol.carrying({"variantType"}), used=["variantType"])
+        (verdict,) = client_verdicts(found, [READ], with_types)
+        remedy = of_kind(verdict, "raise-client")
+        assert remedy is not None
+        assert (remedy.client, "works since 471" in remedy.text) == ("trino@483", True)
 
     def test_what_was_measured_of_a_release_goes_before_its_range(self) -> None:
         gate = {"legacy": [1, 2], "features": [VECTORS]}
@@ -123,7 +154,7 @@ class TestRaising:
             for verdict in client_verdicts(candidate(made, "@1"), [READ], table(LISTED))
         }
         assert {path: remedy and remedy.client for path, remedy in named.items()} == {
-            "a": "made/a@2",
+            "a": "made/a@3",
             "b": "made/b@3",
         }
 
@@ -199,7 +230,7 @@ class TestDropping:
         each = {"read": {"legacy": [1], "features": ["catalogManaged", "vacuumProtocolCheck"]}}
         made = client([{**each, "catalog_only": ["catalogManaged"]}], "none")
         verdict = one(made, "", table(Protocol.carrying({"catalogManaged"})))
-        assert [remedy.kind for remedy in verdict.remedies] == ["use-catalog"]
+        assert [remedy.kind for remedy in verdict.remedies] == ["use-catalog", "read-copy"]
 
     def test_not_when_something_else_still_goes_wrong(self) -> None:
         wrong = [{"features": ["appendOnly"], "access": ["append"], "what": "It loses rows"}]
@@ -275,7 +306,7 @@ class TestCompleting:
 
 class TestOrder:
     def test_costs_are_named_the_cheapest_first(self) -> None:
-        assert list(Cost) == ["metadata", "client", "history", "rewrite"]
+        assert list(Cost) == ["metadata", "client", "copy", "history", "rewrite"]
 
     @pytest.mark.parametrize(
         ("feature", "kinds"),
@@ -347,3 +378,30 @@ class TestVerdicts:
         unknown = one(releases([]), "/engine@9", table(Protocol(1, 1)))
         assert unknown.named == "made/engine@9"
         assert one(releases([]), "@1.5", table(Protocol(1, 1))).named == "made@1.5"
+
+
+class TestCopies:
+    def test_a_reader_is_offered_the_copy_of_compatibility_mode(self) -> None:
+        made = releases([])
+        remedy = of_kind(one(made, "@1", table(LISTED, used=[VECTORS])), "read-copy")
+        assert remedy is not None
+        assert (remedy.cost, remedy.command) == (Cost.COPY, None)
+        assert "Compatibility Mode" in remedy.text
+        by_name = table(LISTED, used=[VECTORS])._replace(by_name=True)
+        remedy = of_kind(one(made, "@1", by_name), "read-copy")
+        assert remedy is not None
+        assert (remedy.command_for("main.sales.orders") or "").split(" --", 1) == [
+            "deltaproto plan-upgrade main.sales.orders",
+            "engine databricks --set delta.universalFormat.enabledFormats=compatibility "
+            "--set delta.universalFormat.compatibility.location=URI",
+        ]
+
+    def test_writers_readers_that_pass_and_those_of_no_version_1_are_not(self) -> None:
+        made = writers("appendOnly", "invariants")
+        listed = table(LISTED, used=[VECTORS])
+        (verdict,) = client_verdicts(candidate(made, ""), [APPEND], listed)
+        assert verdict.verdict is Verdict.REFUSED
+        assert of_kind(verdict, "read-copy") is None
+        assert of_kind(one(releases([VECTORS]), "@1", table(LISTED)), "read-copy") is None
+        odd = client([{"read": {"legacy": [2], "features": []}}], "none")
+        assert of_kind(one(odd, "", table(LISTED, used=[VECTORS])), "read-copy") is None

@@ -202,6 +202,29 @@ def test_a_failure_after_commits_names_them_and_how_to_go_on(
     assert result["steps"][0]["versions"] == [1]
 
 
+@pytest.mark.parametrize(
+    ("said", "denied"),
+    [
+        ("java.io.FileNotFoundException: /t/_delta_log/.0.json.crc (Permission denied)", True),
+        ("java.io.IOException: Mkdirs failed to create file:/t", True),
+        ("/t/_delta_log/00000000000000000001.json: Read-only file system", True),
+        ("software.amazon.awssdk.services.s3.model.S3Exception: Access Denied", True),
+        ("org.apache.hadoop.security.AccessControlException: no", True),
+        ("Operation failed: This request is not authorized to perform this", True),
+        ("[INSUFFICIENT_PERMISSIONS] User lacks MODIFY", True),
+        ("[DELTA_UNKNOWN_CONFIGURATION] Unknown configuration", False),
+    ],
+)
+def test_a_table_that_cannot_be_written_asks_for_permission(
+    cli: Cli, file: str, runner: FakeRunner, said: str, denied: bool
+) -> None:
+    runner.run = lambda sql, mark, progress=None: Answer("", said)  # type: ignore[method-assign]
+    code, result = apply(cli, file)
+    assert (code, result["status"]) == (5, "failed")
+    assert ("write to the table's folder" in result["hint"]) is denied
+    assert ("plan again" in result["hint"]) is not denied
+
+
 def test_a_plan_without_a_fingerprint_of_the_metadata_is_refused(
     cli: Cli, table: Log, runner: FakeRunner, tmp_path: Path
 ) -> None:

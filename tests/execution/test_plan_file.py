@@ -95,6 +95,15 @@ def test_several_plans_and_tables_without_one(tmp_path: Path) -> None:
     assert last == Unplanned("gone", str(path), "no table")
 
 
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.12"])
+def test_every_minor_version_of_the_format_is_taken(version: str, tmp_path: Path) -> None:
+    path = written(PLANS[2], tmp_path / "p.json")
+    assert json.loads(Path(path).read_text())["schema_version"] == "1.1"
+    changed(path, schema_version=version)
+    (found,) = read_plans(path)
+    assert isinstance(found, Planned)
+
+
 def test_a_plan_a_line(tmp_path: Path) -> None:
     path = tmp_path / "many.jsonl"
     lines = [
@@ -111,6 +120,7 @@ def test_a_plan_a_line(tmp_path: Path) -> None:
         ({"steps": []}, "was changed after it was made"),
         ({"seal": "0" * 64}, "was changed after it was made"),
         ({"schema_version": "2.0"}, "version 2.0 of the format"),
+        ({"schema_version": "10.1"}, "version 10.1 of the format"),
         ({"schema_version": 1}, "is no plan"),
         ({"command": "inspect"}, "output of inspect"),
         ({"plans": {}}, "no list"),

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,8 +15,9 @@ from deltalake import DeltaTable, write_deltalake
 from deltaproto.cli.inventories import scan_notices
 from deltaproto.fleet.newest import NewestState
 from deltaproto.fleet.past import PastScan
+from deltaproto.fleet.staging import Held, is_running, spark_lock
 from tests.conftest import Ran
-from tests.support.logs import Log, commit_info, metadata, protocol
+from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
 CHECK = ("check", "--client", "trino@476", "--format", "json")
@@ -69,6 +71,48 @@ def test_a_row_lost_and_another_stored_twice(cli: Cli, lake: Path, tmp_path: Pat
         assert (ran.code, "rows are lost" in ran.out + ran.err) == (3, True)
 
 
+@pytest.mark.parametrize("name", ["features", "findings"])
+@pytest.mark.parametrize("damage", ["lost", "doubled"])
+def test_features_and_findings_that_are_lost_or_doubled(
+    cli: Cli, lake: Path, tmp_path: Path, name: str, damage: str
+) -> None:
+    where = str(tmp_path / "inventory")
+    # A preview feature is a finding.
+    Log(lake / "b/four").commit(
+        0, commit_info(), protocol(3, 7, ["zzz"], ["zzz"]), metadata(id="four")
+    )
+    for _ in range(2):
+        cli("scan", str(lake), "--to", where)
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
+    commands = ((*CHECK, where), ("report", where), plan, ("drift", where))
+    table = DeltaTable(f"{where}/{name}")
+    rows = table.to_pyarrow_table().to_pylist()
+    assert rows
+    scans = DeltaTable(f"{where}/scans").to_pyarrow_table().to_pylist()
+    newest = max(scans, key=lambda row: row["ended_at"])["scan_id"]
+    if damage == "lost":
+        column = "feature" if name == "features" else "rule"
+        one = next(row for row in rows if row["scan_id"] == newest)
+        table.delete(
+            f"scan_id = '{newest}' and location = '{one['location']}' "
+            f"and {column} = '{one[column]}'"
+        )
+    else:
+        schema = table.to_pyarrow_table().schema
+        twice = [row for row in rows if row["scan_id"] == newest][:1]
+        write_deltalake(f"{where}/{name}", pa.Table.from_pylist(twice, schema), mode="append")
+    for command in commands:
+        ran = cli(*command)
+        said = " ".join((ran.out + ran.err).split())
+        assert ran.code == 3, command
+        if damage == "doubled":
+            assert f"1 {name} of scan {newest} twice" in said
+        elif name == "findings":
+            assert "rows are lost" in said
+        else:
+            assert "inventory lost the table's features" in said
+
+
 def checked_tables(ran: Ran) -> list[str]:
     return sorted({each["table"].rpartition("/")[2] for each in ran.json["verdicts"]})
 
@@ -103,6 +147,68 @@ def test_a_newer_scan_with_patterns(cli: Cli, lake: Path, tmp_path: Path) -> Non
     assert cli("scan", str(lake), "--to", where).code == 0
     ran = cli(*CHECK, where)
     assert (checked_tables(ran), "notices" in ran.json) == (["one", "three"], False)
+
+
+GONE, LEFT = ["one", "three"], ["one", "three", "two"]
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "tables", "of_both"),
+    [
+        # The newer scan searched the folder in spite of its patterns.
+        (".", ". --exclude b", GONE, True),
+        (".", ". --exclude b/thr*", GONE, True),
+        (".", ". --include a", GONE, True),
+        (". --exclude zzz", ".", GONE, False),
+        # A root above or below that of the older scan.
+        ("a", ". --exclude zzz", GONE, False),
+        (".", "a", GONE, True),
+        (".", "a --exclude zzz", GONE, True),
+        ("a b", "a", GONE, True),
+        # It did not search there, so that the table may still exist.
+        (".", ". --exclude a", LEFT, True),
+        (".", ". --exclude tw?", LEFT, True),
+        (".", ". --include b", LEFT, True),
+        ("a b", "b", LEFT, True),
+    ],
+)
+def test_a_table_that_is_gone(
+    cli: Cli,
+    lake: Path,
+    tmp_path: Path,
+    before: str,
+    then: str,
+    tables: list[str],
+    of_both: bool,
+) -> None:
+    where = str(tmp_path / "inventory")
+
+    def scan(words: str) -> None:
+        roots, dashes, patterns = words.partition(" --")
+        named = [str(lake / root) for root in roots.split()]
+        assert cli("scan", *named, *f"{dashes}{patterns}".split(), "--to", where).code == 0
+
+    scan(before)
+    shutil.rmtree(lake / "a/two")
+    scan(then)
+    ran = cli(*CHECK, where)
+    assert (ran.code, checked_tables(ran)) == (0, tables)
+    # What an older scan saw is never shown without its name.
+    notices = ran.json.get("notices", ())
+    assert any("did not search come from scan" in each for each in notices) is of_both
+
+
+def test_a_table_that_is_gone_below_what_could_not_be_searched(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    where = str(tmp_path / "inventory")
+    Log(lake / "b/three/nested").commit(0, commit_info(), protocol(1, 2), metadata(id="n"))
+    assert cli("scan", str(lake / "b/three"), "--to", where).code == 0
+    shutil.rmtree(lake / "b/three/nested")
+    assert cli("scan", str(lake), "--exclude", "zzz", "--to", where).code == 0
+    ran = cli(*CHECK, where)
+    assert checked_tables(ran) == ["nested", "one", "three", "two"]
+    assert any("did not search come from scan" in each for each in ran.json["notices"])
 
 
 def test_a_row_of_an_older_scan_is_replaced(cli: Cli, lake: Path, tmp_path: Path) -> None:
@@ -192,6 +298,7 @@ def test_the_age(age: timedelta, words: str) -> None:
     (notice,) = notices.texts
     assert (words in notice, notices.old) == (True, True)
     assert scan_notices("inventory", state, scan.ended_at) == ([], False)
+    assert scan_notices("inventory", state, now, 9).old is (age < timedelta(0))
 
 
 def test_an_old_scan_is_a_warning(cli: Cli, lake: Path, tmp_path: Path) -> None:
@@ -203,3 +310,173 @@ def test_an_old_scan_is_a_warning(cli: Cli, lake: Path, tmp_path: Path) -> None:
     )
     assert cli(*CHECK, where).code == 0
     assert cli(*CHECK, where, "--fail-on", "warning").code == 1
+    assert cli(*CHECK, where, "--fail-on", "warning", "--max-age", "9").code == 0
+    for wrong in ("99999999", "-1"):
+        assert cli(*CHECK, where, "--max-age", wrong).code == 2
+
+
+def test_every_command_shows_the_age(
+    cli: Cli, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = str(tmp_path / "inventory")
+    for _ in range(2):
+        assert cli("scan", str(lake), "--to", where).code == 0
+    old = datetime.now(UTC) - timedelta(days=3)
+    DeltaTable(f"{where}/scans").update(
+        {"ended_at": f"to_timestamp_micros({int(old.timestamp() * 1e6)})"}
+    )
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
+    commands = ((*CHECK[:3], where), ("report", where), plan, ("drift", where))
+    json_ = ("--format", "json")
+    for command in commands:
+        formats = ("html", "markdown", "json") if command[0] == "report" else ("markdown", "json")
+        for format_ in formats:
+            ran = cli(*command, "--format", format_)
+            assert (ran.code, "scan again" in ran.out) == (0, False)
+            if command[0] != "plan-upgrade":
+                assert "3 days old" in ran.out or '"age_days": 3' in ran.out
+    assert f"{old:%Y-%m-%d %H:%M} UTC" in cli(*plan, *json_).json["plans"][0]["warnings"][0]
+    monkeypatch.setenv("DELTAPROTO_MAX_AGE", "3")
+    for command in commands:
+        formats = ("html", "markdown", "json") if command[0] == "report" else ("markdown", "json")
+        for format_ in formats:
+            ran = cli(*command, "--format", format_)
+            assert (ran.code, "3 days old; scan again" in ran.out) == (0, True), (command, format_)
+        assert cli(*command, "--max-age", "4", *json_).out.count("3 days old; scan again") == 0
+    assert cli("drift", where, "--fail-on", "warning").code == 1
+    assert cli("drift", where, "--fail-on", "warning", "--max-age", "4").code == 0
+    # A plan from the table itself does not depend on the age of the inventory.
+    fresh = cli(*plan, "--fresh", *json_)
+    assert "inventory" not in " ".join(fresh.json["plans"][0]["warnings"])
+
+
+def test_a_report_names_every_scan_that_it_uses(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    for name in ("a", "b"):
+        assert cli("scan", str(lake / name), "--to", where).code == 0
+    report = cli("report", where, *CHECK[-2:]).json
+    assert [each["roots"] for each in report["sources"]] == [
+        [(lake / name).as_uri()] for name in ("b", "a")
+    ]
+    assert "did not search" in report["notices"][0]
+    for format_ in ("html", "markdown"):
+        shown = cli("report", where, "--format", format_).out
+        assert all(each["scan_id"] in shown for each in report["sources"])
+        assert "did not search" in shown
+
+
+def test_drift_names_the_commit_that_enabled_a_feature(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    where = str(tmp_path / "inventory")
+
+    def append_only(value: str) -> dict[str, Any]:
+        return metadata(id="new", configuration={"delta.appendOnly": value})
+
+    table = Log(lake / "a/new").commit(0, commit_info(), protocol(1, 2), append_only("false"))
+    assert cli("scan", str(lake), "--to", where).code == 0
+    for version, action in enumerate(
+        (append_only("true"), append_only("false"), append_only("true"), add()), start=1
+    ):
+        table.commit(version, commit_info(f"STEP {version}", userName="ada"), action)
+    assert cli("scan", str(lake), "--to", where).code == 0
+    (change,) = cli("drift", where, "--format", "json").json["changes"]
+    assert (change["change"], change["feature"]) == ("feature-enabled", "appendOnly")
+    assert {key: change["commit"][key] for key in ("version", "operation", "user")} == {
+        "version": 3,
+        "operation": "STEP 3",
+        "user": "ada",
+    }
+    (Path(table.table) / "_delta_log" / f"{3:020}.json").unlink()
+    (change,) = cli("drift", where, "--format", "json").json["changes"]
+    assert change["commit"] is None
+
+
+def test_drift_and_baseline_compare_the_same_isolation_levels(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    where, saved = str(tmp_path / "inventory"), str(tmp_path / "saved.json")
+    level = metadata(id="new", configuration={"delta.isolationLevel": "WriteSerializable"})
+    table = Log(lake / "a/new").commit(0, commit_info(), protocol(1, 2), level)
+    names = [str(lake / each) for each in ("a/new", "a/two", "b/three")]
+    cli("inspect", *names, "--format", "json", "-o", saved)
+    cli("scan", str(lake), "--to", where)
+    # delta-rs takes this spelling at its word, the others do not care.
+    level["metaData"]["configuration"]["delta.isolationLevel"] = "writeSerializable"
+    table.commit(1, commit_info("SET"), level)
+    cli("scan", str(lake), "--to", where)
+    words = "WriteSerializable (Serializable on delta-rs)"
+    then = "writeSerializable (WriteSerializable on delta-rs)"
+    (change,) = cli("drift", where, "--format", "json").json["changes"]
+    assert change["change"] == "isolation-changed"
+    assert (change["before"], change["after"]) == (words, then)
+    assert change["commit"]["version"] == 1
+    found = cli("check", *names, "--baseline", saved, "--format", "json").json["findings"]
+    (finding,) = (each for each in found if each["rule"] == "DP223")
+    assert f"{words} to {then}" in finding["evidence"]
+    # The level in force may change while the declared one stays, as with another version of a scan.
+    DeltaTable(f"{where}/tables").update(
+        {"isolation_databricks": "'Snapshot'", "isolation_level": "'WriteSerializable'"},
+        predicate="location LIKE '%a/new'",
+    )
+    scans = DeltaTable(f"{where}/scans").to_pyarrow_table().to_pylist()
+    first = min(scans, key=lambda row: row["ended_at"])["scan_id"]
+    DeltaTable(f"{where}/tables").update(
+        {"isolation_databricks": "'WriteSerializable'"}, predicate=f"scan_id = '{first}'"
+    )
+    (change,) = cli("drift", where, "--format", "json").json["changes"]
+    assert "Snapshot on databricks" in change["after"]
+
+
+def test_the_charts_of_a_report_cover_every_root(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    vectors = ["deletionVectors"]
+    Log(lake / "a/vectors").commit(
+        0, commit_info(), protocol(3, 7, vectors, vectors), metadata(id="v")
+    )
+    for name in ("a", "b", "a"):
+        assert cli("scan", str(lake / name), "--to", where).code == 0
+    shutil.rmtree(lake / "a/two")
+    table = Log(lake / "a/four").commit(0, commit_info(), protocol(1, 2), metadata(id="four"))
+    for name in ("a", "b"):
+        assert cli("scan", str(lake / name), "--to", where).code == 0
+    report = cli("report", where, "--format", "json").json
+    assert [each["tables"] for each in report["scans"]] == [3, 4, 4, 4, 4]
+    assert report["scans"][-1]["protocols"] == report["protocols"]
+    # Changes of the root of the older scan count as well.
+    assert report["changes"] == 2
+    for format_ in ("html", "markdown"):
+        shown = cli("report", where, "--format", format_).out
+        assert table.table in shown
+        assert "table-gone" in shown
+    # A feature's change over time compares all roots with all roots.
+    page = cli("report", where, "--format", "markdown").out
+    assert "| deletionVectors | everyone | 1 | 0 | 0 | +0 |" in page
+    # One scan alone is compared with those of its roots.
+    newest = report["scan_id"]
+    alone = cli("report", where, "--format", "json", "--scan", newest).json
+    assert [each["tables"] for each in alone["scans"]] == [1, 1]
+
+
+def test_a_running_scan_with_spark_is_not_one_that_was_stopped(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    where = str(tmp_path / "inventory")
+    assert cli("scan", str(lake), "--to", where).code == 0
+    scan_id = "29991231T000000Z-00000000"
+    (Path(where) / "_staging_spark" / scan_id).mkdir(parents=True)
+    with spark_lock(where, scan_id):
+        assert cli(*CHECK, where).code == 0
+        with pytest.raises(Held), spark_lock(where, scan_id):
+            pass
+        assert is_running(where, scan_id)
+    assert not is_running(where, scan_id)
+    # Spark may reach another file system by a path that this machine cannot write.
+    (tmp_path / "file").touch()
+    with spark_lock(str(tmp_path / "file"), scan_id):
+        assert not is_running(str(tmp_path / "file"), scan_id)
+    with spark_lock(str(tmp_path / "elsewhere"), scan_id):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+    ran = cli(*CHECK, where)
+    assert (ran.code, "is not finished" in ran.out) == (3, True)

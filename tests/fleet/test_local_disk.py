@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.errors import ErrorCode
+from deltaproto.fleet import local_disk
 from deltaproto.fleet.discovery import Source, discover
 from deltaproto.fleet.found import Found, Passed, Selection, Unseen
 from deltaproto.fleet.local_disk import tables_under
 
 NAMES = st.sampled_from(["a", "b", "c d", "_x", ".h", "k=v", "äé", "%20"])
 TREES = st.recursive(
-    st.sampled_from(["empty", "table", "file"]),
+    st.sampled_from(["empty", "table", "outer", "file"]),
     lambda inner: st.dictionaries(NAMES, inner, max_size=4),
     max_leaves=25,
 )
@@ -29,9 +30,12 @@ def grow(path: Path, tree: object) -> None:
         path.write_text("x")
         return
     path.mkdir(parents=True, exist_ok=True)
-    if tree == "table":
+    if tree in ("table", "outer"):
         (path / "_delta_log").mkdir()
         (path / "part=1" / "nested" / "_delta_log").mkdir(parents=True)
+    if tree == "outer":
+        (path / "part=1").joinpath("file").touch()
+        grow(path / "inner", {"deep": "table", "_change_data": {"t": "table"}})
     elif isinstance(tree, dict):
         for name, inner in tree.items():
             grow(path / name, inner)
@@ -41,6 +45,8 @@ def expected(path: Path, tree: object) -> list[str]:
     """What the rules say, read off the tree."""
     if tree == "table":
         return [str(path)]
+    if tree == "outer":
+        return [str(path), str(path / "inner" / "deep")]
     if not isinstance(tree, dict):
         return []
     return [
@@ -244,8 +250,8 @@ def test_a_log_that_is_not_a_folder_is_a_table_that_cannot_be_read(
     else:
         log.symlink_to("nowhere" if kind == "link to nothing" else "_delta_log")
     grow(tmp_path, {"t": {"below": {"x": "table"}}})
-    assert found(tmp_path) == [str(tmp_path / "t")]
-    # As a root it hides nothing either.
+    # It hides nothing, neither as a root.
+    assert found(tmp_path) == [str(tmp_path / "t"), str(tmp_path / "t" / "below" / "x")]
     assert found(tmp_path / "t") == [str(tmp_path / "t"), str(tmp_path / "t" / "below" / "x")]
 
 
@@ -283,3 +289,74 @@ def test_the_inventory_of_the_scan_is_not_counted(tmp_path: Path) -> None:
         source = Source((str(tmp_path),), inventory=inventory)
         assert len(list(discover(source, {}, 1, passed).local)) == 1
         assert len(passed.notes()) == count
+
+
+def noted(*roots: Path, selection: Selection = NOTHING) -> tuple[list[str], tuple[str, ...]]:
+    passed = Passed()
+    seen = list(tables_under(list(map(str, roots)), selection, passed=passed))
+    assert all(isinstance(each, Found) for each in seen)
+    return sorted(e.location for e in seen if isinstance(e, Found)), passed.notes()
+
+
+def test_tables_inside_tables(tmp_path: Path) -> None:
+    grow(tmp_path, {"a": "table", "elsewhere": {"t": "table"}})
+    grow(tmp_path / "a", {"b": {"c": "outer"}, "_x": {"t": "table"}, "k=v": {"t": "table"}})
+    (tmp_path / "a" / "link").symlink_to(tmp_path / "elsewhere")
+    below = tmp_path / "a" / "b" / "c"
+    every = [str(tmp_path / "a"), str(below), str(below / "inner" / "deep")]
+    assert noted(tmp_path) == ([*every, str(tmp_path / "elsewhere" / "t")], ())
+    assert noted(tmp_path, below) == ([*every, str(tmp_path / "elsewhere" / "t")], ())
+    assert noted(tmp_path, selection=Selection((), ("b",)))[0] == [
+        every[0],
+        str(tmp_path / "elsewhere" / "t"),
+    ]
+    assert str(tmp_path / "a" / "k=v" / "t") in noted(tmp_path, selection=Selection(("k=*",)))[0]
+
+
+@pytest.mark.parametrize(("entries", "folders"), [(10, 100), (1000, 3)])
+def test_a_big_table_is_searched_as_far_as_that_is_cheap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entries: int, folders: int
+) -> None:
+    monkeypatch.setattr(local_disk, "_MOST_ENTRIES", entries)
+    monkeypatch.setattr(local_disk, "_MOST_FOLDERS", folders)
+    listed: list[str] = []
+    scandir = os.scandir
+
+    def counted(path: str) -> Any:
+        listed.append(str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", counted)
+    for name in ("big", "large"):
+        # As a table with column mapping, whose partitions have folders of random names.
+        grow(tmp_path / name, {f"{number:02}": {"t": "file"} for number in range(50)})
+        grow(tmp_path / name, "table")
+    grow(tmp_path / "small", "outer")
+    tables, notes = noted(tmp_path)
+    assert len(tables) == 4
+    assert notes == (
+        "2 tables' folders were not searched, or not to their end, for tables inside them; "
+        f"name one as a root to search it: first {tmp_path}/big",
+    )
+    assert len([path for path in listed if path.startswith(f"{tmp_path}/big")]) <= folders
+    assert not [path for path in listed if "part=1" in path]
+    # As a root, it is searched whatever it takes.
+    assert noted(tmp_path / "big") == ([str(tmp_path / "big")], ())
+
+
+def test_a_folder_of_a_table_that_cannot_be_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grow(tmp_path, {"a": "table", "t": "table"})
+    grow(tmp_path / "a" / "data", {"t": "table"})
+    scandir = os.scandir
+
+    def refuses(path: str) -> Any:
+        if path.endswith("/data"):
+            raise PermissionError(13, "denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuses)
+    tables, (note,) = noted(tmp_path)
+    assert tables == [str(tmp_path / "a"), str(tmp_path / "t")]
+    assert note.endswith(f"to search it: {tmp_path}/a")

@@ -184,6 +184,24 @@ def test_an_inventory_on_an_object_store(cli: Cli, store: Store, tmp_path: Path)
     assert rows.num_rows == done.json["tables"] > 5
 
 
+def test_tables_inside_tables_are_not_searched_for(cli: Cli, store: Store, tmp_path: Path) -> None:
+    for name in ("a", "a/b", "c"):
+        Log(tmp_path / name).commit(0, commit_info(), protocol(1, 2), metadata(id=name))
+    root = store.upload(tmp_path, "inside")
+    ran = cli("scan", root, *store.options, "--format", "json").json
+    (note,) = ran["notes"]
+    assert (ran["tables"], note.partition(" folders were")[0]) == (2, "2 tables'")
+    assert f"name one as a root to search it: first {root}/" in note
+    ran = cli("scan", f"{root}/a", *store.options, "--format", "json").json
+    assert (ran["tables"], ran["notes"]) == (
+        2,
+        [
+            "1 table's folder was not searched, or not to its end, for tables inside it; name it "
+            f"as a root to search it: {root}/a/b"
+        ],
+    )
+
+
 @pytest.mark.parametrize(
     ("root", "code"),
     [(f"s3://{BUCKET}/nothing/here", "not-found"), ("s3://no-such-bucket/x", "not-found")],

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from deltaproto.checking.check import Checker
 from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.fleet import spark_scan
 from deltaproto.fleet.checks import checked
+from deltaproto.fleet.discovery import Source
 from deltaproto.fleet.inventory import inventory_at
 from deltaproto.fleet.past import LocalQuestions
 from deltaproto.fleet.policy_tally import PolicyTally
+from deltaproto.fleet.scan import Request, scan
 from deltaproto.fleet.spark_checks import SparkChecks
 from deltaproto.fleet.spark_questions import SparkQuestions
+from deltaproto.fleet.staging import spark_lock
+from deltaproto.tables.interface import SparkSettings
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
 from tests.fleet.moves import move, sound_fleet
@@ -165,14 +173,14 @@ def test_a_policy_says_the_same(spark: SparkSession, cli: Cli, root: Path, tmp_p
     checks = SparkChecks(questions, questions.scans()[-1], checker)
     assert checks.verdicts().count() == len(here.json["verdicts"])
     assert checks.findings().count() == len(here.json["findings"])
-    expected = PolicyTally()
-    for each in checked(
-        LocalQuestions(inventory_at(inventory, {})), questions.scans()[-1], checker
-    ):
+    expected, other = PolicyTally(), checker_of(policy)
+    local = LocalQuestions(inventory_at(inventory, {}))
+    for each in other.with_policy(checked(local, questions.scans()[-1], other)):
         expected.add(each)
     told = checks.tally()
     assert (told.tables, told.unreadable) == (expected.tables, expected.unreadable)
     assert (told.verdicts, told.rules) == (expected.verdicts, expected.rules)
+    assert (told.waived, told.off) == (expected.waived, expected.off)
 
 
 def said(ran: Ran, name: str) -> list[str]:
@@ -182,3 +190,113 @@ def said(ran: Ran, name: str) -> list[str]:
 def checker_of(policy: str) -> Checker:
     loaded = site_policy(policy)
     return Checker(loaded, site_catalogue((), loaded))
+
+
+def test_scans_at_the_same_time_keep_the_inventory_whole(
+    spark: SparkSession, cli: Cli, tmp_path: Path
+) -> None:
+    where = str(tmp_path / "i")
+    for name in "abc":
+        sound_fleet(tmp_path / name, 3, 12)
+    requests = {
+        name: Request(Source((str(tmp_path / name),)), {}, inventory_at(where, {}))
+        for name in "abc"
+    }
+
+    def nothing(_: int) -> None:
+        """Show no progress."""
+
+    with ThreadPoolExecutor(3) as pool:
+        running = [
+            pool.submit(spark_scan.scan_with_spark, requests["a"], SparkSettings(), nothing),
+            pool.submit(spark_scan.scan_with_spark, requests["b"], SparkSettings(), nothing),
+            pool.submit(scan, requests["c"], nothing),
+        ]
+        done = [each.result() for each in running]
+    questions = LocalQuestions(inventory_at(where, {}))
+    scans = questions.scans()
+    assert {each.scan_id for each in scans} == {each.scan_id for each in done}
+    for each in scans:
+        assert each.tables == 12
+        questions.require_whole(each)
+        SparkQuestions(spark, where).require_whole(each)
+    assert len(cli("check", where, "--client", "trino@476", "--format", "json").json["errors"]) == 0
+
+
+def test_a_running_scan_is_not_resumed(
+    spark: SparkSession, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound_fleet(tmp_path / "lake", 9, 3)
+    where = str(tmp_path / "i")
+    words = ("scan", str(tmp_path / "lake"), "--to", where, "--engine", "spark")
+
+    def dies(engine: Any, scan: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as cut:
+        cut.setattr("deltaproto.fleet.spark_scan.SparkEngine.publish", dies)
+        assert cli(*words).code == 130
+    (stopped,) = (each.name for each in (tmp_path / "i" / "_staging_spark").iterdir())
+    with spark_lock(where, stopped):
+        ran = cli(*words, "--resume")
+        assert (ran.code, "no unfinished scan" in ran.err) == (2, True)
+    assert scanned(cli, *words[1:], "--resume")["tables"] == 3
+
+
+def test_a_damaged_inventory(spark: SparkSession, cli: Cli, tmp_path: Path) -> None:
+    lake, whole = tmp_path / "lake", tmp_path / "whole"
+    sound_fleet(lake, 5, 6)
+    for _ in range(2):
+        scanned(cli, str(lake), "--to", str(whole))
+    newest = LocalQuestions(inventory_at(str(whole), {})).scans()[-1].scan_id
+
+    def damaged(name: str) -> Path:
+        return Path(shutil.copytree(whole, tmp_path / name))
+
+    def rows_of(where: Path, name: str) -> pa.Table:
+        found = DeltaTable(where / name).to_pyarrow_table()
+        return found.filter(pc.equal(found["scan_id"], newest))
+
+    lost, doubled, featureless, text = map(damaged, ("lost", "doubled", "featureless", "text"))
+    table = rows_of(lost, "tables")["location"][0].as_py()
+    DeltaTable(lost / "tables").delete(f"scan_id = '{newest}' and location = '{table}'")
+    write_deltalake(doubled / "findings", rows_of(doubled, "findings").slice(0, 1), mode="append")
+    DeltaTable(featureless / "features").delete(
+        f"scan_id = '{newest}' and location = '{table}' and feature = 'appendOnly'"
+    )
+    columns = DeltaTable(text / "tables").to_pyarrow_table()
+    index = columns.schema.get_field_index("min_reader_version")
+    columns = columns.set_column(
+        index, "min_reader_version", pc.cast(columns["min_reader_version"], pa.string())
+    )
+    shutil.rmtree(text / "tables")
+    write_deltalake(text / "tables", columns, partition_by=["scan_id"])
+    for where, said in (
+        (lost, "rows are lost"),
+        (doubled, f"1 findings of scan {newest} twice"),
+        (featureless, "lost the table's features appendOnly"),
+        (text, "column min_reader_version of the inventory's table tables has the type string"),
+    ):
+        for command in (("check", "--client", "trino@476"), ("drift",)):
+            ran = cli(*command, str(where), "--engine", "spark", "--format", "json")
+            assert (ran.code, said in ran.out + ran.err) == (3, True), (where.name, command)
+
+
+def test_a_scan_shows_the_findings_on_the_policy(
+    spark: SparkSession, cli: Cli, tmp_path: Path
+) -> None:
+    sound_fleet(tmp_path / "lake", 5, 6)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "policy_version: 1\nclients: [trino@400]\n"
+        "waivers: [{rule: DP201, table: '**', reason: moving, expires: '2999-01-01'},\n"
+        "  {rule: DP203, table: '**/gone', reason: moved, expires: '2001-01-01'}]\n"
+        "tables: {'**/nothing': {max_reader_version: 1}}\n"
+    )
+    words = (str(tmp_path / "lake"), "--policy", str(policy))
+    here, there = (
+        scanned(cli, *words, "--to", str(tmp_path / engine), "--engine", engine)["policy"]
+        for engine in ("local", "spark")
+    )
+    assert here == there
+    assert {"DP301", "DP303"} <= {each["rule"] for each in there["by_rule"]}

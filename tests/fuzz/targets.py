@@ -388,6 +388,7 @@ def _saved() -> tuple[bytes, ...]:
 
 def saved(document: bytes) -> object:
     """A saved inspection, and what a plan makes of each of its tables."""
+    from deltaproto.checking.age import Ages
     from deltaproto.checking.saved import saved_entries
     from deltaproto.drafting.saved import given_entry
     from deltaproto.planning.downgrade import Downgrade, plan_downgrade
@@ -395,9 +396,10 @@ def saved(document: bytes) -> object:
     def use(path: str) -> object:
         for found in read_saved(path):
             assert found.table is not None or isinstance(found, SavedError)
-        for entry in saved_entries(path):
+        ages = Ages(path, datetime.datetime.now(datetime.UTC))
+        for entry in saved_entries(path, ages):
             try:
-                given = given_entry(entry, path)
+                given = given_entry(entry, path, ages)
             except TableError:
                 continue
             if len(document) % 4 == 0:

@@ -6,10 +6,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from deltaproto.checking.age import Ages
 from deltaproto.checking.saved import saved_entries
 from deltaproto.drafting.saved import given_entry
 from deltaproto.errors import DeltaprotoError, ErrorCode, TableError, UsageError
@@ -64,9 +66,10 @@ def test_a_saved_feature_of_no_known_kind(tmp_path: Path) -> None:
     document["tables"][0]["features"][0]["kind"] = "reader"
     file = tmp_path / "saved.json"
     file.write_text(json.dumps(document))
-    (entry,) = saved_entries(str(file))
+    ages = Ages(str(file), datetime.now(UTC))
+    (entry,) = saved_entries(str(file), ages)
     with pytest.raises(UsageError, match="is not what `inspect --format json` writes"):
-        given_entry(entry, str(file))
+        given_entry(entry, str(file), ages)
 
 
 def test_options_that_are_no_text(cli: Cli, tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ CASES: tuple[Case, ...] = (
     ),
     case("reader-2-tells-of-column-mapping", protocol(2, 7, None, ["columnMapping"]), mapped()),
     case("plain", protocol(1, 2), metadata()),
-    case("lowest-of-all", protocol(1, 1), metadata()),
+    case("lowest-of-all", protocol(1, 1), metadata(), finds={("DP119", None)}),
     # DP102 reader-feature-unlisted
     case(
         "reader-feature-not-for-writers",
@@ -151,7 +151,12 @@ CASES: tuple[Case, ...] = (
         finds={("DP103", VECTORS)},
     ),
     case("property-that-is-off", protocol(1, 2), metadata({"delta.enableDeletionVectors": "no"})),
-    case("property-key-in-another-case", protocol(1, 1), metadata({"delta.appendonly": "TRUE"})),
+    case(
+        "property-key-in-another-case",
+        protocol(1, 1),
+        metadata({"delta.appendonly": "TRUE"}),
+        finds={("DP119", None)},
+    ),
     case(
         "column-type-without-feature",
         protocol(1, 2),
@@ -168,7 +173,7 @@ CASES: tuple[Case, ...] = (
         "not-null-without-invariants",
         protocol(1, 1),
         schema(nullable=False),
-        finds={("DP103", "invariants")},
+        finds={("DP103", "invariants"), ("DP119", None)},
     ),
     case("not-null-with-invariants", protocol(1, 2), schema(nullable=False)),
     case(
@@ -371,7 +376,12 @@ CASES: tuple[Case, ...] = (
     # DP111 odd-legacy-pair
     case("writer-5-without-reader-2", protocol(1, 5), metadata(), finds={("DP111", None)}),
     case("reader-2-without-writer-5", protocol(2, 3), metadata(), finds={("DP111", None)}),
-    case("reader-2-with-writer-1", protocol(2, 1), metadata(), finds={("DP111", None)}),
+    case(
+        "reader-2-with-writer-1",
+        protocol(2, 1),
+        metadata(),
+        finds={("DP111", None), ("DP119", None)},
+    ),
     case("even-legacy-pair", protocol(2, 5), metadata()),
     case("writer-6-without-column-mapping", protocol(1, 6), metadata()),
     # DP112 catalog-managed
@@ -419,6 +429,9 @@ CASES: tuple[Case, ...] = (
         protocol(1, 2),
         metadata({"delta.requireCheckpointProtectionBeforeVersion": "7"}),
     ),
+    # DP119 writer-version-one
+    case("writer-version-1", protocol(1, 1), metadata(), finds={("DP119", None)}),
+    case("writer-version-2", protocol(1, 2), metadata()),
     # DP115 schema-missing
     case("no-schema", protocol(1, 2), without_schema(), finds={("DP115", None)}),
     case("schema-is-no-struct", protocol(1, 2), metadata(schema="[]"), finds={("DP115", None)}),

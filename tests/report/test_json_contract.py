@@ -13,6 +13,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from deltaproto import __version__
+from deltaproto.report.interface import SCHEMA_VERSION
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
@@ -56,7 +57,7 @@ class TestInspection:
         log.commit(0, protocol(1, 2), metadata())
         (document,) = documents(cli("inspect", log.table, "--format", "json"), "inspect")
         assert list(document) == ENVELOPE
-        assert document["schema_version"] == "1.0"
+        assert document["schema_version"] == SCHEMA_VERSION == "1.1"
         assert document["tool"] == {"name": "deltaproto", "version": __version__}
         assert document["command"] == "inspect"
 

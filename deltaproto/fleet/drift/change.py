@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from deltaproto.fleet.kept import LEVELS, lost_features
 from deltaproto.policy.finding import Severity
+from deltaproto.protocol.isolation import Levels
 from deltaproto.protocol.protocol import Protocol
 
 
@@ -49,6 +51,7 @@ COMPARED = (
     "reader_features",
     "writer_features",
     "isolation_level",
+    *LEVELS,
     "usage",
     "code",
     "message",
@@ -69,6 +72,13 @@ class Seen(NamedTuple):
     message: str | None
     usage: tuple[str, ...] = ()
     """features, with `+` in front if they are in use, `-` if they are not, `?` if unknown"""
+    effective: tuple[tuple[str, str | None], ...] = ()
+    """engines with the isolation level in force there"""
+
+    @property
+    def levels(self) -> Levels:
+        """Its isolation levels."""
+        return Levels(self.isolation, dict(self.effective))
 
     @property
     def error(self) -> str:
@@ -112,7 +122,11 @@ class Change(NamedTuple):
 
 
 def seen(row: Mapping[str, Any], prefix: str) -> Seen | None:
-    """What one scan saw, out of the columns that begin with `prefix`; None: no such table."""
+    """What one scan saw, out of the columns that begin with `prefix`; None: no such table.
+
+    Raises:
+        TableError: corrupt-log, when the inventory lost the row of a feature.
+    """
     value = {name: row[prefix + name] for name in COMPARED}
     if value["code"] is not None:
         return unseen(value["code"], value["message"])
@@ -133,6 +147,9 @@ def seen(row: Mapping[str, Any], prefix: str) -> Seen | None:
             **lists,
         }
     )
+    usage = tuple(value["usage"] or ())
+    if lost := protocol.supported - {each[1:] for each in usage}:
+        raise lost_features(lost)
     return Seen(
         value["version"],
         value["id"],
@@ -140,7 +157,8 @@ def seen(row: Mapping[str, Any], prefix: str) -> Seen | None:
         value["isolation_level"],
         None,
         None,
-        tuple(value["usage"] or ()),
+        usage,
+        tuple((engine, value[column]) for column, engine in LEVELS.items()),
     )
 
 
@@ -180,8 +198,8 @@ def changes(location: str, table: str, before: Seen | None, now: Seen | None) ->
             for name in sorted(unused & old.supported & new.supported):
                 if f"+{name}" in now.usage:
                     yield told(Kind.FEATURE_ENABLED, "not in use", "in use", name)
-            if before.isolation != now.isolation:
-                yield told(Kind.ISOLATION_CHANGED, before.isolation, now.isolation)
+            if said := before.levels.differ(now.levels):
+                yield told(Kind.ISOLATION_CHANGED, *said)
 
 
 def differences(old: Protocol, new: Protocol) -> Iterator[tuple[Kind, str | None]]:

@@ -9,6 +9,8 @@ from deltaproto.errors import TableError
 from deltaproto.fleet.drift.change import Change, Culprit, Kind, Seen, differences
 from deltaproto.fleet.patience import patiently
 from deltaproto.protocol.isolation import PROPERTY
+from deltaproto.protocol.layers import enabled_features
+from deltaproto.protocol.metadata import Metadata
 from deltaproto.tables.defect import one_table
 from deltaproto.tables.location import locate
 from deltaproto.tables.log.commits import Commit, commits
@@ -17,12 +19,7 @@ from deltaproto.tables.storage import open_log
 from deltaproto.tables.storage.deadline import Deadline, within
 
 _MOST_COMMITS = 1000
-_IN_COMMITS = frozenset(Kind) - {
-    Kind.FEATURE_ENABLED,
-    Kind.UNREADABLE,
-    Kind.READABLE,
-    Kind.TABLE_GONE,
-}
+_IN_COMMITS = frozenset(Kind) - {Kind.UNREADABLE, Kind.READABLE, Kind.TABLE_GONE}
 
 
 class Detective:
@@ -82,6 +79,8 @@ def _named(changes: Sequence[Change], read: Iterable[Commit], before: Seen | Non
         expected = commit.version + 1
         for key in state.after(commit):
             made[key] = culprit_of(commit)
+        for name in state.disabled:
+            made.pop((Kind.FEATURE_ENABLED, name), None)
         if before is None and commit.version == 0:
             made[Kind.TABLE_NEW, None] = culprit_of(commit)
     return [change._replace(culprit=made.get((change.kind, change.feature))) for change in changes]
@@ -94,10 +93,16 @@ class _State:
         self._protocol = seen and seen.protocol
         self._id = seen and seen.id
         self._isolation: tuple[str | None] | None = None if seen is None else (seen.isolation,)
+        self._metadata: Metadata | None = None
+        used = () if seen is None else seen.usage
+        self._enabled = frozenset(each[1:] for each in used if not each.startswith("-"))
+        self.disabled: frozenset[str] = frozenset()
+        """features that the last commit switched off"""
 
     def after(self, commit: Commit) -> Iterator[tuple[Kind, str | None]]:
         """The kinds of change that the commit made."""
         new, metadata = commit.protocol, commit.metadata
+        self.disabled = frozenset()
         if new is not None:
             if self._protocol is not None:
                 yield from differences(self._protocol, new)
@@ -108,7 +113,11 @@ class _State:
                 yield Kind.ISOLATION_CHANGED, None
             if self._id is not None and metadata.id != self._id:
                 yield Kind.TABLE_REPLACED, None
-            self._isolation, self._id = isolation, metadata.id
+            self._isolation, self._id, self._metadata = isolation, metadata.id, metadata
+        if self._protocol is not None and self._metadata is not None:
+            enabled = enabled_features(self._protocol, self._metadata)
+            yield from ((Kind.FEATURE_ENABLED, name) for name in sorted(enabled - self._enabled))
+            self._enabled, self.disabled = enabled, self._enabled - enabled
 
 
 def culprit_of(commit: Commit) -> Culprit:

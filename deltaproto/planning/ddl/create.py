@@ -17,7 +17,7 @@ from deltaproto.planning.ddl.types import Definition
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite, elsewhere
 from deltaproto.planning.pulled import upgraded
-from deltaproto.planning.refused import asked_wrongly, nonsense
+from deltaproto.planning.refused import asked_wrongly, nonsense, unlocated
 from deltaproto.planning.schema import Struct, walk
 from deltaproto.planning.table import MODE, ROW_ID_COLUMNS, Table
 
@@ -111,6 +111,7 @@ class CreateTable(NamedTuple):
     def _refused(self, table: Table, engine: Engine) -> Refusal | None:
         wrong = self._format(engine)
         wrong = wrong or nonsense(self.properties, engine) or asked_wrongly(self.properties, engine)
+        wrong = wrong or unlocated(self.properties, {})
         if wrong is not None:
             return wrong
         if not self.columns and not self.as_select:

@@ -13,8 +13,8 @@ from deltaproto.planning.iceberg import KEY, broken, enabled
 from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
 from deltaproto.planning.pulled import upgraded
 from deltaproto.planning.table import MODE, Table
+from deltaproto.protocol.compatibility_mode import FORMATS
 
-_FORMATS = "delta.universalFormat.enabledFormats"
 _HIGHEST = 2
 
 
@@ -46,9 +46,9 @@ class UpgradeUniform(NamedTuple):
             commits.append(Commit("REORG", table.protocol, sure=False))
             rewrites = Rewrite.ALL
             table = table._replace(vectors=False, rewritten=current != self.version)
-        formats = before.configuration.get(_FORMATS, "")
+        formats = before.configuration.get(FORMATS, "")
         if "iceberg" not in formats:
-            table = table.with_properties({_FORMATS: "iceberg"})
+            table = table.with_properties({FORMATS: "iceberg"})
             commits.append(Commit("SET TBLPROPERTIES", table.protocol))
         return Outcome(table, tuple(commits), rewrites)
 

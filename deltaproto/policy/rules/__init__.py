@@ -38,6 +38,7 @@ from deltaproto.policy.rules import (
     unknown_feature,
     unrequested_feature,
     unused_feature,
+    writer_version_one,
 )
 from deltaproto.policy.subject import Subject
 
@@ -60,6 +61,7 @@ _MODULES: tuple[ModuleType, ...] = (
     invalid_isolation_level,
     checkpoint_protection,
     schema_missing,
+    writer_version_one,
     reader_refused,
     readers_disagree,
     stream_on_two_clusters,

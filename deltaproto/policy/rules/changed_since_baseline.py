@@ -28,6 +28,7 @@ from deltaproto.policy.case import Case
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 from deltaproto.policy.rules.drifted import span
+from deltaproto.protocol.isolation import PROPERTY, Levels
 
 RULE = Rule("DP223", "changed-since-baseline", Severity.WARNING, since="0.1.0")
 
@@ -43,15 +44,11 @@ def examine(case: Case) -> Iterator[Finding]:
             "if it was meant, save a new baseline, and restart the streams that read it",
             evidence=f"{before.id} then, {now.id} now",
         )
-    levels = [
-        f"{before.isolation[engine]} to {level} on {engine}"
-        for engine, level in now.isolation.items()
-        if engine in before.isolation and before.isolation[engine] != level
-    ]
-    if levels:
+    levels = [Levels(each.configuration.get(PROPERTY), each.isolation) for each in (before, now)]
+    if said := levels[0].differ(levels[1]):
         yield RULE.finding(
             case.table,
             f"the isolation level changed since version {before.version}",
             f"if it was meant, save a new baseline; else see deltaproto history {case.word}",
-            evidence=f"{', '.join(levels)}, {span(before, now)}",
+            evidence=f"{said[0]} to {said[1]}, {span(before, now)}",
         )

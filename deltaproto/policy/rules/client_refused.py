@@ -14,15 +14,21 @@ The client that is named, at its next attempt. It fails with an error that seldo
 feature it was; no data is harmed.
 
 ## How to fix
-Raise the client to a version that passes, or drop the feature that keeps it out. The finding's
-remedies say which version and which command, the cheapest first.
+Upgrade the client to a version that passes, or drop the feature that keeps it out. A client that
+only reads can also read a copy: Compatibility Mode of Databricks
+(delta.universalFormat.enabledFormats=compatibility) keeps a read-only copy of a managed table of
+Unity Catalog on the oldest protocol. The finding's remedies say which version and which command,
+the cheapest first.
 
 ## How safe
-Raising a client changes no table. Dropping a feature is a protocol change: it conflicts with
-concurrent writes, and some features rewrite files or cut the history when they go.
+Upgrading a client changes no table. Compatibility Mode leaves the table's protocol as it is, but
+its copy costs storage and compute, and lags behind the table. Dropping a feature is a protocol
+change: it conflicts with concurrent writes, and some features rewrite files or cut the history when
+they go.
 
 ## References
-PROTOCOL.md, "Table Features"; `deltaproto clients ID@VERSION` for the evidence.
+PROTOCOL.md, "Table Features"; `deltaproto clients ID@VERSION` for the evidence;
+docs.databricks.com/aws/en/external-access/compatibility-mode.
 """
 
 from __future__ import annotations

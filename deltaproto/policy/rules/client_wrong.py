@@ -12,7 +12,8 @@ writer that ignores a feature breaks its promise for everybody else. Nothing fai
 The client that is named, and everybody who relies on its answers.
 
 ## How to fix
-Stop that client on this table until it is raised or the feature is dropped.
+Stop that client on this table until it is upgraded, the feature is dropped, or it reads a copy
+(Compatibility Mode of Databricks: `deltaproto explain client-refused`).
 
 ## How safe
 Stopping a client is always safe. For a drop see `deltaproto explain client-refused`.

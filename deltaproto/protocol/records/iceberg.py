@@ -27,6 +27,10 @@ _WRITER_V1 = "protocol_rfcs/iceberg-writer-compat-v1.md"
 _WRITER_V3 = "IcebergWriterCompatV3MetadataValidatorAndUpdater.java"
 _COMMON_CHECKS = "IcebergWriterCompatMetadataValidatorAndUpdater.java COMMON_CHECKS"
 _UNIFORM = "The platform's table has one row, UniForm, at 13.3 LTS, for all Iceberg features. "
+_NO_FEATURE = (
+    "Compatibility Mode of Databricks (delta.universalFormat.enabledFormats=compatibility) needs "
+    "no feature: it keeps a read-only copy on the oldest protocol for Delta and Iceberg readers."
+)
 _ID_MODE = "Column mapping must be in id mode, with physical names of the form col-<id>."
 
 RECORDS: tuple[Feature, ...] = (
@@ -58,6 +62,7 @@ RECORDS: tuple[Feature, ...] = (
                 "that they are switched off."
             ),
             "On an existing table the property fails unless column mapping is on already.",
+            _NO_FEATURE,
         ),
         sources=(
             "PROTOCOL.md#iceberg-compatibility-v1",
@@ -98,6 +103,7 @@ RECORDS: tuple[Feature, ...] = (
         notes=(
             "It keeps columnMapping in the protocol for good, also when switched off.",
             "On an existing table the property fails unless column mapping is on already.",
+            _NO_FEATURE,
         ),
         sources=(
             "PROTOCOL.md#iceberg-compatibility-v2",
@@ -136,6 +142,7 @@ RECORDS: tuple[Feature, ...] = (
             "Delta Spark refuses to set the property back to false on an existing table.",
             "On an existing table column mapping must be on already; row tracking comes along.",
             "It keeps columnMapping, rowTracking and domainMetadata in the protocol for good.",
+            _NO_FEATURE,
         ),
         sources=(
             _V3,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
+    DomainHas,
     Feature,
     Kind,
+    PropertyIs,
     SchemaHas,
     Since,
     Status,
     Trait,
+    Trigger,
 )
 from deltaproto.protocol.records.common import (
     NEVER,
@@ -22,6 +25,9 @@ from deltaproto.protocol.records.common import (
 _NOWHERE = Since(delta_spark=None, databricks=None)
 _REJECTED = "Delta Spark 4.4.0 rejects the name."
 _ADAPTIVE = "protocol_rfcs/iceberg-v4-metadata.md"
+_EXPRESSIONS = "protocol_rfcs/clustering-expressions.md"
+_NATIVE = "protocol_rfcs/iceberg-native-v4.md"
+_COLUMN_FILES = "protocol_rfcs/column-updates.md"
 
 RECORDS: tuple[Feature, ...] = (
     Feature(
@@ -49,6 +55,23 @@ RECORDS: tuple[Feature, ...] = (
         sources=(_ADAPTIVE,),
     ),
     Feature(
+        name="clusteringExpressions",
+        kind=Kind.WRITER,
+        status=Status.RFC,
+        summary="Clusters a table by expressions on columns, such as date_trunc.",
+        min_reader=1,
+        min_writer=7,
+        enablement=DomainHas("delta.clustering", "transforms"),
+        requires=supported("clustering", "domainMetadata", source=_EXPRESSIONS),
+        since=_NOWHERE,
+        drop=NEVER,
+        notes=(
+            "A writer must keep statistics for each expression, as it does for clustering columns.",
+            _REJECTED,
+        ),
+        sources=(_EXPRESSIONS, "github.com/delta-io/delta/issues/6736"),
+    ),
+    Feature(
         name="columnMappingUsageTracking",
         kind=Kind.WRITER,
         status=Status.RFC,
@@ -63,6 +86,67 @@ RECORDS: tuple[Feature, ...] = (
         drop=NEVER,
         notes=("The answer is kept in delta.columnMapping.hasDroppedOrRenamed.", _REJECTED),
         sources=("protocol_rfcs/column-mapping-usage-tracking.md",),
+    ),
+    Feature(
+        name="columnUpdates",
+        kind=Kind.READER_WRITER,
+        status=Status.RFC,
+        summary="Keeps updated columns of a data file in column files of their own.",
+        min_reader=3,
+        min_writer=7,
+        enablement=AlwaysWhenSupported(),
+        requires=enabled("columnMapping", source=_COLUMN_FILES),
+        since=_NOWHERE,
+        drop=NEVER,
+        notes=(
+            "A reader that ignores the column files returns the old values of updated columns.",
+            _REJECTED,
+        ),
+        sources=(
+            _COLUMN_FILES,
+            "github.com/delta-io/delta/pull/7413",
+            "github.com/delta-io/delta/issues/7414",
+        ),
+    ),
+    Feature(
+        name="icebergNativeV4",
+        kind=Kind.WRITER,
+        status=Status.RFC,
+        summary="Keeps all files in an Iceberg v4 tree, so that Iceberg can read the table.",
+        min_reader=1,
+        min_writer=7,
+        enablement=PropertyIs("delta.enableIcebergNativeV4"),
+        triggers=(Trigger("delta.enableIcebergNativeV4=true", by="property"),),
+        switch_off="delta.enableIcebergNativeV4=false, only as a part of removing the feature",
+        requires=(
+            *supported("adaptiveMetadata", source=_NATIVE),
+            *not_enabled(
+                "icebergCompatV1",
+                "icebergCompatV2",
+                "icebergCompatV3",
+                "invariants",
+                "checkConstraints",
+                "generatedColumns",
+                "identityColumns",
+                "changeDataFeed",
+                "appendOnly",
+                source=_NATIVE,
+            ),
+        ),
+        since=_NOWHERE,
+        drop=NEVER,
+        notes=(
+            (
+                "Column mapping must be by id, and a column cannot be BYTE or SHORT. The protocol "
+                "must not list a feature that the RFC does not name."
+            ),
+            _REJECTED,
+        ),
+        sources=(
+            _NATIVE,
+            "github.com/delta-io/delta/issues/7373",
+            "github.com/delta-io/delta/pull/7374",
+        ),
     ),
     Feature(
         name="timestampNanos",

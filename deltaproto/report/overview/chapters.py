@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
+from deltaproto.checking.age import at, in_words
 from deltaproto.fleet.overview import Overview
+from deltaproto.fleet.past import PastScan
 from deltaproto.policy.finding import Severity
+from deltaproto.report.check_words import hidden
 from deltaproto.report.document import (
     Block,
     Callout,
@@ -21,6 +25,7 @@ from deltaproto.report.document import (
     Tone,
     listed,
 )
+from deltaproto.report.interface import NOTICES
 from deltaproto.report.overview.chart import bars
 from deltaproto.report.overview.clients import clients
 from deltaproto.report.overview.numbers import Fix, Numbers, command
@@ -32,28 +37,33 @@ _MOST_UNREAD = 200
 
 
 def document(
-    overview: Overview, numbers: Numbers, policy: str | None, most: int | None = None
+    overview: Overview, numbers: Numbers, policy: str | None, now: datetime, most: int | None = None
 ) -> Document:
     """Everything but the list of all tables, of which that has the first `most`."""
-    scan = overview.scan
     sections = [
         Section("glance", "The fleet at a glance", list(_glance(overview, numbers, policy))),
         Section("first", "Tables to fix first", list(_first(overview, numbers, policy, most))),
         Section("clients", "Clients", list(clients(numbers))),
         Section("features", "Features", list(features(overview, numbers))),
         Section("drift", "Over time", list(drift(overview))),
-        Section("findings", "Findings", list(_findings(numbers))),
+        Section("findings", "Findings", list(_findings(overview, numbers))),
         Section("unread", "What could not be read", list(_unread(overview))),
     ]
-    roots = ", ".join(scan.roots) or "named tables"
     return Document(
         "Delta protocols of the fleet",
-        (f"Scan {scan.scan_id}, ended {scan.ended_at:%Y-%m-%d %H:%M} UTC, of ", Code(roots)),
+        tuple(part for scan in overview.sources for part in _scan(scan, now)),
         sections,
     )
 
 
+def _scan(scan: PastScan, now: datetime) -> Line:
+    ended = f"ended {at(scan.ended_at)} ({in_words(now - scan.ended_at)})"
+    roots = ", ".join(scan.roots) or "named tables"
+    return (f"Scan {scan.scan_id}, {ended}, of ", Code(roots), ". ")
+
+
 def _glance(overview: Overview, numbers: Numbers, policy: str | None) -> Iterator[Block]:
+    yield from (Callout(Tone.WARNING, (f"Warning: {notice}",)) for notice in NOTICES)
     read, unread = len(overview.tables), len(overview.unread)
     if unread:
         told = f"{unread:,} could not be read: the picture is not complete."
@@ -143,7 +153,8 @@ def _tables(fix: Fix, most: int | None) -> Line:
     return (Link(text, query(**{"table" if one else "alike": str(fix.place)})),)
 
 
-def _findings(numbers: Numbers) -> Iterator[Block]:
+def _findings(overview: Overview, numbers: Numbers) -> Iterator[Block]:
+    yield from _of_policy(overview)
     if not numbers.rules:
         yield Callout(Tone.GOOD, ("None.",))
         return
@@ -158,6 +169,18 @@ def _findings(numbers: Numbers) -> Iterator[Block]:
         [SEVERITIES[severity] for (_, severity), _ in ordered],
     )
     yield Paragraph((Code("deltaproto explain RULE"), " tells what a rule means."))
+
+
+def _of_policy(overview: Overview) -> Iterator[Block]:
+    if said := hidden(overview.waived, overview.off):
+        yield Paragraph((f"Not shown: {said}.",))
+    if overview.of_policy:
+        found = overview.of_policy
+        yield Table(
+            ("Rule", "Severity", "On the policy itself", "Hint"),
+            [[(f.rule,), (str(f.severity),), (f.message,), (f.hint,)] for f in found],
+            [SEVERITIES[str(finding.severity)] for finding in found],
+        )
 
 
 def _unread(overview: Overview) -> Iterator[Block]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from deltaproto.checking.age import at
 from deltaproto.fleet.drift.change import SEVERITY
 from deltaproto.fleet.overview import Overview, Past
 from deltaproto.protocol import catalogue
@@ -55,13 +56,15 @@ def features(overview: Overview, numbers: Numbers) -> Iterator[Block]:
 
 def drift(overview: Overview) -> Iterator[Block]:
     """Protocols scan by scan, and what changed since the last."""
-    if len(overview.past) < 2:
+    if len(overview.past) > 1:
+        yield _timeline(overview.past)
+    if not overview.pairs:
         yield Paragraph(("There is one scan of these roots; the next one shows what changed.",))
         return
-    yield _timeline(overview.past)
-    pair = overview.pair
-    assert pair is not None
-    title = f"Since the scan of {pair.before.ended_at:%Y-%m-%d %H:%M} UTC"
+    since = ", ".join(at(pair.before.ended_at) for pair in overview.pairs)
+    title = f"Since the scan{'s' * (len(overview.pairs) > 1)} of {since}"
+    if len(overview.pairs) < len(overview.sources):
+        yield Paragraph(("Roots with one scan are not compared.",))
     if not overview.changes:
         yield Section("changes", title, [Callout(Tone.GOOD, ("Nothing changed.",))])
         return

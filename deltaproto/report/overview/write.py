@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -9,6 +10,7 @@ from deltaproto.fleet.overview import Overview
 from deltaproto.report.document.html import document_html
 from deltaproto.report.document.markdown import document_markdown
 from deltaproto.report.document.page import Words
+from deltaproto.report.inspection_json import finding_fields
 from deltaproto.report.interface import dumps, envelope
 from deltaproto.report.overview.chapters import document
 from deltaproto.report.overview.data import page_data
@@ -24,16 +26,17 @@ class ReportFormat(StrEnum):
     JSON = "json"
 
 
-def rendered(overview: Overview, policy: str | None, format: ReportFormat, most: int) -> str:
-    """The report as text; the page lists `most` tables."""
+def rendered(
+    overview: Overview, policy: str | None, format: ReportFormat, most: int, now: datetime
+) -> str:
+    """The report as text; the page lists `most` tables, and ages of scans count to `now`."""
     counted = numbers(overview)
     if format is ReportFormat.JSON:
         complete = not overview.unread and all(row.complete for row in overview.tables)
-        return (
-            dumps(envelope("report", _fields(overview, counted, policy), complete=complete)) + "\n"
-        )
+        fields = _fields(overview, counted, policy, now)
+        return dumps(envelope("report", fields, complete=complete)) + "\n"
     listed = most if format is ReportFormat.HTML else None
-    made = document(overview, counted, policy, listed)
+    made = document(overview, counted, policy, now, listed)
     if format is ReportFormat.MARKDOWN:
         return document_markdown(made)
     return document_html(
@@ -47,11 +50,22 @@ def rendered(overview: Overview, policy: str | None, format: ReportFormat, most:
     )
 
 
-def _fields(overview: Overview, counted: Numbers, policy: str | None) -> dict[str, Any]:
+def _fields(
+    overview: Overview, counted: Numbers, policy: str | None, now: datetime
+) -> dict[str, Any]:
     scan = overview.scan
     return {
         "scan_id": scan.scan_id,
         "ended_at": f"{scan.ended_at:%Y-%m-%dT%H:%M:%SZ}",
+        "sources": [
+            {
+                "scan_id": each.scan_id,
+                "ended_at": f"{each.ended_at:%Y-%m-%dT%H:%M:%SZ}",
+                "age_days": (now - each.ended_at).days,
+                "roots": list(each.roots),
+            }
+            for each in overview.sources
+        ],
         "policy": policy,
         "tables": len(overview.tables),
         "errors": len(overview.unread),
@@ -82,6 +96,9 @@ def _fields(overview: Overview, counted: Numbers, policy: str | None) -> dict[st
             {"rule": rule, "severity": severity, "count": count}
             for (rule, severity), count in counted.rules.most_common()
         ],
+        "waived": overview.waived,
+        "off": overview.off,
+        "policy_findings": [finding_fields(finding) for finding in overview.of_policy],
         "fix_first": [
             {
                 "table": fix.row.table,
@@ -99,7 +116,7 @@ def _fields(overview: Overview, counted: Numbers, policy: str | None) -> dict[st
             {
                 "scan_id": each.scan.scan_id,
                 "ended_at": f"{each.scan.ended_at:%Y-%m-%dT%H:%M:%SZ}",
-                "tables": each.scan.tables,
+                "tables": sum(each.protocols.values()),
                 "protocols": [
                     {"minReaderVersion": reader, "minWriterVersion": writer, "tables": count}
                     for (reader, writer), count in sorted(each.protocols.items())

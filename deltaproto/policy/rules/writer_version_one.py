@@ -1,0 +1,44 @@
+"""A protocol whose writer version is 1, which the platform's documentation does not list.
+
+## What it does
+Points out tables at writer version 1. The Delta protocol defines it; the Databricks page on feature
+compatibility says that minWriterVersion takes integers from 2 to 7.
+
+## Why it breaks
+At writer version 1 the table supports no feature: appendOnly and column invariants are not
+enforced, and tools that follow the page may reject the version.
+
+## Who breaks
+Nobody by itself. Databricks does not say what its runtimes do with such a table.
+
+## How to fix
+Set delta.minWriterVersion = 2 if a client rejects the table: it adds appendOnly and invariants.
+
+## How safe
+Writer version 2 is the lowest that all documented clients know.
+
+## References
+docs.databricks.com/tables/features/feature-compatibility; PROTOCOL.md, "Writer Version
+Requirements".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.rule import Rule
+from deltaproto.policy.subject import Subject
+
+RULE = Rule("DP119", "writer-version-one", Severity.INFO, since="0.1.0")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    if subject.protocol.min_writer_version != 1:
+        return
+    yield RULE.finding(
+        subject.table,
+        "writer version 1 is outside the range 2 to 7 that the Databricks page on feature "
+        "compatibility gives for minWriterVersion",
+        "set delta.minWriterVersion = 2 if a client rejects the table",
+    )
