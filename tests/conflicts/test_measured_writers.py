@@ -132,9 +132,11 @@ def test_two_inserts_that_make_identity_values_conflict_in_every_release() -> No
 
 def test_every_line_of_releases_was_recorded() -> None:
     lines = {release.rpartition(".")[0] for release in RELEASES}
-    assert lines >= {"3.3", "4.0", "4.1", "4.2", "4.4"}
+    assert lines == {"3.2", "3.3", "4.0", "4.1", "4.2", "4.3", "4.4"}
     for release in RELEASES:
-        assert sum(release in case["raised"] for case in RECORDED["measured"]) > 60
+        # 3.2 refuses most of the winners, and has no identity columns.
+        least = 60 if release >= "3.3" else 35
+        assert sum(release in case["raised"] for case in RECORDED["measured"]) > least
 
 
 @pytest.mark.spark

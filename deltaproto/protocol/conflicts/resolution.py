@@ -3,8 +3,8 @@
 It is the release of the transaction that commits last that decides, not the one that made the
 change. Sources: Delta Spark's `ConflictChecker` at the tags v3.1.0 to v4.4.0
 (`checkNoMetadataUpdates` before 4.1, then `attemptToResolveMetadataConflicts` with its allow-list)
-and `TableFeature.failConcurrentTransactionsAtUpgrade`; measured with delta-spark 3.3, 4.0, 4.1,
-4.2, 4.3 and 4.4 (`tests/conflicts/measured_writers.json`).
+and `TableFeature.failConcurrentTransactionsAtUpgrade`; measured with delta-spark 3.2, 3.3, 4.0,
+4.1, 4.2, 4.3 and 4.4 (`tests/conflicts/measured_writers.json`).
 """
 
 from __future__ import annotations
