@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum, StrEnum
+from typing import Any
 
 
 class ExitCode(IntEnum):
@@ -64,6 +65,19 @@ class DeltaprotoError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors come back from executors; subclasses take other arguments than `args` holds.
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(
+    kind: type[DeltaprotoError], args: tuple[Any, ...], members: dict[str, Any]
+) -> DeltaprotoError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(members)
+    return error
 
 
 class UsageError(DeltaprotoError):

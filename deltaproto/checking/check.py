@@ -111,6 +111,7 @@ class Checker:
                     self._waived.append(_waived(catalogue, policy, waiver))
         self._known: dict[tuple[Needs, tuple[Declared, ...]], tuple[Judged, ...]] = {}
         self._merged: dict[tuple[Position, ...], Merged] = {}
+        self._folders: dict[str, str] = {}
         self._newest: _Matched | None = None
         self._today = today or datetime.datetime.now(datetime.UTC).date()
         self.use = PolicyUse(policy, self._today)
@@ -120,7 +121,8 @@ class Checker:
 
     def __getstate__(self) -> dict[str, Any]:
         # What it learnt of tables here is of no use on another machine.
-        learnt: dict[str, Any] = {"_known": {}, "_surveyed": {}, "_merged": {}, "_newest": None}
+        learnt: dict[str, Any] = {"_known": {}, "_surveyed": {}, "_merged": {}, "_folders": {}}
+        learnt["_newest"] = None
         return {**self.__dict__, **learnt, "use": PolicyUse(self._policy, self._today)}
 
     @property
@@ -159,7 +161,7 @@ class Checker:
         return found
 
     def _match(self, table: str, location: str | None) -> _Matched:
-        names = Names(table, location)
+        names = Names(table, location, self._folders)
         return _Matched((table, location), names, matching(self._policy, names))
 
     def _checked(

@@ -32,7 +32,7 @@ def table(spark: SparkSession, tmp_path: Path) -> str:
 @needs_drop("deletionVectors")
 def test_a_plan_is_tried_dry_then_carried_out_and_then_done(table: str, tmp_path: Path) -> None:
     journal = tmp_path / "record"
-    plan = plan_downgrade(table, lowest=True, include_enabled=True, history="keep", engine=BY)
+    plan = plan_downgrade(table, drop=["deletionVectors"], history="keep", engine=BY)
     dry = apply(plan, journal=journal, dry_run=True, allow_irreversible=True)
     assert (dry.status, inspect_table(table).state.version) == ("ready", 1)
     assert dry.warning is not None

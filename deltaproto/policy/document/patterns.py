@@ -31,14 +31,19 @@ class Names:
     Args:
         table: what the user named.
         location: its absolute URI or path; None when not known.
+        folders: the real paths of folders that were resolved before, and of those that are now.
     """
 
-    def __init__(self, table: str, location: str | None) -> None:
+    def __init__(
+        self, table: str, location: str | None, folders: dict[str, str] | None = None
+    ) -> None:
         named = table[7:-1] if table[:7].lower() == "delta.`" and table.endswith("`") else table
         where = place(named if location is None and _is_path(named, None) else location or "")
         self._table = table
         self._by_path = _is_path(named, where)
-        self._places = tuple(dict.fromkeys(_normal(each) for each in (where, _real(where))))
+        self._places = tuple(
+            dict.fromkeys(_normal(each) for each in (where, _real(where, folders)))
+        )
 
     def match(self, pattern: str) -> bool:
         """True when `pattern` means the table."""
@@ -105,12 +110,17 @@ def _normal(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def _real(where: str) -> str:
+def _real(where: str, folders: dict[str, str] | None) -> str:
     """A local path without symbolic links, so that a link never leads around a pattern."""
     if not where.startswith("/"):
         return where
+    above, _, name = where.rpartition("/")
     try:
-        return os.path.realpath(where)
+        if folders is None or name in ("", ".", "..") or os.path.islink(where):
+            return os.path.realpath(where)
+        if above not in folders:
+            folders[above] = os.path.realpath(above)
+        return f"{folders[above].rstrip('/')}/{name}"
     except (OSError, ValueError):
         return where
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -377,3 +379,26 @@ class TestSettings:
     def test_without_a_match_there_are_only_the_settings_of_all_tables(self) -> None:
         entry = ("silver/**", Settings(max_reader_version=1))
         assert settings_for(policy(entry), NAMED, S3) == Settings()
+
+
+def test_a_remembered_folder_means_what_its_real_path_means(tmp_path: Path) -> None:
+    """Links at every level: the table itself, a folder above it, and both."""
+    real = tmp_path / "lake" / "gold" / "orders"
+    real.mkdir(parents=True)
+    (tmp_path / "alias").symlink_to(tmp_path / "lake")
+    (tmp_path / "lake" / "silver").mkdir()
+    (tmp_path / "lake" / "silver" / "copy").symlink_to(real)
+    folders: dict[str, str] = {}
+    for where in (
+        real,
+        tmp_path / "alias" / "gold" / "orders",
+        tmp_path / "alias" / "silver" / "copy",
+        tmp_path / "lake" / "silver" / "copy",
+        tmp_path / "alias" / "gold" / "missing",
+    ):
+        for _ in range(2):
+            remembered = Names(str(where), f"file://{where}", folders)
+            plain = Names(str(where), f"file://{where}")
+            for pattern in (f"{tmp_path}/lake/gold/*", "gold/*", "alias/**", "silver/*", "orders"):
+                assert remembered.match(pattern) is plain.match(pattern), (where, pattern)
+    assert Names("x", f"file://{tmp_path}/alias/gold/orders", folders).match("lake/gold/orders")
