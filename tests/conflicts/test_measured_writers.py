@@ -142,7 +142,7 @@ def test_every_line_of_releases_was_recorded() -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_the_installed_release_does_what_was_recorded(spark: SparkSession, tmp_path: Path) -> None:
-    """Repeats every meeting with two threads."""
+    """Repeats, with two threads, the meetings that end differently from release to release."""
     gate = tmp_path / "gate"
     gate.mkdir()
     spark.udf.register("held", held(str(gate)), "bigint")
@@ -150,7 +150,7 @@ def test_the_installed_release_does_what_was_recorded(spark: SparkSession, tmp_p
     release = str(RUNNING).partition("@")[2]
     with collect_failures() as failures:
         for number, case in enumerate(RECORDED["measured"]):
-            if release not in case["raised"]:
+            if release not in case["raised"] or len({*case["raised"].values()}) == 1:
                 continue
             path = Path(shutil.copytree(bases[case["table"]], tmp_path / str(number)))
             with failures.of(case["table"], case["loser"], case["winner"], case["settings"]):
