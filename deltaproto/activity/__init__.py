@@ -2,6 +2,7 @@
 
 from deltaproto.activity.forecast import Forecast, forecast
 from deltaproto.activity.read import read_activity, recent_activity
+from deltaproto.activity.releases import recent_releases, releases_of
 from deltaproto.activity.summary import Activity, QuietHour, Stream, Writer, summarise
 
 __all__ = [
@@ -13,5 +14,7 @@ __all__ = [
     "forecast",
     "read_activity",
     "recent_activity",
+    "recent_releases",
+    "releases_of",
     "summarise",
 ]

@@ -77,6 +77,8 @@ class Activity(NamedTuple):
     """None when the log covers less than two days"""
     times: tuple[int, ...]
     """when each commit was made, oldest first; what `forecast` works on"""
+    has_newest: bool = True
+    """False: a catalog manages the table, and may have newer commits"""
 
 
 def summarise(commits: Iterable[Commit]) -> Activity:

@@ -36,7 +36,7 @@ def run(values: Mapping[str, Any]) -> int:
         )
     with options.opened(values["output"]) as file:
         write_history(table, history, values["format"], file, color=not values["no_color"])
-    return int(ExitCode.UNREADABLE if history.problems else ExitCode.OK)
+    return int(ExitCode.OK if history.complete else ExitCode.UNREADABLE)
 
 
 def _positive(limit: int | None) -> int | None:

@@ -43,6 +43,7 @@ def client_verdicts(
 
     A client that was named without a path stands for all of its paths that offer the access.
     """
+    candidate = _by_name(candidate, table)
     for access in accesses:
         for path, judgement in judgements(candidate, access, table):
             if candidate.range is None or path is None:
@@ -58,11 +59,31 @@ def judgements(
     candidate: Candidate, access: Access, table: Needs
 ) -> Iterator[tuple[Path | None, Judgement]]:
     """The judgement for each path, without remedies; None for a version of which none is known."""
+    candidate = _by_name(candidate, table)
     if candidate.range is None:
         yield None, Judgement(Verdict.UNKNOWN, (), candidate.unknown)
         return
     for path in _offering(candidate.paths, access):
         yield path, judge(candidate.range, path, table, access)
+
+
+def _by_name(candidate: Candidate, table: Needs) -> Candidate:
+    """For a table that is reached by name only: what is documented of it.
+
+    Measurements are made by path, where such a table is refused.
+    """
+    measured, documented = candidate.range, candidate.documented
+    if measured is None or documented is None or not table.by_name:
+        return candidate
+    if not documented.catalog_only & table.protocol.supported:
+        return candidate
+    known_bad = {path.name: path.known_bad for path in measured.paths}
+    paths = {
+        path.name: path._replace(known_bad=(*path.known_bad, *known_bad.get(path.name, ())))
+        for path in documented.paths
+    }
+    meant = tuple(paths.get(path.name, path) for path in candidate.paths)
+    return candidate._replace(range=documented, paths=meant, documented=None)
 
 
 def _offering(paths: tuple[Path, ...], access: Access) -> tuple[Path, ...]:

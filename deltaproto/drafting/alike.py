@@ -54,6 +54,7 @@ def _key(given: Given, *, by_version: bool) -> Hashable:
         given.needs,
         given.files,
         given.complete,
+        given.releases,
         given.warnings,
         tuple(id(client.candidate) for client in given.clients),
         tuple(client[1:] for client in given.clients),

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 
+from deltaproto.activity import recent_releases
 from deltaproto.checking.live import facts
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.inspection.inspect import judged
@@ -50,6 +51,7 @@ def look(table: str, storage_options: Mapping[str, str], spark: SparkSettings, n
         for name, trace in traces.seen.items()
     }
     return made._replace(
+        releases=recent_releases(reached.store, found.listing),
         warnings=(*made.warnings, *_clock(inspection, now)),
         table=with_history(
             made.table,

@@ -16,6 +16,7 @@ from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.commits import Commit, commits
 from deltaproto.tables.log.names import sort_names
+from deltaproto.tables.log.ratified import is_whole
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.reach import Reached, reach
 
@@ -79,6 +80,12 @@ class Watched:
         location, store = self.reached
         state = self._reader.read_from(location, store)
         listing = sort_names(store.list())
+        if not is_whole(store, state.protocol):
+            raise TableError(
+                ErrorCode.CATALOG_MANAGED,
+                f"{location.text}: the catalog has commits that its log does not show",
+                "run again, or read it by its catalog name",
+            )
         found: list[Commit] = []
         for commit in commits(store, listing):
             if commit.version <= since:

@@ -28,7 +28,14 @@ class History:
         self.events: list[Event] = []
         self.problems: list[tuple[int, TableError]] = []
         self.oldest_version_seen: int | None = None
+        self.has_newest = True
+        """False: a catalog manages the table, and may have newer commits"""
         self._idle: dict[tuple[str, str], list[int]] = {}
+
+    @property
+    def complete(self) -> bool:
+        """True when no commit is missing of those that are left, and all could be read."""
+        return self.has_newest and not self.problems
 
     @property
     def whole(self) -> bool:

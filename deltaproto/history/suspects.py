@@ -9,6 +9,8 @@ from deltaproto.protocol.conflicts.exception import ExceptionName
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.commits import Commit, commits
 from deltaproto.tables.log.names import sort_names
+from deltaproto.tables.log.ratified import is_whole
+from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.reach import reach
 
 WINDOW = 10 * 60 * 1000
@@ -49,8 +51,10 @@ def find_suspects(
         TableError: when the log cannot be listed.
         EngineError: when a catalog name needs Spark and there is none.
     """
-    _, store = reach(table, storage_options, spark)
-    return suspects(commits(store, sort_names(store.list())), name, at)
+    location, store = reach(table, storage_options, spark)
+    protocol = LogReader(storage_options).read_from(location, store).protocol
+    found = suspects(commits(store, sort_names(store.list())), name, at)
+    return found._replace(complete=found.complete and is_whole(store, protocol))
 
 
 def suspects(newest_first: Iterable[Commit], name: ExceptionName, at: int) -> Suspects:

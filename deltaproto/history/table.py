@@ -8,6 +8,7 @@ from deltaproto.history.read import History, read_history
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.commits import State
 from deltaproto.tables.log.names import sort_names
+from deltaproto.tables.log.ratified import is_whole
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.reach import reach
 
@@ -33,4 +34,6 @@ def table_history(
     now = LogReader(storage_options).read_from(location, store)
     listing = sort_names(store.list())
     current = State(now.protocol, now.metadata)
-    return read_history(store, listing, current, limit=limit, since=since, seen=seen)
+    history = read_history(store, listing, current, limit=limit, since=since, seen=seen)
+    history.has_newest = is_whole(store, now.protocol)
+    return history

@@ -10,17 +10,22 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rules.reader_refused import RULE as REFUSED
 from deltaproto.policy.rules.readers_disagree import RULE as DISAGREE
+from deltaproto.protocol.catalogue import CATALOG_MANAGED
 from deltaproto.tables.interface import ReaderName, TableState
 
 _REDACTED = "(redacted)"
 
 
-def compare(table: str, answers: Mapping[ReaderName, TableState | TableError]) -> Iterator[Finding]:
+def compare(
+    table: str,
+    answers: Mapping[ReaderName, TableState | TableError],
+    trusted: TableState | None = None,
+) -> Iterator[Finding]:
     """Refusals and disagreements between the readers' answers.
 
-    The log's answer is the yardstick; without it, the first answer there is. A reader whose
-    engine is missing has said nothing, so it is not a finding. Fields that a reader cannot see
-    are not compared.
+    The trusted answer is the yardstick; without one it is the log's, or else the first. A reader
+    whose engine is missing has said nothing, so it is not a finding. Fields that a reader cannot
+    see are not compared.
     """
     states = {name: answer for name, answer in answers.items() if isinstance(answer, TableState)}
     for name, answer in answers.items():
@@ -33,10 +38,10 @@ def compare(table: str, answers: Mapping[ReaderName, TableState | TableError]) -
             )
     if not states:
         return
-    yardstick = states.get(ReaderName.LOG) or next(iter(states.values()))
+    yardstick = trusted or states.get(ReaderName.LOG) or next(iter(states.values()))
     expected = comparable(yardstick)
     for name, state in states.items():
-        if state is yardstick:
+        if state.reader is yardstick.reader:
             continue
         for field, value in comparable(state).items():
             if field in expected and value != expected[field]:
@@ -71,6 +76,8 @@ def comparable(state: TableState) -> dict[str, Any]:
 
 
 def _hint(yardstick: TableState, state: TableState) -> str:
+    if CATALOG_MANAGED & yardstick.protocol.supported and yardstick.version > state.version:
+        return "the catalog has newer commits than the log: go by the answer of spark"
     if yardstick.version != state.version:
         return "the table was written meanwhile, or a reader sees another version; run again"
     return "the log reader follows the spec; look at the log before trusting the other answer"

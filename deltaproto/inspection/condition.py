@@ -12,16 +12,15 @@ from typing import Any
 _COMPARISONS = {"EQ", "NullSafeEQ", "GT", "GTE", "LT", "LTE", "Between", "In"}
 _COMPLEX = {
     "Bracket",
-    "Array",
-    "Map",
     "VarMap",
-    "MapFromEntries",
     "Struct",
-    "ArrayContains",
-    "ArraySize",
     "Lambda",
+    "Dot",
 }
-_COMPLEX_CALLS = {"element_at", "named_struct", "map_contains_key", "map_keys", "map_values"}
+_COLLECTIONS = ("Array", "Map")
+_COLLECTION_CALLS = ("array_", "arrays_", "map_")
+_COMPLEX_CALLS = {"cardinality", "element_at", "named_struct", "size"}
+COMPLEX = "uses a struct, array or map"
 _VOLATILE = {
     "Rand",
     "Randn",
@@ -90,17 +89,48 @@ def _all(node: Any, kind: Any) -> Iterator[Any]:
     return found
 
 
-def compared_by_files(conditions: list[Any], target: Any) -> tuple[str, ...]:
-    """Why Databricks cannot compare rows for these conditions."""
+def columns(conditions: list[Any], *sources: Any) -> frozenset[str]:
+    """The columns that the conditions use, casefolded; of `s.x`, where s is a struct, it is s.
+
+    Args:
+        sources: the tables that the statement names, the target first.
+    """
+    from sqlglot import exp
+
+    known = set().union(*map(_qualifiers, sources))
+    return frozenset(
+        _parted(column, known)[0]
+        for condition in conditions
+        for column in condition.find_all(exp.Column)
+    )
+
+
+def compared_by_files(conditions: list[Any], target: Any, *sources: Any) -> tuple[str, ...]:
+    """Why Databricks cannot compare rows for these conditions.
+
+    Args:
+        sources: the tables that the statement names beside the target.
+    """
     from sqlglot import exp
 
     found: dict[str, None] = {}
+    known = set().union(*map(_qualifiers, (target, *sources)))
     for condition in conditions:
         for node in condition.walk():
             kind = type(node).__name__
             name = node.name.casefold() if isinstance(node, exp.Anonymous) else ""
-            if kind in _COMPLEX or name in _COMPLEX_CALLS:
-                found["uses a struct, array or map"] = None
+            if (
+                kind in _COMPLEX
+                or kind.startswith(_COLLECTIONS)
+                or name in _COMPLEX_CALLS
+                or name.startswith(_COLLECTION_CALLS)
+                or (
+                    isinstance(node, exp.Column)
+                    and node.find_ancestor(exp.Query) is None
+                    and len(_parted(node, known)) > 1
+                )
+            ):
+                found[COMPLEX] = None
             if kind in _VOLATILE or name in _VOLATILE_CALLS:
                 called = name or node.sql_name().casefold()
                 found[f"calls {called}, which may be non-deterministic"] = None
@@ -108,6 +138,23 @@ def compared_by_files(conditions: list[Any], target: Any) -> tuple[str, ...]:
                 correlated = _correlated(node, target)
                 found["has a correlated subquery" if correlated else "has a subquery"] = None
     return tuple(f"Its condition {why}: row-level resolution is ruled out." for why in found)
+
+
+def _qualifiers(table: Any) -> set[tuple[str, ...]]:
+    """How the columns of a table may be qualified: by its alias, or by its name or a part of it."""
+    if table.alias:
+        return {(table.alias.casefold(),)}
+    parts = tuple(part.name.casefold() for part in getattr(table, "parts", ()))
+    return {parts[start:] for start in range(len(parts))}
+
+
+def _parted(column: Any, known: set[tuple[str, ...]]) -> tuple[str, ...]:
+    """The column's name and those of the fields below it, casefolded, without a table's name."""
+    names = tuple(part.name.casefold() for part in column.parts)
+    for length in range(len(names) - 1, 0, -1):
+        if names[:length] in known:
+            return names[length:]
+    return names
 
 
 def _correlated(query: Any, target: Any) -> bool:

@@ -48,8 +48,13 @@ def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
         UsageError: when row-level concurrency is asked of an engine that has none.
     """
     engine = question.engine
-    if question.statement is not None:
-        question = question._replace(operation=question.statement.classification.operation)
+    if (statement := question.statement) is not None:
+        if inspection is not None:
+            found = statement.classification.on(inspection.state.protocol)
+            statement = statement._replace(classification=found)
+        question = question._replace(
+            statement=statement, operation=statement.classification.operation
+        )
     level, level_reason = _level(question, inspection)
     compared = rows(question, inspection)
     vectors = _enabled(inspection, "deletionVectors")
@@ -59,7 +64,7 @@ def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
         level,
         by_row=compared.operations,
         deletion_vectors=True if compared.granted else vectors,
-        identity=bool(identity),
+        identity=identity,
     )
     columns = None if inspection is None else inspection.state.metadata.partition_columns
     warnings, added = _of_statement(question, columns or (), inspection, compared)
@@ -79,11 +84,11 @@ def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
             level,
             row_level=bool(compared.operations),
             runtime=question.compute.runtime,
-            identity=identity if inspection is not None else False,
+            identity=identity,
         ),
         advice=()
         if columns is None
-        else advice(engine, columns, row_level=bool(compared.operations)),
+        else advice(engine, columns, row_level=bool(compared.operations), identity=bool(identity)),
         complete=inspection is None or inspection.complete,
         statement_warnings=warnings,
         statement_advice=added,
@@ -111,8 +116,9 @@ def _level(question: Question, inspection: Inspection | None) -> tuple[Isolation
         return default, f"the table declares none; this is the default of {engine}"
     effective = inspection.isolation.effective[Engine(engine)]
     if effective is None or effective not in DECLARABLE:
+        fails = ", so every commit fails" if engine is MatrixEngine.DELTA_SPARK else ""
         return default, (
-            f"the table declares {declared}, which no table may declare; "
+            f"the table declares {declared}, which no table may declare{fails}; "
             f"this is the default of {engine}"
         )
     return effective, f"the table declares {declared}"

@@ -8,6 +8,7 @@ from deltaproto.policy.finding import Finding, worst_first
 from deltaproto.policy.rules import lint, stream_on_two_clusters
 from deltaproto.policy.rules.catalog_managed import incomplete
 from deltaproto.policy.subject import Subject
+from deltaproto.protocol.catalogue import CATALOG_MANAGED
 from deltaproto.protocol.concurrency import row_level_concurrency
 from deltaproto.protocol.isolation import PROPERTY, isolation
 from deltaproto.tables.defect import one_table
@@ -49,23 +50,29 @@ def inspect_table(table: str, request: Request) -> Inspection | Unreadable:
 
 
 def _with_activity(inspection: Inspection, request: Request) -> Inspection:
-    from deltaproto.activity import read_activity
+    from deltaproto.activity import recent_activity
+    from deltaproto.tables.log.ratified import is_whole
+    from deltaproto.tables.reach import reach
 
     try:
-        table, options = inspection.state.table, request.storage_options
         with one_table():
-            activity = read_activity(table, options, request.spark)
-            found = [
-                stream_on_two_clusters.finding(
-                    table, stream.app_id, stream.clusters, shared=stream.shared
-                )
-                for stream in activity.streams
-                if len(set(stream.clusters)) > 1
-            ]
-            every = sorted((*inspection.findings, *found), key=worst_first)
-            return inspection._replace(activity=activity, findings=tuple(every))
+            store = reach(inspection.state.table, request.storage_options, request.spark).store
+            activity = recent_activity(store)
     except TableError as error:
         return inspection._replace(activity=error, complete=False)
+    whole = is_whole(store, inspection.state.protocol)
+    found = [
+        stream_on_two_clusters.finding(
+            inspection.state.table, stream.app_id, stream.clusters, shared=stream.shared
+        )
+        for stream in activity.streams
+        if len(set(stream.clusters)) > 1
+    ]
+    return inspection._replace(
+        activity=activity._replace(has_newest=whole),
+        findings=tuple(sorted((*inspection.findings, *found), key=worst_first)),
+        complete=inspection.complete and whole,
+    )
 
 
 def uses_spark(table: str, request: Request) -> bool:
@@ -87,11 +94,20 @@ def _with_all(table: str, request: Request) -> Inspection | Unreadable:
         order.remove(ReaderName.SPARK)
     where = table
     for name in order:
-        answer = answers[name] = _answer(name, where, request)
+        answer = answers[name] = (
+            _by_catalog(table, request)
+            if by_name and name is ReaderName.LOG and where != table
+            else _answer(name, where, request)
+        )
         if by_name and name is ReaderName.SPARK and isinstance(answer, TableState):
             where = answer.location
     readers = {name: answers[name] for name in ReaderName if name in answers}
     trusted = next((a for n in _BY_TRUST if isinstance(a := answers.get(n), TableState)), None)
+    through = answers.get(ReaderName.SPARK)
+    if trusted is not None and by_name and isinstance(through, TableState):
+        # Only the catalog knows the newest commits of a table that it manages.
+        managed = CATALOG_MANAGED & through.protocol.supported
+        trusted = through if managed and not trusted.confirmed else trusted
     if trusted is None:
         error = answers[order[0]]
         assert isinstance(error, TableError)
@@ -102,7 +118,7 @@ def _with_all(table: str, request: Request) -> Inspection | Unreadable:
     )
     from deltaproto.inspection.compare import compare
 
-    result = judged(trusted._replace(table=table), tuple(compare(table, answers)))
+    result = judged(trusted._replace(table=table), tuple(compare(table, answers, trusted)))
     return result._replace(complete=result.complete and not unavailable, readers=readers)
 
 
@@ -124,6 +140,21 @@ def _answer(name: ReaderName, table: str, request: Request) -> TableState | Tabl
     try:
         with one_table():
             return _reader(name, request).read(table, request.version)
+    except TableError as error:
+        return error
+
+
+def _by_catalog(table: str, request: Request) -> TableState | TableError:
+    """The log of a catalog's table, with the staged commits that the catalog has ratified."""
+    from deltaproto.tables.log.reader import LogReader
+    from deltaproto.tables.reach import reach
+
+    try:
+        with one_table():
+            reached = reach(table, request.storage_options, request.spark)
+            reader = _reader(ReaderName.LOG, request)
+            assert isinstance(reader, LogReader)
+            return reader.read_from(reached.location, reached.store, request.version)
     except TableError as error:
         return error
 

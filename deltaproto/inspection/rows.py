@@ -11,7 +11,7 @@ from deltaproto.protocol.concurrency import Answer, RowLevelConcurrency
 from deltaproto.protocol.conflicts.by_row import ByRow, Compute, by_row
 from deltaproto.protocol.conflicts.matrix import MatrixEngine
 from deltaproto.protocol.conflicts.operation import Operation
-from deltaproto.protocol.conflicts.statement import needs_predicate
+from deltaproto.protocol.conflicts.statement import Classification, needs_predicate
 
 _NONE: frozenset[Operation] = frozenset()
 
@@ -41,16 +41,16 @@ def rows(question: Question, inspection: Inspection | None) -> Rows:
             return Rows(_NONE, f"not known, so it is not counted on: {own.reason}")
         if own.databricks is Answer.NO:
             return Rows(_NONE, own.reason)
-        return _narrowed(question, _reasoned(own, question.compute), granted=False)
+        return _narrowed(question, inspection, _reasoned(own, question.compute), granted=False)
     reason = f"asked for with --row-level-concurrency {asked}"
     if own is not None and own.databricks != ("yes" if asked is RowLevel.ON else "no"):
         reason += f"; the table's own answer is {own.databricks}: {own.reason}"
     if asked is RowLevel.OFF:
         return Rows(_NONE, reason)
-    found = by_row(own is not None and own.liquid, question.compute)
+    found = _by_row(False if own is None else own.liquid, question.compute)
     if question.compute.runtime is not None:
         reason += f"; {found.reason}"
-    return _narrowed(question, ByRow(found.operations, reason), granted=True)
+    return _narrowed(question, inspection, ByRow(found.operations, reason), granted=True)
 
 
 def _of_delta_spark(question: Question) -> Rows:
@@ -68,20 +68,54 @@ def _of_delta_spark(question: Question) -> Rows:
 
 
 def _reasoned(own: RowLevelConcurrency, compute: Compute) -> ByRow:
-    found = by_row(own.liquid, compute)
+    found = _by_row(own.liquid, compute)
     if compute.runtime is None:
         return found._replace(reason=own.reason)
     layout = "liquid clustering" if own.liquid else "no partitions"
     return found._replace(reason=f"deletion vectors and {layout}; {found.reason}")
 
 
-def _narrowed(question: Question, found: ByRow, *, granted: bool) -> Rows:
+def _by_row(liquid: bool | None, compute: Compute) -> ByRow:
+    """What the compute resolves by row, clustered or not where that is not known."""
+    found = by_row(bool(liquid), compute)
+    if liquid is None and (clustered := by_row(True, compute)) != found:
+        reason = (
+            f"this reader does not show whether the table is clustered. If not: {found.reason}; if "
+            f"it is: {clustered.reason}"
+        )
+        return ByRow(found.operations & clustered.operations, reason)
+    return found
+
+
+def _narrowed(
+    question: Question, inspection: Inspection | None, found: ByRow, *, granted: bool
+) -> Rows:
     """Without what the statement's own text rules out."""
     if question.statement is not None and found.operations:
         classification = question.statement.classification
         runtime = question.compute.runtime
-        ruled_out = classification.files or needs_predicate(classification, runtime)
+        ruled_out = (
+            classification.files
+            or _on_complex(classification, inspection)
+            or needs_predicate(classification, runtime)
+        )
         if ruled_out:
             why = f"the table has it, but not for this statement. {' '.join(ruled_out)}"
             return Rows(_NONE, why, granted)
     return Rows(*found, granted)
+
+
+def _on_complex(classification: Classification, inspection: Inspection | None) -> tuple[str, ...]:
+    """Why rows are ruled out by the types of the columns that its condition uses."""
+    schema = None if inspection is None else inspection.state.metadata.schema
+    if classification.condition is None or schema is None:
+        return ()
+    complex_ = {
+        str(field.get("name")).casefold()
+        for field in schema["fields"]
+        if isinstance(field, dict) and isinstance(field.get("type"), dict)
+    }
+    used = sorted(classification.condition.columns & complex_)
+    if not used:
+        return ()
+    return (f"Its condition uses {', '.join(used)}, a struct, array or map.",)

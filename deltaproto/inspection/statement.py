@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from deltaproto.errors import UsageError
-from deltaproto.inspection.condition import compared_by_files, literals
+from deltaproto.inspection.condition import columns, compared_by_files, literals
 from deltaproto.protocol.conflicts.operation import Operation
 from deltaproto.protocol.conflicts.statement import Classification, Condition, not_understood
 from deltaproto.protocol.conflicts.statement_prefix import by_prefix
@@ -97,7 +97,14 @@ def _insert(tree: Any) -> Classification:
         ]
         if reads:
             reasons.append("It reads the table that it writes to.")
-        return Classification(Operation.DELETE, True, blind_append=False, reasons=tuple(reasons))
+        conditions = [each for each in (args.get("where"), args.get("on")) if each is not None]
+        return Classification(
+            Operation.DELETE,
+            True,
+            blind_append=False,
+            reasons=tuple(reasons),
+            files=compared_by_files(conditions, target),
+        )
     if reads:
         return Classification(
             Operation.MERGE,
@@ -160,7 +167,9 @@ def _change(tree: Any, operation: Operation) -> Classification:
         blind_append=False,
         reasons=(reason,),
         files=compared_by_files(conditions, target),
-        condition=Condition(target.alias or None, literals(conditions[:1], target)),
+        condition=Condition(
+            target.alias or None, literals(conditions[:1], target), columns(conditions, target)
+        ),
     )
 
 
@@ -168,7 +177,8 @@ def _merge(tree: Any) -> Classification:
     from sqlglot import exp
 
     target, on = _table(tree.this), tree.args.get("on")
-    if target is None or on is None:
+    source = tree.args.get("using")
+    if target is None or on is None or source is None:
         return not_understood("The table that it writes to could not be made out.")
     conditions = [on]
     for when in tree.find_all(exp.When):
@@ -179,8 +189,10 @@ def _merge(tree: Any) -> Classification:
         True,
         blind_append=False,
         reasons=("MERGE reads the target to match rows.",),
-        files=compared_by_files(conditions, target),
-        condition=Condition(target.alias_or_name, literals([on], target)),
+        files=compared_by_files(conditions, target, source),
+        condition=Condition(
+            target.alias_or_name, literals([on], target), columns(conditions, target, source)
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from deltaproto.planning.outcome import Refusal
 from deltaproto.planning.prepare import prepare
 from deltaproto.planning.table import Table
 from deltaproto.protocol import catalogue
-from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.protocol.catalogue import CATALOG_MANAGED, CHECKPOINT_PROTECTION
 
 # Dropped in this order: who depends on another comes before it, and what rewrites every file
 # before what would rewrite some of them again. V2 checkpoints may be gone with the checkpoints that
@@ -58,7 +58,8 @@ def candidates(table: Table, engine: Engine) -> Candidates:
     for name in sorted(supported - {CHECKPOINT_PROTECTION}):
         if not engine.drops(catalogue.record(name)):
             why, remedy = _undroppable(name, engine)
-            stuck[name] = Stuck(name, why, remedy, "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE")
+            error = "UNSUPPORTED_CLIENT" if name in CATALOG_MANAGED else "NONREMOVABLE"
+            stuck[name] = Stuck(name, why, remedy, f"DELTA_FEATURE_DROP_{error}_FEATURE")
     # In the order of the engine's own checks: dependents come before what the feature itself asks.
     _pin(stuck, supported)
     for name in sorted(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from deltaproto.planning import arithmetic, compatibility, mapping
+from deltaproto.planning import arithmetic, compatibility, managed, mapping
 from deltaproto.planning.consistency import broken, completed
 from deltaproto.planning.coordinated import unremovable
 from deltaproto.planning.engine import DEFAULT, Engine
@@ -37,7 +37,7 @@ def set_properties(
     table: Table, properties: Mapping[str, str], engine: Engine = DEFAULT
 ) -> Outcome:
     """What setting these properties in one statement does."""
-    refusal = invalid(table, properties, engine)
+    refusal = invalid(table, properties, engine) or managed.dependencies(table, properties)
     if refusal is not None:
         return Outcome(table, refusal=refusal)
     commits: list[Commit] = []
@@ -80,6 +80,9 @@ def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT
     if refusal is not None:
         return Outcome(table, refusal=refusal)
     done = Outcome(table)
+    refusal = managed.dependencies(table, names)
+    if refusal is not None:
+        return done._replace(refusal=refusal)
     if MODE in names:
         done = mapping.removed(table, engine, keep_mode=False)
         if done.refusal is not None or (done.commits and len(names) == 1):

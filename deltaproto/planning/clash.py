@@ -1,52 +1,50 @@
 """Who is hit when a step is committed: concurrent writers, the step itself, and streams.
 
-Sources: Delta Spark's `ConflictChecker` (allow-list of metadata changes, `protocol.resolution`),
-measured with delta-spark 4.4.0; delta-rs's `ConflictChecker`, measured with deltalake 1.6.6; the
-Databricks page "Isolation levels and write conflicts", by which every metadata change fails every
-concurrent write.
+Sources: Delta Spark's `ConflictChecker` (see `survival`); delta-rs's `ConflictChecker`, measured
+with deltalake 1.6.6; the Databricks page "Isolation levels and write conflicts", by which every
+metadata change fails every concurrent write.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.planning.change import about_protocol
 from deltaproto.planning.ddl.own import Own
-from deltaproto.planning.engine import DEFAULT, Engine, EngineName
+from deltaproto.planning.engine import EngineName
 from deltaproto.planning.outcome import REMOVE_MAPPING, Outcome
 from deltaproto.planning.plan import Clash, Effect, Stream
 from deltaproto.planning.schema import walk
-from deltaproto.planning.statement import ClusterBy, DropFeature, SetProperties, Statement, Wait
+from deltaproto.planning.statement import DropFeature, Statement, Wait
+from deltaproto.planning.survival import EVERY, UNKNOWN, Writers, fates, others, reclusters, who
 from deltaproto.planning.table import Table
 from deltaproto.protocol.conflicts.exception import ExceptionName
-from deltaproto.protocol.conflicts.resolution import SURVIVED_PROPERTIES
 from deltaproto.protocol.isolation import Engine as Writer
 
 _DELTA_RS = str(Writer.DELTA_RS)
 _METADATA, _PROTOCOL = str(ExceptionName.METADATA), str(ExceptionName.PROTOCOL)
+_ALL = "every concurrent write"
+_DOCUMENTED = "as documented, every change of metadata or protocol fails concurrent writes"
 _REWRITING = ("REORG", "OPTIMIZE", REMOVE_MAPPING)
 # Commits that leave metadata and protocol alone; what they meet otherwise, the matrices say.
 _FILES = frozenset(
     {"WRITE", "UPDATE", "DELETE", "MERGE", "TRUNCATE"}
     | {"OPTIMIZE", "REORG", "VACUUM START", "VACUUM END"}
 )
-_SURVIVED = {key.lower(): value for key, (value, _) in SURVIVED_PROPERTIES.items()}
-# Releases before abort at every change of metadata (`ConflictChecker.checkNoMetadataUpdates`;
-# measured with delta-spark 3.3.3), but for row tracking alone.
-_REBASES, _REBASES_ROW_TRACKING = "4.1", "3.3"
-_ROW_TRACKING = {("delta.enablerowtracking", "true")}
-_EVERY = "every write in flight, blind appends too"
 
 
 def clashes(
-    statement: Statement, before: Table, outcome: Outcome, engine: Engine = DEFAULT
+    statement: Statement, before: Table, outcome: Outcome, writers: Writers = UNKNOWN
 ) -> Iterator[Clash]:
-    """The transactions that a step cannot run beside; `engine` is taken for their release too."""
+    """The transactions that a step cannot run beside.
+
+    Args:
+        writers: Delta Spark's. Where their releases are not known, each outcome is named.
+    """
     if isinstance(statement, Wait) or not outcome.commits:
         return
     on_spark = EngineName.DELTA_SPARK.value
     if not _only_files(outcome):
-        yield from _by_metadata(statement, before, outcome, engine)
+        yield from _by_metadata(statement, before, outcome, writers)
     if any(commit.operation in _REWRITING for commit in outcome.commits):
         why = "the step rewrites data files, and both remove the same ones"
         for exception in (ExceptionName.DELETE_READ, ExceptionName.DELETE_DELETE):
@@ -74,68 +72,45 @@ def _only_files(outcome: Outcome) -> bool:
 
 
 def _by_metadata(
-    statement: Statement, before: Table, outcome: Outcome, engine: Engine
+    statement: Statement, before: Table, outcome: Outcome, writers: Writers
 ) -> Iterator[Clash]:
     on_spark, databricks = EngineName.DELTA_SPARK.value, EngineName.DATABRICKS.value
-    dropped = before.protocol.supported - outcome.table.protocol.supported
-    raised = outcome.table.protocol.supported - before.protocol.supported
-    exceptions = list(_aborting(statement, before, outcome, engine))
-    for exception, why in exceptions:
-        yield Clash(on_spark, _EVERY, exception, why, "writer")
-    if not exceptions:
-        others = "other changes of metadata or protocol"
+    if reclusters(statement, before):
         yield Clash(
             on_spark,
-            others,
+            "other changes of the clustering columns",
+            str(ExceptionName.TRANSACTION),
+            "both store the same metadata domain; other writers are rebased",
+            "writer",
+        )
+        yield Clash(databricks, _ALL, _METADATA, _DOCUMENTED, "writer")
+        return
+    dropped = before.protocol.supported - outcome.table.protocol.supported
+    raised = outcome.table.protocol.supported - before.protocol.supported
+    spared = True
+    for fate in fates(statement, before, outcome, writers):
+        spared &= fate != fate._replace(since=None, until=None)
+        if (hit := who(fate, writers)) is not None:
+            yield Clash(on_spark, hit, fate.exception, fate.why, "writer")
+    if spared:
+        yield Clash(
+            on_spark,
+            "other changes of metadata or protocol",
             _PROTOCOL if raised else _METADATA,
-            "two such transactions are never reconciled; other writers are rebased",
+            "two such transactions are never reconciled; "
+            + others(statement, before, outcome, writers),
             "writer",
         )
     yield Clash(
         _DELTA_RS,
-        _EVERY,
+        EVERY,
         "CommitFailedError",
         "deltalake takes all new metadata and any higher protocol for a conflict; a protocol that "
         "is only lowered it does not notice",
         "writer",
     )
-    yield Clash(
-        databricks,
-        "every concurrent write",
-        _PROTOCOL if dropped or raised else _METADATA,
-        "as documented, every change of metadata or protocol fails concurrent writes",
-        "writer",
-    )
-
-
-def _aborting(
-    statement: Statement, before: Table, outcome: Outcome, engine: Engine
-) -> Iterator[tuple[str, str]]:
-    """The exceptions of Delta Spark's writers that span one of the step's commits."""
-    if isinstance(statement, DropFeature):
-        metadata = [c for c in outcome.commits[:-1] if c.operation not in ("Empty Commit", "REORG")]
-        if metadata:
-            names = ", ".join(dict.fromkeys(commit.operation for commit in metadata))
-            yield _METADATA, f"{names} changes the metadata before the drop itself"
-        if outcome.refusal is None:
-            yield _PROTOCOL, f"{statement.feature} leaves the protocol"
-        return
-    if isinstance(statement, SetProperties) and _tolerated(statement, engine):
-        return
-    first = isinstance(statement, ClusterBy) and "clustering" not in before.protocol.supported
-    if not first:
-        yield _METADATA, "the metadata changes, which no writer is rebased over"
-
-
-def _tolerated(statement: SetProperties, engine: Engine) -> bool:
-    if engine.name is EngineName.DELTA_SPARK and not engine.at_least(_REBASES):
-        asked = {(key.lower(), value.lower()) for key, value in statement.properties.items()}
-        return asked == _ROW_TRACKING and engine.at_least(_REBASES_ROW_TRACKING)
-    for key, value in statement.properties.items():
-        lower = key.lower()
-        if not about_protocol(lower) and _SURVIVED.get(lower) != value.lower():
-            return False
-    return True
+    exception = _PROTOCOL if dropped or raised else _METADATA
+    yield Clash(databricks, _ALL, exception, _DOCUMENTED, "writer")
 
 
 def streams(statement: Statement, before: Table, outcome: Outcome) -> Iterator[Stream]:

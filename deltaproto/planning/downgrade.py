@@ -127,7 +127,7 @@ def _plan(
     blocked: tuple[Blocked, ...],
     kept: tuple[Blocked, ...],
 ) -> Plan:
-    made = steps(best.moves, given.engine, given.files, given.sql)
+    made = steps(best.moves, given.engine, given.files, given.sql, given.writers)
     after = made[-1].protocol_after if made else given.table.protocol
     ending = ending_of(best.moves[-1].outcome.table) if made else Ending(after)
     return Plan(
@@ -260,5 +260,5 @@ def _kind(found: Found) -> str:
 def _alternative(
     given: Given, found: Found, name: str, text: str, reaches_goal: bool
 ) -> Alternative:
-    made = steps(found.moves, given.engine, given.files, given.sql)
+    made = steps(found.moves, given.engine, given.files, given.sql, given.writers)
     return Alternative(name, text, reaches_goal, made[-1].protocol_after, found.cost, made)

@@ -13,7 +13,7 @@ from deltaproto.planning.prepare import TIMESTAMPS, Prepared, prepare
 from deltaproto.planning.retention import LOG, TRUNCATION, hours
 from deltaproto.planning.table import PROTECTED_BEFORE, ROW_ID_COLUMNS, Table
 from deltaproto.protocol import catalogue
-from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.protocol.catalogue import CATALOG_MANAGED, CHECKPOINT_PROTECTION
 
 _BARRIERS = 3
 EMPTY, _UNSET, _DROP = "Empty Commit", "UNSET TBLPROPERTIES", "DROP FEATURE"
@@ -52,7 +52,8 @@ def _outcome(table: Table, name: str, engine: Engine, truncate: bool) -> Outcome
     prepared = prepare(table, name)
     operations = list(prepared.operations)
     if prepared.refusal is not None:
-        return Outcome(table, refusal=prepared.refusal)
+        done = tuple(Commit(operation, table.protocol, sure) for operation, sure in operations)
+        return Outcome(prepared.table, done, refusal=prepared.refusal)
     protects = catalogue.record(name).drop.protects_history
     if truncate or not engine.fast_drop:
         return _truncating(prepared, name, engine, truncate=truncate)
@@ -67,6 +68,12 @@ def _checked(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal
     # Delta looks features up in any case, and compares with the protocol in theirs.
     meant, _ = catalogue.search(name)
     called = meant if meant is not None and meant.name.lower() == name.lower() else feature
+    if name in CATALOG_MANAGED & protocol.supported and engine.name is EngineName.DELTA_SPARK:
+        return Refusal(
+            "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
+            f"{engine} does not take {name} for a feature that can be dropped",
+            "only a new table gets rid of it",
+        )
     if engine.name is EngineName.DELTA_SPARK and not engine.knows(called):
         return Refusal(
             "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",

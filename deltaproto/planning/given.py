@@ -12,6 +12,7 @@ from deltaproto.clients.needs import Needs
 from deltaproto.planning.cost import Files
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Fingerprint
+from deltaproto.planning.survival import Writers
 from deltaproto.planning.table import Table
 from deltaproto.policy.facts import Facts
 from deltaproto.protocol.layers import FeatureState
@@ -49,8 +50,15 @@ class Given(NamedTuple):
     """False: the reader could not see everything"""
     session: Mapping[str, str] = MappingProxyType({})
     """settings of the Spark session that writes, as far as they are known"""
+    releases: frozenset[str] | None = None
+    """of Delta Spark, whose writers the recent log shows; None: not looked, or none is shown"""
     warnings: tuple[str, ...] = ()
     """what the reader noticed that bears on any plan"""
+
+    @property
+    def writers(self) -> Writers:
+        """Delta Spark's writers, as far as they are known."""
+        return Writers(self.releases, self.session)
 
     def executed_by(self, engine: Engine, session: Mapping[str, str]) -> Given:
         """Return the table with the engine that will execute the plan, and the session's settings.

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from deltaproto.planning import mapping
+from deltaproto.planning.managed import upkeep
 from deltaproto.planning.outcome import REMOVE_MAPPING, Refusal, Rewrite
 from deltaproto.planning.schema import settled
 from deltaproto.planning.table import CHECKPOINT_POLICY, MODE, ROW_TRACKING, Table
@@ -86,11 +87,13 @@ def _vectors(table: Table) -> Prepared:
         # Once no vectors may be written, Delta loses count of those that are there whenever it
         # recomputes the snapshot; it purges them all the same.
         operations.append((_UNSET, writable))
+    after = table.without_properties("delta.enableDeletionVectors")
+    if (refusal := upkeep(table, "the REORG that the drop runs")) is not None:
+        return Prepared(after, tuple(operations), refusal=refusal)
     rewrites = purged(table)
     if rewrites is not Rewrite.NONE:
         operations.append((_REORG, bool(there or table.strays)))
     operations.append(("Deletion Vector Tombstones", True))
-    after = table.without_properties("delta.enableDeletionVectors")
     after = after._replace(vectors=False, strays=False)
     changed = True if writable else False if there is False else None
     return Prepared(after, tuple(operations), rewrites, changed)

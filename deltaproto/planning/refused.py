@@ -50,7 +50,7 @@ def nonsense(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
 def refused(table: Table, properties: Mapping[str, str], engine: Engine) -> Refusal | None:
     """Why it comes to no commit of the properties, though row ids have been filled in."""
     return (
-        asked_wrongly(properties, engine)
+        asked_wrongly(properties, engine, table.protocol.supported)
         or unlocated(properties, table.configuration)
         or mapping.changed(table, properties, engine)
         or _bad_pair(table, properties)
@@ -58,15 +58,21 @@ def refused(table: Table, properties: Mapping[str, str], engine: Engine) -> Refu
     )
 
 
-def asked_wrongly(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
-    """The refusal of constraints and features that no table takes."""
+def asked_wrongly(
+    properties: Mapping[str, str], engine: Engine, supported: frozenset[str] = frozenset()
+) -> Refusal | None:
+    """The refusal of constraints and features that no table takes.
+
+    Args:
+        supported: features that the table has already.
+    """
     for key, value in properties.items():
         lower = key.lower()
         if lower.startswith(CONSTRAINT):
             return Refusal(
                 "DELTA_ADD_CONSTRAINTS", f"{key} is a constraint", "ALTER TABLE … ADD CONSTRAINT"
             )
-        refusal = _bad_feature(key, value, engine) if lower.startswith(FEATURE) else None
+        refusal = _bad_feature(key, value, engine, supported) if lower.startswith(FEATURE) else None
         if refusal is not None:
             return refusal
     return None
@@ -102,7 +108,7 @@ def _bad_isolation(properties: Mapping[str, str], engine: Engine) -> Refusal | N
     )
 
 
-def _bad_feature(key: str, value: str, engine: Engine) -> Refusal | None:
+def _bad_feature(key: str, value: str, engine: Engine, supported: frozenset[str]) -> Refusal | None:
     name = feature_of(key)
     if name == "clustering":
         return Refusal(
@@ -116,7 +122,7 @@ def _bad_feature(key: str, value: str, engine: Engine) -> Refusal | None:
             f"{engine} knows no feature {name or key[len(FEATURE) :]}",
             "see `deltaproto features`",
         )
-    if name in BY_CATALOG:
+    if name in BY_CATALOG and name not in supported:
         return Refusal(
             BY_CATALOG[name],
             f"an existing table never gets {name}",

@@ -11,6 +11,7 @@ from deltaproto.planning import arithmetic
 from deltaproto.planning.change import set_properties, unset_properties
 from deltaproto.planning.drop import drop_feature
 from deltaproto.planning.engine import CLUSTERS_EXISTING, Engine, EngineName
+from deltaproto.planning.managed import upkeep
 from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
 from deltaproto.planning.prepare import purged
 from deltaproto.planning.refused import FEATURE
@@ -216,6 +217,8 @@ class Purge(NamedTuple):
         return f"REORG TABLE {table} APPLY (PURGE)"
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
+        if (refusal := upkeep(table, "REORG")) is not None:
+            return Outcome(table, refusal=refusal)
         rewrites = purged(table)
         if rewrites is Rewrite.NONE:
             return Outcome(table)

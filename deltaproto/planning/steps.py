@@ -20,11 +20,14 @@ from deltaproto.planning.statement import (
     UnsetProperties,
     Wait,
 )
+from deltaproto.planning.survival import UNKNOWN, Writers
 from deltaproto.planning.table import MODE
 from deltaproto.planning.undo import undo
 
 
-def steps(moves: Sequence[Move], engine: Engine, files: Files, table: str) -> tuple[Step, ...]:
+def steps(
+    moves: Sequence[Move], engine: Engine, files: Files, table: str, writers: Writers = UNKNOWN
+) -> tuple[Step, ...]:
     """The steps for `table`, which is written as SQL already."""
     made: list[Step] = []
     pending: set[tuple[str, bool]] = set()
@@ -53,7 +56,7 @@ def steps(moves: Sequence[Move], engine: Engine, files: Files, table: str) -> tu
                 retention_hours=hours(before.configuration, TRUNCATION) if truncates else None,
                 wait_hours=statement.hours if isinstance(statement, Wait) else 0,
                 setting=statement.setting if isinstance(statement, Wait) else None,
-                clashes=tuple(clashes(statement, before, outcome, engine)),
+                clashes=tuple(clashes(statement, before, outcome, writers)),
                 streams=tuple(streams(statement, before, outcome)),
                 losses=losses(statement, before, outcome, engine),
                 undo=undo(move, moves[0].before, engine, table),

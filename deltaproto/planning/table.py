@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from deltaproto.planning.schema import Struct, of_type, unmappable, walk
 from deltaproto.protocol import catalogue
-from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.protocol.catalogue import CATALOG_MANAGED, CHECKPOINT_PROTECTION
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.protocol import Protocol
 
@@ -196,6 +196,11 @@ class Table(NamedTuple):
         rule = catalogue.record("changeDataFeed").enablement
         assert isinstance(rule, PropertyIs)
         return self.on(rule.key_in(self.configuration))
+
+    @property
+    def managed(self) -> bool:
+        """Whether a catalog decides on its commits."""
+        return bool(CATALOG_MANAGED & self.protocol.supported)
 
     @property
     def mapped(self) -> bool:

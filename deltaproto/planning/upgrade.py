@@ -60,7 +60,7 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
     if walk.moves:
         walk.blocked += incapable(given)
     moves = [] if walk.blocked else walk.moves
-    made = steps(moves, given.engine, given.files, given.sql)
+    made = steps(moves, given.engine, given.files, given.sql, given.writers)
     made = tuple(
         step._replace(why=what_it_does(walk.told[id(move.statement)], step))
         if id(move.statement) in walk.told

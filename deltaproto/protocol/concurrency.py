@@ -26,8 +26,8 @@ class RowLevelConcurrency(NamedTuple):
 
     databricks: Answer
     reason: str
-    liquid: bool = False
-    """liquid-clustered, which has it in earlier runtimes"""
+    liquid: bool | None = False
+    """liquid-clustered, which has it in earlier runtimes; None: the reader does not show it"""
 
 
 def row_level_concurrency(
@@ -49,6 +49,14 @@ def row_level_concurrency(
         return RowLevelConcurrency(Answer.NO, "it needs deletion vectors, which are not enabled")
     if vectors.enabled is None or (identity is not None and identity.enabled is None):
         return RowLevelConcurrency(Answer.UNKNOWN, "this reader does not show all that decides it")
+    clustering = by_name.get("clustering")
+    if clustering_columns is None and clustering is not None:
+        return RowLevelConcurrency(
+            Answer.YES,
+            "deletion vectors and no partitions: since Databricks Runtime 13.3 LTS if the table is "
+            "liquid-clustered, which this reader does not show, else since 14.2",
+            liquid=None,
+        )
     if clustering_columns:
         return RowLevelConcurrency(
             Answer.YES,

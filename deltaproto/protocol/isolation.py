@@ -33,7 +33,7 @@ DECLARABLE = (IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE)
 
 
 class Isolation(NamedTuple):
-    """Declared and effective isolation. An effective level of None: the engine refuses it."""
+    """Declared and effective isolation. An effective level of None: the engine refuses to write."""
 
     declared: str | None
     effective: Mapping[Engine, IsolationLevel | None]
@@ -78,10 +78,10 @@ class Levels(NamedTuple):
 def _effective(engine: Engine, declared: str | None) -> IsolationLevel | None:
     match engine:
         case Engine.DATABRICKS:
-            return IsolationLevel.WRITE_SERIALIZABLE if declared is None else _named(declared)
+            return IsolationLevel.WRITE_SERIALIZABLE if declared is None else _declarable(declared)
         case Engine.DELTA_SPARK:
             # Setting WriteSerializable is refused, a stored one is honoured all the same.
-            return IsolationLevel.SERIALIZABLE if declared is None else _named(declared)
+            return IsolationLevel.SERIALIZABLE if declared is None else _declarable(declared)
         case Engine.DELTA_RS:
             return _KERNEL_RS_SPELLING.get(declared or "", IsolationLevel.SERIALIZABLE)
 
@@ -93,6 +93,12 @@ _KERNEL_RS_SPELLING = {
     "writeSerializable": IsolationLevel.WRITE_SERIALIZABLE,
     "snapshotIsolation": IsolationLevel.SNAPSHOT_ISOLATION,
 }
+
+
+def _declarable(text: str) -> IsolationLevel | None:
+    """The level if a table may declare it: SnapshotIsolation is for rewrites alone."""
+    level = _named(text)
+    return level if level in DECLARABLE else None
 
 
 def _named(text: str) -> IsolationLevel | None:

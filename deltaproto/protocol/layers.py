@@ -44,6 +44,8 @@ class FeatureState(NamedTuple):
     """supported features that require this one directly"""
     evidence: str
     """what shows that it is enabled or present, as one would point to it; else empty"""
+    kept_by: tuple[str, ...] = ()
+    """supported features for which no DROP FEATURE of Delta Spark removes this one"""
 
     @property
     def name(self) -> str:
@@ -126,6 +128,7 @@ def _state(
         present=present,
         required_by=catalogue.dependents(name, protocol.supported),
         evidence=shown or seen,
+        kept_by=catalogue.kept_by(name, protocol.supported),
     )
 
 

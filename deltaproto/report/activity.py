@@ -60,6 +60,12 @@ def sentences(
     """What the activity means, a line each; None: with every stream."""
     if isinstance(activity, TableError):
         return [f"activity cannot be told: {activity.message}"]
+    if not activity.has_newest:
+        return [
+            "a catalog manages this table: newer commits may not be in its log; read it by its "
+            "catalog name",
+            *sentences(activity._replace(has_newest=True)),
+        ]
     if not activity.commits:
         return ["the log holds no commit to learn from"]
     lines = [

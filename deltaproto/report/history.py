@@ -17,7 +17,7 @@ def write_history(
     """The events, newest first, and what else was met on the way."""
     match format_:
         case PageFormat.JSON | PageFormat.JSONL:
-            line, complete = format_ is PageFormat.JSONL, not history.problems
+            line, complete = format_ is PageFormat.JSONL, history.complete
             file.write(json_text("history", _fields(table, history), line=line, complete=complete))
         case PageFormat.MARKDOWN:
             from deltaproto.report.document.markdown import blocks_markdown
@@ -107,6 +107,11 @@ def changes(event: Event) -> list[str]:
 def remarks(history: History) -> list[str]:
     """How far back it goes, commits that changed nothing, and commits that cannot be read."""
     lines = []
+    if not history.has_newest:
+        lines.append(
+            "a catalog manages this table: newer commits may not be in its log; read it by its "
+            "catalog name"
+        )
     if history.oldest_version_seen is not None and not history.whole:
         lines.append(f"nothing is known of what was before version {history.oldest_version_seen}")
     for idle in history.idle:
@@ -114,7 +119,7 @@ def remarks(history: History) -> list[str]:
         lines.append(
             f"{count} {'commit' if count == 1 else 'commits'} {idle.operation} by {idle.engine} "
             f"stored the same metadata again (last: version {idle.versions[0]}); each aborts "
-            "whoever is writing then, for nothing"
+            "concurrent writes of Delta Spark before 4.1, Databricks and delta-rs for nothing"
         )
     lines += [f"version {v} cannot be read: {error.message}" for v, error in history.problems]
     return lines

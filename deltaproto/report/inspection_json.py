@@ -89,8 +89,14 @@ def feature_fields(state: FeatureState) -> dict[str, Any]:
         "min_reader_version": feature.min_reader,
         "min_writer_version": feature.min_writer,
         "min_databricks_runtime": feature.since.databricks,
-        "droppable": drop_fields(feature.drop),
+        "droppable": _on_table(drop_fields(feature.drop), state.kept_by),
     }
+
+
+def _on_table(fields: dict[str, Any], kept_by: tuple[str, ...]) -> dict[str, Any]:
+    if kept_by:
+        fields["delta_spark"] = None
+    return {**fields, "kept_by": list(kept_by)}
 
 
 def drop_fields(drop: Drop) -> dict[str, Any]:

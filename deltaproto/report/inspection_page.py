@@ -65,7 +65,7 @@ def _blocks(result: Inspection) -> Iterator[Block]:
             words.YES_NO[feature.enabled],
             words.YES_NO[feature.present],
             ", ".join(feature.required_by),
-            words.droppable(feature.feature),
+            words.droppable(feature.feature, feature.kept_by),
         )
         for feature in result.subject.features
     ]

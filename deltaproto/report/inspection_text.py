@@ -91,7 +91,7 @@ def _features(states: tuple[FeatureState, ...]) -> Table:
             words.source(state),
             words.YES_NO[state.enabled],
             words.YES_NO[state.present],
-            words.droppable(state.feature),
+            words.droppable(state.feature, state.kept_by),
         )
     return table
 
@@ -107,7 +107,7 @@ def _legend(result: Inspection) -> list[str]:
         deeper = result.state.reader is ReaderName.LOG
         look = "; --look-in-files looks" if deeper else ""
         notes.append(f"? = not looked, or this reader cannot tell{look}")
-    drops = [words.droppable(state.feature) for state in states]
+    drops = [words.droppable(state.feature, state.kept_by) for state in states]
     notes.extend(text for mark, text in words.DROP_MARKS.items() if any(mark in d for d in drops))
     return notes
 

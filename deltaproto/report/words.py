@@ -43,12 +43,16 @@ def source(state: FeatureState) -> str:
     return "listed" if state.listed else "implied"
 
 
-def droppable(feature: Feature) -> str:
-    """Since which delta-spark the feature can be dropped, with a mark for each price."""
+def droppable(feature: Feature, kept_by: tuple[str, ...] = ()) -> str:
+    """Since which delta-spark the feature can be dropped, with a mark for each price.
+
+    Args:
+        kept_by: features of the table that keep it from being dropped.
+    """
     drop = feature.drop
     if feature.status is Status.UNKNOWN:
         return "?"
-    if drop.delta_spark is None:
+    if drop.delta_spark is None or kept_by:
         return "never"
     marks = (" R" if drop.rewrites_data else "") + (
         " H" if drop.protects_history or drop.needs_truncate else ""

@@ -78,6 +78,8 @@ class TableState(NamedTuple):
     last_commit: Mapping[str, Any] = _NOTHING
     """commitInfo of this version as stored; empty when not looked at or not there"""
     changes: Callable[[], tuple[ProtocolChange, ...]] | None = None
+    confirmed: bool = False
+    """the catalog that manages the table confirmed that this is its newest version"""
 
 
 class UnsupportedProtocol(TableError):

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from deltaproto.errors import TableError
+from deltaproto.protocol.catalogue import CATALOG_MANAGED
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.location import Kind, Location, locate
+from deltaproto.tables.log.ratified import RatifiedLog
 from deltaproto.tables.remote import is_local
 from deltaproto.tables.storage import LogStore, open_log
 
@@ -22,7 +24,8 @@ class Reached(NamedTuple):
 def reach(table: str, storage_options: Mapping[str, str], spark: SparkSettings) -> Reached:
     """The table's log: for a catalog name where Spark says, and through Spark if need be.
 
-    A path that a remote Spark names is on its machine, whatever lies there on this one.
+    A path that a remote Spark names is on its machine, whatever lies there on this one. Of a
+    catalog-managed table, the log of a name holds the staged commits that the catalog has ratified.
 
     Raises:
         TableError: when the table or its log cannot be found or listed.
@@ -35,17 +38,28 @@ def reach(table: str, storage_options: Mapping[str, str], spark: SparkSettings) 
     from deltaproto.tables.spark import SparkReader
     from deltaproto.tables.storage.through_spark import SparkLogStore
 
-    location = locate(SparkReader(spark).read(table).location)._replace(text=table)
+    reader = SparkReader(spark)
+    state = reader.read(table)
+    location = locate(state.location)._replace(text=table)
     through = SparkLogStore(spark_session(spark), location.uri)
+    store = _store(location, through, storage_options, spark)
+    if CATALOG_MANAGED & state.protocol.supported:
+        return Reached(location, RatifiedLog(store, lambda: reader.ratified(table)))
+    return Reached(location, store)
+
+
+def _store(
+    location: Location, through: LogStore, storage_options: Mapping[str, str], spark: SparkSettings
+) -> LogStore:
     if location.local and not is_local(spark.remote):
-        return Reached(location, through)
+        return through
     try:
         store = open_log(location, storage_options)
         store.list()
-        return Reached(location, store)
+        return store
     except TableError as here:
         try:
             through.list()
         except TableError:
             raise here from None
-        return Reached(location, through)
+        return through

@@ -63,16 +63,24 @@ def spark_session(settings: SparkSettings) -> SparkSession:
     return _started(sql.SparkSession.builder.master("local[*]"), settings)
 
 
-def sql_rows(session: SparkSession, sql: str) -> list[Row]:
+def sql_rows(session: SparkSession, sql: str, *columns: str) -> list[Row]:
     """The rows of a statement, executed exactly as written.
+
+    Args:
+        columns: expressions over its columns, in place of all of them.
 
     Raises:
         EngineError: when the session would replace `${…}` in it.
     """
     if not has_variable(sql):
-        return list(session.sql(sql).collect())
+        return _rows(session, sql, columns)
     with as_written(session):
-        return list(session.sql(sql).collect())
+        return _rows(session, sql, columns)
+
+
+def _rows(session: SparkSession, sql: str, columns: tuple[str, ...]) -> list[Row]:
+    frame = session.sql(sql)
+    return list((frame.selectExpr(*columns) if columns else frame).collect())
 
 
 @contextlib.contextmanager

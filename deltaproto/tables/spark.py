@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ATTEMPTS = 5
+_MOST_STAGED = 1000
+"""the most commits that a catalog may have staged"""
 _FEATURE = "delta.feature."
 _ERROR_CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 # Spark 3.5 gives this refusal no class.
@@ -65,6 +67,25 @@ class SparkReader:
         except Exception as error:
             raise _refusal(error, self._settings.redact) from None
         return state._replace(traces=layout_on_disk(state.location))
+
+    def ratified(self, table: str) -> dict[int, int]:
+        """The newest versions that the table's catalog has, with their in-commit timestamps.
+
+        Raises:
+            TableError: when Spark refuses the table, with its error class.
+            EngineError: when there is no Spark to ask.
+        """
+        location = locate(table)
+        session = spark_session(self._settings.reaching(location.uri))
+        try:
+            rows = sql_rows(
+                session,
+                f"DESCRIBE HISTORY {table_name(location)} LIMIT {_MOST_STAGED}",
+                *("version", "unix_millis(timestamp)"),
+            )
+        except Exception as error:
+            raise _refusal(error, self._settings.redact) from None
+        return {int(row[0]): int(row[1]) for row in rows}
 
 
 def layout_on_disk(location: str) -> dict[Trace, bool]:

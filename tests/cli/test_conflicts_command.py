@@ -119,6 +119,41 @@ class TestWithoutTable:
 
 
 class TestTable:
+    @pytest.mark.parametrize(
+        ("runtime", "level", "words"),
+        [
+            ("13.3", "off", "does not show whether the table is clustered"),
+            ("14.1", "off", "if it is: "),
+            ("14.3", "on", "has it for UPDATE, DELETE and MERGE"),
+        ],
+    )
+    def test_both_answers_are_named_where_clustering_is_not_shown(
+        self, log: Log, cli: Cli, runtime: str, level: str, words: str
+    ) -> None:
+        names = ["clustering", "deletionVectors", "domainMetadata"]
+        enabled = metadata({"delta.enableDeletionVectors": "true"})
+        domain = {"domain": "delta.clustering", "configuration": "{", "removed": False}
+        log.commit(
+            0, protocol(3, 7, ["deletionVectors"], names), enabled, {"domainMetadata": domain}
+        )
+        answer = cli("conflicts", log.table, "--runtime", runtime, "--format", "json").json
+        assert answer["row_level_concurrency"] == level
+        assert words in answer["reason"]["row_level_concurrency"]
+
+    def test_row_level_concurrency_where_the_reader_does_not_show_clustering(
+        self, log: Log, cli: Cli
+    ) -> None:
+        names = ["clustering", "deletionVectors", "domainMetadata"]
+        enabled = metadata({"delta.enableDeletionVectors": "true"})
+        log.commit(0, protocol(3, 7, ["deletionVectors"], names), enabled)
+        (table,) = cli("inspect", log.table, "--reader", "delta-rs", "--format", "json").json[
+            "tables"
+        ]
+        row_level = table["isolation"]["row_level_concurrency"]
+        assert table["clustering_columns"] is None
+        assert row_level["databricks"] == "yes"
+        assert "13.3 LTS if the table is liquid-clustered" in row_level["reason"]
+
     def test_item_7_row_level_with_its_reason(
         self, answer: Callable[..., dict[str, Any]], log: Log
     ) -> None:

@@ -29,8 +29,10 @@ from deltaproto.clients.measurement import (
     to_json,
 )
 from deltaproto.clients.members import EntryError
+from deltaproto.clients.needs import needs
 from deltaproto.clients.verdicts import client_verdicts
 from deltaproto.errors import UsageError
+from deltaproto.protocol.protocol import Protocol
 from tests.clients.made import protocol, table
 
 PROOF = [{"kind": "measured", "reference": "made for a test", "date": "2026-11-22"}]
@@ -281,3 +283,18 @@ def test_the_matrix_of_one_client(cli: Any) -> None:
     assert len({cell["version"] for cell in whole}) > 3
     assert cli("clients", "trino", "--format", "html").code == 2
     assert cli("clients", "nobody", "--matrix").code == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "by_name"),
+    [("4.0.0", Verdict.REFUSED)]
+    + [(version, Verdict.OK) for version in ("4.0.1", "4.1.0", "4.3.0", "4.4.0")],
+)
+def test_measurements_by_path_do_not_count_for_a_table_reached_by_name(
+    version: str, by_name: Verdict
+) -> None:
+    managed = Protocol.carrying({"catalogManaged"})
+    found = Catalogue([shipped("delta-spark")]).resolve(f"delta-spark@{version}")
+    for named, verdict in ((True, by_name), (False, Verdict.REFUSED)):
+        said = client_verdicts(found, [Access.READ], needs(managed, {}, {}, by_name=named))
+        assert {each.verdict for each in said} == {verdict}

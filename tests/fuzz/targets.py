@@ -84,6 +84,9 @@ class Memory:
     def list_dated(self) -> tuple[Entry, ...]:
         return tuple(self.list())
 
+    def list_staged(self) -> tuple[Entry, ...]:
+        return ()
+
     def open(self, name: str) -> IO[bytes]:
         if name not in self.files:
             raise gone(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from deltaproto.inspection.question import Question, Statement
 from deltaproto.inspection.statement import classify
 from deltaproto.protocol.conflicts.operation import Operation
 from deltaproto.protocol.conflicts.statement import Classification, predicates
+from deltaproto.protocol.protocol import Protocol
 from deltaproto.report.conflicts import write_conflicts
 from deltaproto.report.interface import Format
 from tests.conftest import Ran
@@ -137,7 +139,14 @@ def test_a_query_is_in_nobodys_way() -> None:
     ("condition", "words"),
     [
         ("a = 1 AND b IN (1, 2)", ()),
-        ("a.b = 1", ()),
+        ("a.b = 1", ("struct",)),
+        ("t.a = 1", ()),
+        ("t.a.b = 1", ("struct",)),
+        ("a.b.c.d.e = 1", ("struct",)),
+        ("struct(a).a = 1", ("struct",)),
+        ("cardinality(a) = 1", ("array",)),
+        ("array_max(a) = 1", ("array",)),
+        ("map_filter(a, (k, v) -> true) IS NULL", ("map",)),
         ("lower(a) LIKE 'x%'", ()),
         ("a[0] = 1", ("array",)),
         ("m['k'] = 1", ("map",)),
@@ -162,6 +171,44 @@ def test_item_24_conditions_that_rule_rows_out(condition: str, words: tuple[str,
         assert len(found) == len(words)
         for word in words:
             assert any(word in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("sql", "ruled_out"),
+    [
+        ("DELETE FROM t a WHERE a.x = 1", False),
+        ("DELETE FROM t a WHERE t.x = 1", True),
+        ("UPDATE c.d.t SET x = 1 WHERE d.t.x = 1", False),
+        ("UPDATE c.d.t SET x = 1 WHERE c.d.t.s.x = 1", True),
+        ("DELETE FROM delta.`/a` WHERE delta.`/a`.x = 1", False),
+        ("MERGE INTO t USING (SELECT 1 id) n ON t.id = n.id WHEN MATCHED THEN DELETE", False),
+        ("MERGE INTO t USING d.s ON t.id = s.id AND t.s.x = 1 WHEN MATCHED THEN DELETE", True),
+        ("MERGE INTO t USING s ON t.id = s.id AND n.x = 1 WHEN MATCHED THEN DELETE", True),
+        ("INSERT INTO t REPLACE WHERE s.x = 1 SELECT * FROM r", True),
+        ("INSERT INTO t REPLACE WHERE x = 1 SELECT * FROM r", False),
+    ],
+)
+def test_fields_of_structs_are_told_from_columns_of_tables(sql: str, ruled_out: bool) -> None:
+    assert bool(classify(sql).files) is ruled_out
+
+
+@pytest.mark.parametrize(
+    ("sql", "operation"),
+    [
+        (f"{SET} ('delta.minWriterVersion' = '4')", METADATA),
+        (f"{SET} ('delta.minReaderVersion' = 1, delta.minWriterVersion = 5)", METADATA),
+        (f"{SET} ('DELTA.MINWRITERVERSION' = '6')", PROTOCOL),
+        (f"{SET} ('delta.minReaderVersion' = '3', 'delta.minWriterVersion' = '2')", PROTOCOL),
+        (
+            f"{SET} ('delta.minWriterVersion' = '4', 'delta.feature.clustering' = 'supported')",
+            PROTOCOL,
+        ),
+    ],
+)
+def test_versions_that_are_not_higher_change_no_protocol(sql: str, operation: Operation) -> None:
+    assert "raises the protocol" not in " ".join(classify(sql).reasons)
+    assert classify(sql).operation is PROTOCOL
+    assert classify(sql).on(Protocol(2, 5)).operation is operation
 
 
 @pytest.mark.parametrize(
@@ -262,6 +309,29 @@ class TestCommand:
         assert bool(document["statement"]["warnings"]) is (level == "off")
         by_against = {cell["against"]: cell["conflict"] for cell in document["cells"]}
         assert by_against["OPTIMIZE"] == optimize
+
+    @pytest.mark.parametrize(("column", "level"), [("id", "on"), ("s", "off"), ("M", "off")])
+    def test_the_types_of_the_tables_columns_count(
+        self, asked: Callable[..., dict[str, Any]], log: Log, column: str, level: str
+    ) -> None:
+        struct = {"type": "struct", "fields": []}
+        mapped = {
+            "type": "map",
+            "keyType": "string",
+            "valueType": "long",
+            "valueContainsNull": True,
+        }
+        fields = [
+            {"name": name, "type": type_, "nullable": True, "metadata": {}}
+            for name, type_ in (("id", "long"), ("s", struct), ("m", mapped))
+        ]
+        enabled = metadata(
+            {"delta.enableDeletionVectors": "true"},
+            schema=json.dumps({"type": "struct", "fields": fields}),
+        )
+        log.commit(0, protocol(3, 7, ["deletionVectors"], ["deletionVectors"]), enabled)
+        document = asked(log.table, "--sql", f"DELETE FROM t WHERE {column} IS NULL")
+        assert document["row_level_concurrency"] == level
 
     @pytest.mark.parametrize(
         ("more", "words"), [("", "explicit predicate"), ("AND t.a = 1", "Photon;")]

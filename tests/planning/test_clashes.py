@@ -15,8 +15,10 @@ from deltaproto.planning.clash import clashes, streams
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.plan import Effect
-from deltaproto.planning.schema import Atomic, Column, Struct
+from deltaproto.planning.schema import Array, Atomic, Column, Struct
+from deltaproto.planning.survival import EVERY, Writers
 from deltaproto.planning.table import MODE, Table
+from deltaproto.protocol.conflicts.resolution import ENFORCE, RESOLVE
 from deltaproto.protocol.protocol import Protocol
 
 SCHEMA = Struct((Column("id", Atomic("integer")), Column("s", Atomic("string"))))
@@ -53,17 +55,163 @@ def test_a_plain_stream(sql: str, effect: Effect) -> None:
         ("'delta.enableDeletionVectors' = 'true'", "4.1"),
         ("'delta.feature.v2Checkpoint' = 'supported'", "4.1"),
         ("'delta.enableRowTracking' = 'true'", "3.3"),
-        ("'delta.enableRowTracking' = 'true', 'delta.checkpointPolicy' = 'v2'", "4.1"),
+        ("'delta.enableRowTracking' = 'true', 'delta.checkpointPolicy' = 'v2'", "4.3"),
+        ("'delta.enableInCommitTimestamps' = 'true'", "4.3"),
+        ("'delta.enableTypeWidening' = 'true'", "4.1"),
+        ("'delta.minReaderVersion' = '1'", "4.1"),
     ],
 )
-def test_older_releases_abort_where_newer_ones_are_rebased(properties: str, since: str) -> None:
+@pytest.mark.parametrize("by", ["3.3.3", "4.4.0"])
+def test_the_release_of_the_writer_decides_not_that_of_the_step(
+    properties: str, since: str, by: str
+) -> None:
     (each,) = parse(f"alter table t set tblproperties ({properties})")
-    for version in ("3.3.3", "4.0.1", "4.1.0", "4.4.0"):
-        engine = parse_engine(f"delta-spark@{version}")
-        said = each.statement.outcome(TABLE, engine)
-        found = clashes(each.statement, TABLE, said, engine)
-        aborted = any(c.engine == "delta-spark" and "blind appends" in c.who for c in found)
-        assert aborted is not engine.at_least(since), version
+    said = each.statement.outcome(TABLE, parse_engine(f"delta-spark@{by}"))
+
+    def aborted(writers: Writers) -> list[str]:
+        found = clashes(each.statement, TABLE, said, writers)
+        return [c.who for c in found if c.engine == "delta-spark" and "appends" in c.who]
+
+    versions = ["3.2.1", "3.3.3", "4.0.1", "4.1.0", "4.2.0", "4.3.0", "4.4.0"]
+    older = [v for v in versions if not parse_engine(f"delta-spark@{v}").at_least(since)]
+    for version in versions:
+        assert bool(aborted(Writers(frozenset({version})))) is (version in older), version
+    (every,) = aborted(Writers(frozenset(versions)))
+    assert f"Delta Spark {' and '.join(older)}," in every
+    (unknown,) = aborted(Writers())
+    assert f"Delta Spark before {since}," in unknown
+
+
+@pytest.mark.parametrize(
+    ("feature", "release", "aborted"),
+    [
+        ("allowColumnDefaults", "4.1.0", False),
+        ("allowColumnDefaults", "4.2.0", True),
+        ("allowColumnDefaults", "4.4.0", True),
+        ("v2Checkpoint", "4.2.0", True),
+        ("v2Checkpoint", "4.3.0", False),
+        ("vacuumProtocolCheck", "4.3.1", True),
+        ("vacuumProtocolCheck", "4.4.0", False),
+        ("deletionVectors", "4.2.0", False),
+    ],
+)
+def test_sessions_that_enforce_concurrent_feature_enablement(
+    feature: str, release: str, aborted: bool
+) -> None:
+    (each,) = parse(f"alter table t set tblproperties ('delta.feature.{feature}' = 'supported')")
+    said = each.statement.outcome(TABLE, Engine())
+    writers = Writers(frozenset({release}), {ENFORCE: "true"})
+    found = list(clashes(each.statement, TABLE, said, writers))
+    assert aborted is any(
+        c.exception == "ProtocolChangedException" and "blind appends" in c.who for c in found
+    )
+    plain = clashes(each.statement, TABLE, said, Writers(frozenset({release})))
+    told = any(ENFORCE in c.why for c in plain)
+    assert told is (feature != "deletionVectors")
+
+
+@pytest.mark.parametrize(
+    ("properties", "aborted"),
+    [
+        ("'delta.feature.rowTracking' = 'supported'", True),
+        ("'delta.feature.rowTracking' = 'supported', 'delta.enableRowTracking' = 'true'", False),
+        ("'delta.feature.v2Checkpoint' = 'supported'", False),
+    ],
+)
+def test_adding_row_tracking_without_enabling_it_aborts_every_release(
+    properties: str, aborted: bool
+) -> None:
+    (each,) = parse(f"alter table t set tblproperties ({properties})")
+    said = each.statement.outcome(TABLE, Engine())
+    found = clashes(each.statement, TABLE, said, Writers(frozenset({"4.4.0"})))
+    assert aborted is any(c.engine == "delta-spark" and "appends" in c.who for c in found)
+
+
+@pytest.mark.parametrize(
+    ("feature", "configuration", "exceptions"),
+    [
+        ("vacuumProtocolCheck", {}, {"ProtocolChangedException"}),
+        ("deletionVectors", {}, {"ProtocolChangedException"}),
+        (
+            "deletionVectors",
+            {"delta.enableDeletionVectors": "true"},
+            {"MetadataChangedException", "ProtocolChangedException"},
+        ),
+        ("domainMetadata", {}, {"ProtocolChangedException"}),
+    ],
+)
+def test_a_drop_changes_the_metadata_only_where_it_has_a_property_to_unset(
+    feature: str, configuration: dict[str, str], exceptions: set[str]
+) -> None:
+    table = Table(Protocol.carrying({feature}), configuration, vectors=False, domains=("d",))
+    (each,) = parse(f"alter table t drop feature {feature}")
+    said = each.statement.outcome(table, Engine())
+    assert said.refusal is None
+    found = clashes(each.statement, table, said)
+    assert {
+        c.exception for c in found if c.engine == "delta-spark" and c.who == EVERY
+    } == exceptions
+
+
+def test_a_drop_that_fails_half_way_aborts_writers_all_the_same() -> None:
+    table = Table(
+        Protocol.carrying({"catalogManaged", "deletionVectors"}),
+        {"delta.enableDeletionVectors": "true"},
+    )
+    (each,) = parse("alter table t drop feature deletionVectors")
+    said = each.statement.outcome(table, Engine())
+    assert said.refusal is not None
+    found = clashes(each.statement, table, said)
+    assert "MetadataChangedException" in {c.exception for c in found if c.who == EVERY}
+
+
+def test_changed_clustering_columns_meet_only_their_like() -> None:
+    table = Table(Protocol.carrying({"clustering"}), clustering=("id",)).with_schema(SCHEMA)
+    for sql in ("alter table t cluster by (s)", "alter table t cluster by none"):
+        (each,) = parse(sql)
+        said = each.statement.outcome(table, Engine())
+        assert said.refusal is None
+        found = [c for c in clashes(each.statement, table, said) if c.loser == "writer"]
+        assert [(c.engine, c.exception) for c in found] == [
+            ("delta-spark", "ConcurrentTransactionException"),
+            ("databricks", "MetadataChangedException"),
+        ]
+
+
+def test_sessions_that_resolve_no_conflicts_abort_as_old_releases_do() -> None:
+    writers = Writers(frozenset({"4.4.0"}), {RESOLVE: "false"})
+    for name, aborted in (("DeletionVectors", True), ("RowTracking", False)):
+        (each,) = parse(f"alter table t set tblproperties ('delta.enable{name}' = 'true')")
+        said = each.statement.outcome(TABLE, Engine())
+        found = list(clashes(each.statement, TABLE, said, writers))
+        assert aborted is any(c.engine == "delta-spark" and "appends" in c.who for c in found)
+
+
+def test_writers_of_a_release_that_does_not_know_a_feature_are_named() -> None:
+    (each,) = parse("alter table t set tblproperties ('delta.feature.geospatial' = 'supported')")
+    said = each.statement.outcome(TABLE, Engine())
+    found = clashes(each.statement, TABLE, said, Writers(frozenset({"4.2.0"})))
+    who = {c.exception: c.who for c in found}
+    assert "Delta Spark 4.2.0" in who["DeltaUnsupportedTableFeatureException"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "aborted"),
+    [
+        (Struct((Column("a", Array(Atomic("integer"))),)), False),
+        (Struct((Column("a", Struct((Column("x", Atomic("integer")),))),)), True),
+        (Struct((Column("a", Array(Struct((Column("x", Atomic("integer")),)))),)), True),
+        (None, True),
+    ],
+)
+def test_column_mapping_is_survived_on_tables_without_structs(
+    schema: Struct | None, aborted: bool
+) -> None:
+    table = Table(Protocol(1, 2)).with_schema(schema)
+    (each,) = parse("alter table t set tblproperties ('delta.columnMapping.mode' = 'name')")
+    said = each.statement.outcome(table, Engine())
+    found = clashes(each.statement, table, said, Writers(frozenset({"4.4.0"})))
+    assert aborted is any(c.engine == "delta-spark" and "appends" in c.who for c in found)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +244,18 @@ def test_a_change_of_columns_aborts_every_writer() -> None:
         ),
         ([{"protocol": {"minReaderVersion": 1, "minWriterVersion": 1}}], False),
         ([{"commitInfo": {"operation": "Empty Commit"}}], False),
+        (
+            [
+                {
+                    "domainMetadata": {
+                        "domain": "delta.clustering",
+                        "configuration": "{}",
+                        "removed": False,
+                    }
+                }
+            ],
+            False,
+        ),
     ],
 )
 @pytest.mark.parametrize("how", ["append", "delete"])

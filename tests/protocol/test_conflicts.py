@@ -244,6 +244,20 @@ class TestDatabricks:
             assert "very many values" in advice(engine, [], row_level=False)[0]
         assert "different rows" in advice(DATABRICKS, [], row_level=True)[0]
 
+    def test_tables_with_identity_columns_are_not_advised_to_enable_deletion_vectors(self) -> None:
+        for columns in ([], ["day"]):
+            (line,) = advice(DATABRICKS, columns, row_level=False, identity=True)
+            assert "one after the other" in line
+            assert "Enable deletion vectors" not in line
+        assert advice(SPARK, ["day"], row_level=False, identity=True)[0].startswith("Let jobs")
+
+    def test_where_identity_columns_are_not_known_the_documented_cells_say_so(self) -> None:
+        found = matrix(DATABRICKS, WS, identity=None)
+        for pair, cell in matrix(DATABRICKS, WS, identity=False).items():
+            assert found[pair].conflict == cell.conflict
+            spared = cell.conflict is Conflict.NO
+            assert ("identity columns" in found[pair].when) is spared, pair
+
     def test_item_56_history_and_content_may_disagree(self) -> None:
         told = " ".join(notes(DATABRICKS, WS, row_level=False, identity=False))
         assert "history and content may disagree" in told
@@ -335,6 +349,13 @@ class TestDeltaSpark:
         plain = matrix(SPARK, WS)
         assert found["UPDATE", "INSERT"] == plain["UPDATE", "INSERT"]
         assert found["OPTIMIZE", "INSERT"] == plain["OPTIMIZE", "INSERT"]
+
+    def test_where_identity_columns_are_not_known_inserts_may_conflict(self) -> None:
+        found, plain = matrix(SPARK, S, identity=None), matrix(SPARK, S)
+        cell = found["INSERT", "INSERT"]
+        assert (cell.conflict, cell.exceptions) == ("maybe", (ExceptionName.METADATA,))
+        assert cell.when.startswith("If the table has identity columns")
+        assert found["UPDATE", "INSERT"] == plain["UPDATE", "INSERT"]
 
     def test_it_has_no_row_level_concurrency(self) -> None:
         with pytest.raises(ValueError, match="row-level"):

@@ -133,7 +133,7 @@ S, W, N = IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE, None
         ("Serializable", S, S, S, True),
         ("serializable", S, S, S, True),
         ("WriteSerializable", W, W, S, True),
-        ("SnapshotIsolation", IsolationLevel.SNAPSHOT_ISOLATION, N, S, False),
+        ("SnapshotIsolation", N, N, S, False),
         ("bogus", N, N, S, False),
     ],
 )

@@ -10,6 +10,7 @@ import math
 import re
 from typing import NamedTuple
 
+from deltaproto.planning import managed
 from deltaproto.planning.ddl.checks import references
 from deltaproto.planning.ddl.resolution import condition
 from deltaproto.planning.engine import Engine, EngineName
@@ -53,7 +54,7 @@ class Optimize(NamedTuple):
     full: bool = False
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        refusal = self._refused(table, engine)
+        refusal = self._refused(table, engine) or managed.upkeep(table, "OPTIMIZE")
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         # Files that are large enough already, or clustered, make no commit.
@@ -124,6 +125,8 @@ class PurgeWhere(NamedTuple):
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         outcome = Purge().outcome(table, engine)
+        if outcome.refusal is not None:
+            return outcome
         maybe = tuple(commit._replace(sure=False) for commit in outcome.commits)
         return outcome._replace(table=_some_left(table), commits=maybe)
 
@@ -140,7 +143,7 @@ class Vacuum(NamedTuple):
     hours: float | None = None
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        refusal = self._too_short(table, engine)
+        refusal = self._too_short(table, engine) or managed.upkeep(table, "VACUUM")
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         if self.dry:

@@ -11,8 +11,8 @@ may see an old version, and whoever writes past the catalog destroys the table.
 Readers by path see the past. Delta Spark refuses path access; delta-rs refuses to open it.
 
 ## How to fix
-Ask the catalog: `deltaproto inspect catalog.schema.table --reader spark`. An answer from the log
-is marked as not complete.
+Ask the catalog: `deltaproto inspect catalog.schema.table`. An answer from the log by path is marked
+as not complete. By name, staged commits that DESCRIBE HISTORY confirms are read as well.
 
 ## How safe
 Reading is safe; never write by path.
@@ -36,11 +36,12 @@ RULE = Rule("DP112", "catalog-managed", Severity.WARNING, since="0.1.0")
 
 def check(subject: Subject) -> Iterator[Finding]:
     named = sorted(
-        state.name
-        for state in subject.features
-        if state.name in CATALOG_MANAGED or (state.name in COORDINATED_COMMITS and state.enabled)
+        each.name
+        for each in subject.features
+        if each.name in CATALOG_MANAGED or (each.name in COORDINATED_COMMITS and each.enabled)
     )
-    if not named or subject.state.reader is ReaderName.SPARK:
+    state = subject.state
+    if not named or state.reader is ReaderName.SPARK or state.confirmed:
         return
     staged = any(note.kind is NoteKind.STAGED_COMMITS for note in subject.state.notes)
     who = "a catalog manages" if named[0] in CATALOG_MANAGED else "a coordinator commits to"

@@ -15,6 +15,9 @@ from deltaproto.protocol.conflicts.exception import LITERALS, PAGE, ExceptionNam
 from deltaproto.protocol.conflicts.operation import APPENDS, CHANGES, REWRITES, Operation
 from deltaproto.protocol.isolation import IsolationLevel
 
+_UNLESS_IDENTITY = (
+    " Not so on a table with identity columns, which supports no concurrent transactions."
+)
 _PAIR = "Documented for the pair, whichever commits last."
 _NOTHING = "nothing to avoid"
 _WINDOW = (
@@ -39,13 +42,15 @@ class Layout(NamedTuple):
     """the operations of which two are compared by row"""
     deletion_vectors: bool | None
     """None: not known, so that what depends on them is `maybe`"""
-    identity: bool
+    identity: bool | None
+    """whether it has identity columns; None: not known"""
 
 
 def cell(operation: Operation, against: Operation, layout: Layout) -> Cell:
     """The cell for one pair of concurrent operations."""
     answer = _answer(frozenset({operation, against}), layout)
-    when = f"{answer.when} {_PAIR}{_reorg(answer, operation, against)}"
+    unless = _UNLESS_IDENTITY if layout.identity is None and answer.conflict is Conflict.NO else ""
+    when = f"{answer.when} {_PAIR}{_reorg(answer, operation, against)}{unless}"
     return Cell(operation, against, *answer._replace(when=when))
 
 

@@ -1,4 +1,4 @@
-"""The conflict matrix of Delta Spark 4.x, as its conflict checker behaves.
+"""The conflict matrix of Delta Spark, as its conflict checker behaves.
 
 Source: Delta Spark's `ConflictChecker` (which runs for every commit that came between),
 `TransactionHelper` (OPTIMIZE and REORG commit under SnapshotIsolation), `OptimizeTableCommand`
@@ -28,11 +28,17 @@ _NOTHING = "nothing to avoid"
 _MAKES_KEYS = frozenset({Operation.INSERT, Operation.MERGE, Operation.STREAMING_APPEND})
 
 
-def cell(loser: Operation, winner: Operation, level: IsolationLevel, *, identity: bool) -> Cell:
-    """What becomes of `loser` when `winner` was committed while it ran."""
+def cell(
+    loser: Operation, winner: Operation, level: IsolationLevel, *, identity: bool | None
+) -> Cell:
+    """What becomes of `loser` when `winner` was committed while it ran.
+
+    Args:
+        identity: whether the table has identity columns; None: not known.
+    """
     answer = _answer(loser, winner, level)
-    if identity:
-        answer = _with_identity(answer, loser, winner, level)
+    if identity is not False:
+        answer = _with_identity(answer, loser, winner, level, known=identity is not None)
     return Cell(loser, winner, *answer)
 
 
@@ -95,7 +101,7 @@ def _change_against(winner: Operation, level: IsolationLevel) -> Answer:
 
 
 def _with_identity(
-    answer: Answer, loser: Operation, winner: Operation, level: IsolationLevel
+    answer: Answer, loser: Operation, winner: Operation, level: IsolationLevel, *, known: bool
 ) -> Answer:
     """Tables with identity columns: the counter is metadata, and whoever makes keys stores it."""
     alters = loser in (Operation.METADATA_CHANGE, Operation.PROTOCOL_CHANGE)
@@ -107,18 +113,24 @@ def _with_identity(
         return Answer(
             Conflict.MAYBE,
             tuple(exceptions),
-            "The winner stored the identity column's counter, which is metadata: a loser that "
-            "makes identity values or changes metadata itself is aborted. Apart from that: "
+            f"{'' if known else 'If the table has identity columns: '}{_COUNTER} Apart from that: "
             + answer.when,
             "write to tables with identity columns one after the other",
             f"{METADATA}; {answer.source}",
         )
     if loser in _MAKES_KEYS and winner is Operation.METADATA_CHANGE:
         return answer._replace(
-            when="A loser that makes identity values stores metadata itself, and so survives no "
-            "metadata change. Else: " + answer.when
+            when="A loser that makes values of an identity column stores metadata itself, and so "
+            "survives no metadata change. Else: " + answer.when
         )
     return answer
+
+
+_COUNTER = (
+    "A winner that made identity values stored the column's counter, which is metadata: a loser "
+    "that makes identity values or changes metadata itself is aborted. Values that the statement "
+    "gives itself do not count."
+)
 
 
 def _no(when: str, source: str = "delta-io/delta, TransactionHelper") -> Answer:

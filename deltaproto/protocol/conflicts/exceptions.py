@@ -109,7 +109,7 @@ RECORDS: tuple[ExceptionRecord, ...] = (
             Cause(
                 "ALTER TABLE",
                 "somebody changed a property, the schema, a constraint or the isolation level; "
-                "storing the same metadata again counts as well",
+                "before Delta Spark 4.1 storing the same metadata again counts as well",
                 "change metadata in a window without writers, and find idle metadata commits with "
                 "`deltaproto history`",
                 PAGE + "MetadataChangedException; " + _SPARK + "ConflictChecker",

@@ -30,12 +30,13 @@ def cells(
     *,
     by_row: frozenset[Operation] = frozenset(),
     deletion_vectors: bool | None = None,
-    identity: bool = False,
+    identity: bool | None = False,
 ) -> tuple[Cell, ...]:
     """Every operation against every other one, in the order of `Operation`.
 
     `by_row` are the operations with row-level concurrency, which implies deletion vectors. Delta
-    Spark has neither in its rules.
+    Spark has neither in its rules. `identity` is whether the table has identity columns; None: not
+    known.
 
     Raises:
         ValueError: for a level that no table may declare, or row-level concurrency on Delta Spark.

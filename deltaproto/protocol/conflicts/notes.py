@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deltaproto.protocol.conflicts.matrix import MatrixEngine
+from deltaproto.protocol.conflicts.resolution import ENFORCE
 from deltaproto.protocol.isolation import IsolationLevel
 from deltaproto.protocol.runtime import Runtime
 
@@ -30,7 +31,7 @@ def notes(
         found.append(_IDENTITY[engine])
     elif identity is None:
         found.append(
-            "This reader does not show whether a column is an identity column. If one is: "
+            "It is not known whether the table has identity columns. If it has: "
             f"{_IDENTITY[engine]}"
         )
     found.append(_DELTA_RS)
@@ -38,9 +39,19 @@ def notes(
 
 
 def advice(
-    engine: MatrixEngine, partition_columns: Sequence[str], *, row_level: bool
+    engine: MatrixEngine,
+    partition_columns: Sequence[str],
+    *,
+    row_level: bool,
+    identity: bool = False,
 ) -> tuple[str, ...]:
     """How writers of a table with this layout keep out of each other's way."""
+    if identity and engine is MatrixEngine.DATABRICKS:
+        return (
+            "Let jobs write one after the other: tables with identity columns support no "
+            "concurrent transactions, and neither deletion vectors nor partitions change that. Or "
+            "make the keys without an identity column.",
+        )
     if partition_columns:
         names = [f"`{name.replace('`', '``')}`" for name in partition_columns]
         literals = " AND ".join(f"target.{name} = <literal>" for name in names)
@@ -73,7 +84,9 @@ def _of_engine(engine: MatrixEngine) -> list[str]:
     return [
         "The operation commits last and may lose; what it is set against was committed meanwhile "
         "and is not disturbed.",
-        "Holds for Delta Spark 4.x with its default settings; earlier releases may abort more.",
+        "The loser's own release of Delta Spark decides which changes it survives: the cells show "
+        "since when it does, with default settings. From 4.2 on, a loser whose session sets "
+        f"{ENFORCE} to true is also aborted by most added features.",
         "A streaming read of the table goes on when a property is set or a feature enabled or "
         "added, and after DROP FEATURE deletionVectors. An added column stops it once. A renamed "
         "or dropped column, or DROP FEATURE columnMapping, ends it for good.",

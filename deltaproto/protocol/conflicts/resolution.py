@@ -1,9 +1,10 @@
-"""Which metadata and protocol changes Delta Spark 4.x lets concurrent writers survive.
+"""Which metadata and protocol changes Delta Spark's writers in flight survive, by their release.
 
-Sources: Delta Spark's `ConflictChecker.attemptToResolveMetadataConflicts` with its allow-list, and
-`checkProtocolCompatibility`; measured with delta-spark 4.4.0, schema changes only read. With
-`spark.databricks.delta.featureEnablement.conflictResolution.enabled` off, of these changes
-only enabling row tracking is survived (`checkNoMetadataUpdates`).
+It is the release of the transaction that commits last that decides, not the one that made the
+change. Sources: Delta Spark's `ConflictChecker` at the tags v3.1.0 to v4.4.0
+(`checkNoMetadataUpdates` before 4.1, then `attemptToResolveMetadataConflicts` with its allow-list)
+and `TableFeature.failConcurrentTransactionsAtUpgrade`; measured with delta-spark 3.2, 3.3, 4.0,
+4.1, 4.2, 4.3 and 4.4 (`tests/conflicts/measured_writers.json`).
 """
 
 from __future__ import annotations
@@ -12,28 +13,48 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
+class Survived(NamedTuple):
+    """A property and the value that it may get while others write."""
+
+    value: str
+    what: str
+    since: str
+    """the first release of Delta Spark whose writers survive it"""
+
+
 class Change(NamedTuple):
     """A change that concurrent writers survive, and what it looks like."""
 
     what: str
     statement: str
+    since: str
 
 
-SURVIVED_PROPERTIES: Mapping[str, tuple[str, str]] = {
-    "delta.enableDeletionVectors": ("true", "enabling deletion vectors"),
-    "delta.enableRowTracking": ("true", "enabling row tracking"),
-    "delta.columnMapping.mode": ("name", "column mapping from none to name"),
-    "delta.checkpointPolicy": ("v2", "choosing v2 checkpoints"),
-    "delta.enableInCommitTimestamps": ("true", "enabling in-commit timestamps"),
+SURVIVED_PROPERTIES: Mapping[str, Survived] = {
+    "delta.enableDeletionVectors": Survived("true", "enabling deletion vectors", "4.1"),
+    "delta.enableRowTracking": Survived("true", "enabling row tracking", "3.3"),
+    "delta.columnMapping.mode": Survived(
+        "name", "column mapping from none to name on tables without structs", "4.1"
+    ),
+    "delta.checkpointPolicy": Survived("v2", "choosing v2 checkpoints", "4.3"),
+    "delta.enableInCommitTimestamps": Survived("true", "enabling in-commit timestamps", "4.3"),
 }
-"""the allow-list: each property with the value that it may get"""
+"""the allow-list; from 4.4 on also `io.unitycatalog.tableId`, which no statement sets"""
+REBASED_SINCE = "4.1"
+"""Writers before this release abort at any metaData action but that of row tracking alone, even
+when it stores the same metadata again, as adding a feature does."""
 SURVIVED_METADATA: tuple[Change, ...] = tuple(
-    Change(what, f"'{key}' = '{value}'") for key, (value, what) in SURVIVED_PROPERTIES.items()
+    Change(each.what, f"'{key}' = '{each.value}'", each.since)
+    for key, each in SURVIVED_PROPERTIES.items()
 )
 SURVIVED_PROTOCOL: tuple[Change, ...] = (
-    Change("adding a feature", "'delta.feature.NAME' = 'supported'"),
-    Change("raising the versions", "'delta.minWriterVersion' = '3'"),
-    Change("the first CLUSTER BY", "ALTER TABLE … CLUSTER BY (…)"),
+    Change(
+        "adding a feature other than rowTracking",
+        "'delta.feature.NAME' = 'supported'",
+        REBASED_SINCE,
+    ),
+    Change("raising the versions", "'delta.minWriterVersion' = '3'", REBASED_SINCE),
+    Change("the first CLUSTER BY", "ALTER TABLE … CLUSTER BY (…)", REBASED_SINCE),
 )
 ABORTING_METADATA: tuple[str, ...] = (
     "setting any other property, a custom one or the isolation level too",
@@ -43,7 +64,39 @@ ABORTING_METADATA: tuple[str, ...] = (
 )
 ABORTING_PROTOCOL: tuple[str, ...] = ("any DROP FEATURE",)
 
+RESOLVE = "spark.databricks.delta.featureEnablement.conflictResolution.enabled"
+"""a setting of the writer's session; false: as releases before `REBASED_SINCE`"""
+ENFORCE = "spark.databricks.delta.conflictChecker.enforceConcurrentFeatureEnablement.enabled"
+"""a setting of the writer's session; true: an added feature aborts, unless it is spared"""
+ENFORCED_SINCE = "4.2"
+SPARED: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            "appendOnly",
+            "changeDataFeed",
+            "columnMapping",
+            "deletionVectors",
+            "domainMetadata",
+            "icebergCompatV1",
+            "icebergCompatV2",
+            "inCommitTimestamp",
+            "rowTracking",
+            "timestampNtz",
+            "typeWidening",
+            "typeWidening-preview",
+        ),
+        "4.2",
+    ),
+    "icebergCompatV3": "4.3",
+    "v2Checkpoint": "4.3",
+    "catalogManaged": "4.4",
+    "vacuumProtocolCheck": "4.4",
+}
+"""features whose addition aborts nobody under `ENFORCE`, with the first release that spares them"""
+
 
 def survived(*changes: tuple[Change, ...]) -> str:
-    """The changes as a phrase."""
-    return ", ".join(change.what for group in changes for change in group)
+    """The changes as a phrase, each with the first release whose writers survive it."""
+    return ", ".join(
+        f"{change.what} (since {change.since})" for group in changes for change in group
+    )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from deltaproto.protocol.conflicts.by_row import Compute
 from deltaproto.protocol.conflicts.operation import CHANGES, Operation
+from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.runtime import Runtime
 
 _STRICT = Runtime(14, 2)
@@ -23,6 +24,20 @@ class Condition(NamedTuple):
     """the alias or name to write before the target's columns; None for bare columns"""
     literals: frozenset[str]
     """the target's columns, casefolded, that it compares with literals in every case"""
+    columns: frozenset[str] = frozenset()
+    """every column that it uses, casefolded"""
+
+
+class Versions(NamedTuple):
+    """The protocol versions that a statement sets; None: it does not set that one."""
+
+    reader: int | None
+    writer: int | None
+
+    def raises(self, protocol: Protocol) -> bool:
+        """Whether one of them is higher than the protocol's."""
+        reader, writer = protocol.min_reader_version, protocol.min_writer_version
+        return (self.reader or 0) > reader or (self.writer or 0) > writer
 
 
 class Classification(NamedTuple):
@@ -38,6 +53,20 @@ class Classification(NamedTuple):
     files: tuple[str, ...] = ()
     """why Databricks compares files, not rows; empty when nothing rules rows out"""
     condition: Condition | None = None
+    versions: Versions | None = None
+    """the protocol versions that it sets, if it changes the protocol by nothing else"""
+
+    def on(self, protocol: Protocol) -> Classification:
+        """As it counts on a table with this protocol."""
+        if self.versions is None or self.versions.raises(protocol):
+            return self
+        return self._replace(
+            operation=Operation.METADATA_CHANGE,
+            reasons=(
+                "It sets protocol versions that the table has already, or that are lower: the "
+                "protocol stays, and the statement stores the metadata again.",
+            ),
+        )
 
 
 def not_understood(*reasons: str) -> Classification:

@@ -10,9 +10,12 @@ from itertools import pairwise
 
 from deltaproto.protocol.catalogue import all_features
 from deltaproto.protocol.conflicts.operation import Operation
-from deltaproto.protocol.conflicts.statement import Classification, not_understood
+from deltaproto.protocol.conflicts.statement import Classification, Versions, not_understood
 from deltaproto.protocol.conflicts.tokens import Token
 from deltaproto.protocol.feature import PropertyIs
+
+_READER, _WRITER = "delta.minreaderversion", "delta.minwriterversion"
+_VERSIONS = {_READER, _WRITER}
 
 
 def by_prefix(found: list[Token]) -> Classification | None:
@@ -133,8 +136,13 @@ def _set_properties(found: list[Token]) -> Classification:
         low = key.casefold()
         if low.startswith("delta.feature."):
             return _protocol(f"{key} adds a feature to the protocol.")
-        if low in ("delta.minreaderversion", "delta.minwriterversion"):
-            return _protocol(f"{key} raises the protocol's versions.")
+    folded = {key.casefold(): value for key, value in settings.items()}
+    if _VERSIONS & folded.keys():
+        versions = Versions(*(_number(folded.get(key)) for key in (_READER, _WRITER)))
+        return _protocol(
+            "It may raise the protocol's versions. Versions that the table has already, or lower "
+            "ones, leave the protocol as it is, and the statement is a METADATA CHANGE."
+        )._replace(versions=versions if folded.keys() <= _VERSIONS else None)
     notes = []
     for feature in all_features():
         rule = feature.enablement
@@ -148,10 +156,16 @@ def _set_properties(found: list[Token]) -> Classification:
                     "changes the protocol too where the table does not support it yet: the write "
                     "may then meet ProtocolChangedException as well."
                 )
-    removed = {key.casefold(): value.casefold() for key, value in settings.items()}
-    if removed.get("delta.columnmapping.mode") == "none":
+    if folded.get("delta.columnmapping.mode", "").casefold() == "none":
         notes.append("Removing column mapping rewrites all files.")
     return _metadata("Setting a property changes the metadata.", *notes)
+
+
+def _number(value: str | None) -> int | None:
+    """The version that a value means; one that is not a number may be anything."""
+    if value is None:
+        return None
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 6 else 7
 
 
 def _settings(found: list[Token]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol import catalogue
-from deltaproto.protocol.catalogue import CATALOG_MANAGED, CHECKPOINT_PROTECTION
+from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
 from deltaproto.protocol.feature import Trait
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
@@ -61,12 +61,14 @@ def history_traces(
     metadata: Metadata,
     *,
     vectors: bool,
+    whole: bool = True,
 ) -> Traces:
     """What history up to the newest version shows of the features in `protocol`.
 
     Args:
         protocol: of the newest version, as `metadata`.
         vectors: live files carry deletion vectors.
+        whole: the log has every commit; False where a catalog may have newer ones.
 
     Raises:
         TableError: when the store fails; a damaged commit only makes features unknown.
@@ -78,7 +80,7 @@ def history_traces(
         for name in features
         if name not in wanted and name not in _NEVER
     }
-    if CATALOG_MANAGED & protocol.supported:
+    if not whole:
         why = "a catalog may hold newer commits"
         unknown.update(dict.fromkeys(wanted, why))
         wanted = {}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from deltaproto.tables.storage.interface import Entry
+from deltaproto.tables.storage.interface import STAGED_COMMITS, Entry
 
-STAGED_COMMITS = "_staged_commits/"
 _VERSION_DIGITS = 20
 _PART_DIGITS = 10
 

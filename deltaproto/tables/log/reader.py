@@ -20,6 +20,7 @@ from deltaproto.tables.location import Kind, Location, locate
 from deltaproto.tables.log.checksum import from_checksum, held_against_log
 from deltaproto.tables.log.layout import look_at_layout
 from deltaproto.tables.log.names import Listing, sort_names
+from deltaproto.tables.log.ratified import RatifiedLog
 from deltaproto.tables.log.replay import check_reach, replay
 from deltaproto.tables.log.snapshot import Snapshot
 from deltaproto.tables.storage import LogStore, open_log
@@ -148,6 +149,7 @@ class LogReader:
             notes=(*snapshot.notes, *_listing_notes(listing, snapshot)),
             last_commit=snapshot.commit_info,
             changes=lambda: _changes(store, listing, version),
+            confirmed=isinstance(store, RatifiedLog) and store.confirmed == version,
         )
 
 

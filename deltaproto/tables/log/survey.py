@@ -12,7 +12,8 @@ from deltaproto.tables.location import Kind, locate
 from deltaproto.tables.log.aging import Aging, aging
 from deltaproto.tables.log.census import Census, census_with
 from deltaproto.tables.log.history_traces import Traces, history_traces
-from deltaproto.tables.log.names import sort_names
+from deltaproto.tables.log.names import Listing, sort_names
+from deltaproto.tables.log.ratified import is_whole
 from deltaproto.tables.log.replay import check_reach, replay
 from deltaproto.tables.storage import LogStore, open_log
 
@@ -26,6 +27,7 @@ class Survey(NamedTuple):
     census: Census
     traces: Traces
     aging: Aging
+    listing: Listing
 
 
 def survey(table: str, storage_options: Mapping[str, str] | None = None) -> Survey:
@@ -57,5 +59,6 @@ def survey_log(store: LogStore) -> Survey:
     census = census_with(store, listing, version, metadata)
     times = aging(entries, listing)
     vectors = census.files_with_vectors > 0
-    traces = history_traces(store, listing, times, protocol, metadata, vectors=vectors)
-    return Survey(version, protocol, metadata, census, traces, times)
+    whole = is_whole(store, protocol)
+    traces = history_traces(store, listing, times, protocol, metadata, vectors=vectors, whole=whole)
+    return Survey(version, protocol, metadata, census, traces, times, listing)

@@ -50,6 +50,10 @@ class _Within:
         self._deadline.check()
         return self._store.list_dated()
 
+    def list_staged(self) -> tuple[Entry, ...]:
+        self._deadline.check()
+        return self._store.list_staged()
+
     def open(self, name: str) -> IO[bytes]:
         self._deadline.check()
         return self._store.open(name)

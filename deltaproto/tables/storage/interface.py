@@ -7,6 +7,7 @@ from typing import Protocol as Interface
 
 from deltaproto.errors import ErrorCode, TableError
 
+STAGED_COMMITS = "_staged_commits/"
 _MOST_BYTES = {".crc": 128 << 20, ".parquet": 16 << 30}
 _MOST_BYTES_ELSE = 2 << 30
 """the most bytes of a log file, by how its name ends: commits are read line by line, checksums as a
@@ -36,6 +37,14 @@ class LogStore(Interface):
 
     def list_dated(self) -> tuple[Entry, ...]:
         """As `list`, and every file with its size and when it was last written."""
+        ...
+
+    def list_staged(self) -> tuple[Entry, ...]:
+        """The files in `_staged_commits`, named with that folder; empty where there is none.
+
+        Raises:
+            TableError: permission-denied, timeout or storage.
+        """
         ...
 
     def open(self, name: str) -> IO[bytes]:

@@ -8,6 +8,7 @@ from typing import IO
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.storage.interface import (
+    STAGED_COMMITS,
     Entry,
     check_size,
     gone,
@@ -66,6 +67,18 @@ class LocalLogStore:
         except (OSError, ValueError) as error:
             raise self._unlisted(error) from None
         return tuple(entry for entry in found if entry is not None)
+
+    def list_staged(self) -> tuple[Entry, ...]:
+        try:
+            with os.scandir(f"{self._folder}/{STAGED_COMMITS}") as entries:
+                found = [_dated(entry) for entry in entries if entry.name[0] != "."]
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        except (OSError, ValueError) as error:
+            raise _unreadable(f"{self._folder}/{STAGED_COMMITS}", error) from None
+        return tuple(
+            each._replace(name=STAGED_COMMITS + each.name) for each in found if each is not None
+        )
 
     def open(self, name: str) -> IO[bytes]:
         path = f"{self._folder}/{name}"

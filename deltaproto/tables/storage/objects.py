@@ -15,7 +15,7 @@ from typing import IO, cast
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.redact import Redactor
-from deltaproto.tables.storage.interface import Entry, check_size, gone
+from deltaproto.tables.storage.interface import STAGED_COMMITS, Entry, check_size, gone
 from deltaproto.tables.storage.opening import opened
 from deltaproto.tables.storage.ranges import RangeFile
 from deltaproto.tables.storage.refusals import DENIED, refusal
@@ -70,6 +70,22 @@ class ObjectLogStore:
             )
         self._sizes = _sizes(entries)
         return tuple(entries)
+
+    def list_staged(self) -> tuple[Entry, ...]:
+        import obstore
+
+        with failures(self._uri, self._options):
+            found = obstore.list_with_delimiter(self._store, self._folder + STAGED_COMMITS)
+        entries = tuple(
+            Entry(
+                STAGED_COMMITS + meta["path"].rsplit("/", 1)[-1],
+                meta["size"],
+                _milliseconds(meta["last_modified"]),
+            )
+            for meta in found["objects"]
+        )
+        self._sizes.update(_sizes(entries))
+        return entries
 
     def open(self, name: str) -> IO[bytes]:
         import obstore

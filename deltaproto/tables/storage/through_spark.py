@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.errors import EngineError, ErrorCode, TableError
 from deltaproto.tables.redact import Redactor
-from deltaproto.tables.storage.interface import Entry, check_size, gone
+from deltaproto.tables.storage.interface import STAGED_COMMITS, Entry, check_size, gone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,6 +39,17 @@ class SparkLogStore:
         if not rows:
             raise TableError(ErrorCode.NOT_A_DELTA_TABLE, f"Spark finds nothing in {self._folder}")
         self._paths = {_name(row[0]): (row[0], row[1]) for row in rows}
+        return tuple(Entry(_name(path), size, ms) for path, size, ms in rows)
+
+    def list_staged(self) -> tuple[Entry, ...]:
+        try:
+            rows = self._read(
+                [f"{self._folder}/{STAGED_COMMITS}"],
+                *("path", "length", "unix_millis(modificationTime)"),
+            )
+        except TableError:
+            return ()
+        self._paths |= {_name(row[0]): (row[0], row[1]) for row in rows}
         return tuple(Entry(_name(path), size, ms) for path, size, ms in rows)
 
     def open(self, name: str) -> IO[bytes]:

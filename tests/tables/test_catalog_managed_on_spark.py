@@ -1,0 +1,171 @@
+"""Real catalog-managed tables, made with Delta Spark's own in-memory coordinator: no server."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from deltaproto.drafting.live import look
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.route import carried_out
+from deltaproto.tables.interface import SparkSettings
+from tests.support.engines import RUNNING, needs_delta
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Cli = Callable[..., Any]
+SETTINGS = SparkSettings()
+NUMBERS = itertools.count()
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    needs_delta("4.4", "catalog-managed tables by this coordinator"),
+]
+
+
+@contextmanager
+def testing(spark: SparkSession) -> Iterator[None]:
+    """Let a table be created as catalog-managed, which production code leaves to the catalog."""
+    system = spark._jvm.java.lang.System  # type: ignore[union-attr]
+    system.setProperty("spark.testing", "true")
+    try:
+        yield
+    finally:
+        system.clearProperty("spark.testing")
+
+
+@pytest.fixture(scope="module")
+def schema(spark: SparkSession) -> Iterator[str]:
+    package = spark._jvm.org.apache.spark.sql.delta.coordinatedcommits  # type: ignore[union-attr]
+    provider = package.CatalogOwnedCommitCoordinatorProvider
+    provider.registerBuilder("spark_catalog", package.InMemoryCommitCoordinatorBuilder(10))
+    spark.sql("create schema if not exists managed")
+    yield "managed"
+    spark.sql("drop schema managed cascade")
+
+
+@pytest.fixture
+def table(spark: SparkSession, schema: str) -> str:
+    """A table with two commits that are staged, and not in its log."""
+    name = f"{schema}.t{next(NUMBERS)}"
+    with testing(spark):
+        spark.sql(
+            f"create table {name} (id int) using delta "
+            "tblproperties ('delta.feature.catalogManaged'='supported')"
+        )
+    spark.sql(f"insert into {name} values (1)")
+    spark.sql(f"alter table {name} set tblproperties ('team' = 'me')")
+    return name
+
+
+def folder(spark: SparkSession, table: str) -> Path:
+    (detail,) = spark.sql(f"describe detail {table}").collect()
+    return Path(detail["location"].removeprefix("file:"))
+
+
+def version(spark: SparkSession, table: str) -> int:
+    return int(spark.sql(f"describe history {table} limit 1").collect()[0]["version"])
+
+
+def published(path: Path) -> int:
+    return max(int(f.stem) for f in (path / "_delta_log").glob("*.json") if f.stem.isdecimal())
+
+
+def test_by_name_everything_reads_the_staged_commits(
+    spark: SparkSession, table: str, cli: Cli
+) -> None:
+    path, newest = folder(spark, table), version(spark, table)
+    assert published(path) < newest
+    history = cli("history", table, "--format", "json")
+    assert (history.code, history.json["complete"]) == (0, True)
+    assert history.json["events"][0]["version"] <= newest
+    ran = cli("inspect", table, "--reader", "all", "--activity", "--format", "json")
+    (found,) = ran.json["tables"]
+    assert found["version"] == newest
+    assert found["activity"]["commits"] == newest + 1
+    assert {key: each.get("version") for key, each in found["readers"].items()} == {
+        "log": newest,
+        "spark": newest,
+        "delta-rs": None,
+    }
+    assert not [f for f in found["findings"] if "version" in str(f.get("evidence"))]
+    vectors = next(f for f in found["features"] if f["name"] == "deletionVectors")
+    assert vectors["droppable"]["kept_by"] == ["catalogManaged"]
+    given = look(table, {}, SETTINGS, 0.0)
+    assert given.complete
+    assert given.table.configuration["team"] == "me"
+
+
+def test_by_path_nothing_claims_to_be_complete(spark: SparkSession, table: str, cli: Cli) -> None:
+    path = str(folder(spark, table))
+    for command in (["history"], ["inspect", "--activity"]):
+        ran = cli(*command, path, "--format", "json")
+        assert (ran.code, ran.json["complete"]) == (3, False)
+
+
+def test_a_plan_is_applied_by_name(
+    spark: SparkSession, table: str, cli: Cli, tmp_path: Path
+) -> None:
+    file = tmp_path / "plan.json"
+    words = ["plan-upgrade", table, "--set", "delta.logRetentionDuration=interval 60 days"]
+    assert cli(*words, "--format", "json", "--output", str(file)).code == 0
+    ran = cli("apply", str(file), "--yes", "--format", "json")
+    assert ran.code == 0, ran.out + ran.err
+    (properties,) = spark.sql(f"describe detail {table}").select("properties").collect()
+    assert properties[0]["delta.logRetentionDuration"] == "interval 60 days"
+    again = cli(*words, "--format", "json")
+    assert again.json["steps"] == []
+
+
+SET = "alter table {t} set tblproperties"
+STATEMENTS = [
+    "optimize {t}",
+    "reorg table {t} apply (purge)",
+    "vacuum {t}",
+    "vacuum {t} dry run",
+    "alter table {t} drop feature deletionVectors",
+    "alter table {t} drop feature deletionVectors truncate history",
+    "alter table {t} drop feature catalogManaged",
+    "alter table {t} drop feature inCommitTimestamp",
+    "alter table {t} drop feature vacuumProtocolCheck",
+    "alter table {t} drop feature rowTracking",
+    "alter table {t} drop feature v2Checkpoint",
+    f"{SET} ('delta.enableInCommitTimestamps' = 'true')",
+    f"{SET} ('delta.enableInCommitTimestamps' = 'false')",
+    "alter table {t} unset tblproperties ('delta.enableInCommitTimestamps')",
+    f"{SET} ('delta.feature.catalogManaged' = 'supported')",
+    f"{SET} ('delta.enableDeletionVectors' = 'false')",
+    f"{SET} ('delta.enableChangeDataFeed' = 'true')",
+    f"{SET} ('delta.checkpointPolicy' = 'classic')",
+    "alter table {t} cluster by (id)",
+    "alter table {t} add constraint positive check (id > 0)",
+    "alter table {t} add columns (s string)",
+]
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_statements_do_what_is_predicted(sql: str, spark: SparkSession, table: str) -> None:
+    before = version(spark, table)
+    given = look(table, {}, SETTINGS, 0.0)
+    statement = sql.format(t=table)
+    (parsed,) = parse(statement)
+    said = carried_out(parsed.statement, given.table, RUNNING)
+    error = None
+    try:
+        spark.sql(statement).collect()
+    except Exception as raised:
+        named = re.search(r"\[([A-Z][A-Z0-9_.]+)\]", str(raised))
+        error = named[1] if named else str(raised)[:200]
+    made = version(spark, table) - before
+    after = look(table, {}, SETTINGS, 0.0)
+    assert error == (said.refusal.error if said.refusal else None)
+    assert said.fewest <= made <= said.most
+    assert after.table.protocol == said.table.protocol
+    assert {*said.table.configuration} <= {*after.table.configuration}
