@@ -31,6 +31,7 @@ _PARAMETERS = re.compile(r"\(.*\)")
 _CONSTRAINT = "delta.constraints."
 _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 _MODE = "delta.columnMapping.mode"
+_MODES = ("name", "id")
 _ASSIGNED = "col-"
 """how the names begin that Delta gives to columns of a table with column mapping"""
 
@@ -39,7 +40,7 @@ def contents(metadata: Metadata) -> Contents:
     """What the schema and the constraints show; of a table without a usable schema nothing."""
     mode = (metadata.configuration.get(_MODE) or "none").lower()
     found = dict(
-        _of_schema(metadata.schema_string or "", metadata.partition_columns, mode != "none")
+        _of_schema(metadata.schema_string or "", metadata.partition_columns, mode in _MODES)
     )
     names = _names(metadata.schema)
     for key, text in metadata.configuration.items():

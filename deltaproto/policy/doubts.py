@@ -11,12 +11,14 @@ from deltaproto.policy.finding import Finding
 
 DOUBTED = ("DP103", "DP115", "DP130", "DP131", "DP132", "DP133")
 """the rules whose findings say that clients may see another table than this reader"""
+_RULES = (*DOUBTED, "DP150")
+"""and that of values that some engines cannot parse and others ignore"""
 
 
 def doubts(findings: Iterable[Finding], configuration: Mapping[str, str | None]) -> Iterator[str]:
     """A sentence for each."""
     for finding in findings:
-        if finding.rule in DOUBTED:
+        if finding.rule in _RULES:
             yield f"{finding.message} ({finding.rule}): clients differ on that"
     for key, value in configuration.items():
         if value is None:

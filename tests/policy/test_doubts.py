@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from deltaproto.policy.doubts import doubts
+from deltaproto.policy.finding import Finding, Severity
 
 
 def test_a_property_without_a_value_is_one() -> None:
     (doubt,) = doubts((), {"a": None, "b": "c"})
     assert doubt == "the property a is stored without a value, on which some clients fail"
+
+
+def test_an_invalid_property_value_is_one() -> None:
+    found = Finding("DP150", Severity.ERROR, "delta.appendOnly is 'yes'", "set it to true", "t")
+    (doubt,) = doubts([found], {})
+    assert doubt == "delta.appendOnly is 'yes' (DP150): clients differ on that"

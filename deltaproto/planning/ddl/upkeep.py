@@ -143,7 +143,7 @@ class Vacuum(NamedTuple):
     hours: float | None = None
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        refusal = self._too_short(table, engine) or managed.upkeep(table, "VACUUM")
+        refusal = managed.upkeep(table, "VACUUM") or self._too_short(table, engine)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         if self.dry:
