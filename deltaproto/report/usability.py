@@ -32,14 +32,16 @@ def rows(
 
 def _row(name: str, by_access: dict[str, Usability], accesses: list[str]) -> list[str]:
     each = next(iter(by_access.values()))
-    because = dict.fromkeys(
-        feature
+    failing = [
+        one.newest
         for one in by_access.values()
         if one.offered and one.newest.verdict is not Verdict.OK
-        for feature in one.newest.because
-    )
+    ]
+    because = tuple(dict.fromkeys(feature for span in failing for feature in span.because))
+    reasons = "; ".join(dict.fromkeys(span.reason for span in failing))
+    decides = some(because, _SHOWN_BECAUSE) if because else reasons
     cells = [_cell(by_access[access]) if access in by_access else "-" for access in accesses]
-    return [name, each.newest.last or "", *cells, some(tuple(because), _SHOWN_BECAUSE)]
+    return [name, each.newest.last or "", *cells, decides]
 
 
 def _cell(each: Usability) -> str:

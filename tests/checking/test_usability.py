@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,6 +96,15 @@ def test_one_line_for_each_client(cli: Cli, table: str) -> None:
     assert "WRONG" in lines["dremio"]
     assert lines["dremio"].endswith("deletionVectors")
     assert "No client is declared" in ran.out
+
+
+def test_a_verdict_that_no_feature_decides_says_why(cli: Cli, tmp_path: Path) -> None:
+    table = str(tmp_path / "t")
+    write_deltalake(table, pa.table({"id": [1]}))
+    lines = [line for line in cli("check", table).out.splitlines() if "UNKNOWN" in line]
+    assert lines
+    for line in lines:
+        assert len(line.split("UNKNOWN")[-1].split()) > 3, line
 
 
 def test_one_client_shows_its_versions(cli: Cli, table: str) -> None:
