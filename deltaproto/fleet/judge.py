@@ -16,6 +16,7 @@ from deltaproto.protocol.catalogue import CATALOG_MANAGED
 from deltaproto.protocol.concurrency import RowLevelConcurrency
 from deltaproto.protocol.isolation import Isolation
 from deltaproto.protocol.layers import FeatureState
+from deltaproto.protocol.properties import wanted
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.interface import ReaderName, TableState
 
@@ -89,9 +90,14 @@ def _kind(state: TableState) -> tuple[object, ...]:
 def _telling(configuration: Mapping[str, str | None]) -> dict[str, str]:
     # A property without a value is one of its own kind, which no value looks like.
     return {
-        key: "" if key in _OF_ONE_TABLE else f"={value}" if value is not None else "-"
+        key: "" if _is_of_one_table(key, value) else f"={value}" if value is not None else "-"
         for key, value in configuration.items()
     }
+
+
+def _is_of_one_table(key: str, value: str | None) -> bool:
+    """Whether nothing is told from a value, because it is a good one of a property of one table."""
+    return key in _OF_ONE_TABLE and value is not None and wanted(key, value) is None
 
 
 def _of_domains(domains: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -132,7 +132,9 @@ def test_hostile_names_run_nothing(cli: Cli, opened: Open) -> None:
     assert found.page.evaluate("window.pwned") is None
     assert (found.messages, found.requests) == ([], [])
     shown = found.page.locator("#table-1 > .scroll td:first-child").all_inner_texts()
-    assert shown == [name.replace("\u202e", "\\u202e") for name in names]
+    # Clients differ on special characters in a path, so that the last table has its own chapter.
+    assert shown == [name.replace("\u202e", "\\u202e") for name in names[:-1]]
+    assert names[-1] in found.page.locator("#table-2").inner_text()
     Log(Path("deep") / names[0]).commit(0, commit_info(), protocol(2, 5), metadata())
     assert cli("plan-upgrade", *names[:1], f"deep/{names[0]}", *words).code == 0
     assert cli("runbook", "plans.json", "--format", "html", "-o", "book.html").code == 0

@@ -18,6 +18,7 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.tables.interface import TableState
 from deltaproto.tables.log.reader import LogReader
 from tests.fleet.fleets import make_fleet
+from tests.support.logs import Log, commit_info, metadata, protocol
 
 
 def states(root: Path, seed: int) -> list[TableState]:
@@ -33,13 +34,16 @@ def states(root: Path, seed: int) -> list[TableState]:
 def twin_of(state: TableState) -> TableState:
     """Another table that differs only in what belongs to one table."""
     metadata = state.metadata
-    own = {"delta.rowTracking.materializedRowIdColumnName", "delta.columnMapping.maxColumnId"}
+    own = {
+        "delta.rowTracking.materializedRowIdColumnName": "other",
+        "delta.columnMapping.maxColumnId": "987654",
+    }
     other = Metadata(
         "another",
         "elsewhere",
         metadata.schema_string,
         metadata.partition_columns,
-        {key: "other" if key in own else v for key, v in metadata.configuration.items()},
+        {key: own.get(key, v) for key, v in metadata.configuration.items()},
     )
     return state._replace(table="twin", location="file:///twin", metadata=other)
 
@@ -59,6 +63,15 @@ def test_a_kind_is_judged_like_each_of_its_tables(tmp_path: Path) -> None:
         assert found.complete == alone.complete
         here = tuple(each._replace(table=state.table) for each in found.findings)
         assert here == alone.findings
+
+
+def test_a_bad_value_of_one_table_is_not_overlooked(log: Log) -> None:
+    judge = Judge()
+    for value in ("7", "other", "8", "odd"):
+        properties = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": value}
+        log.commit(0, commit_info(), protocol(2, 5), metadata(properties))
+        found = {each.rule for each in judge.judge(LogReader().read(log.table)).findings}
+        assert ("DP150" in found) is not value.isdigit()
 
 
 @given(
