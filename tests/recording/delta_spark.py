@@ -135,7 +135,13 @@ class LiveDeltaSpark(DeltaSpark):
                 text=text.replace(str(folder), FOLDER),
                 error=error.error_class if error else None,
                 result=_replaced(result, str(folder), FOLDER),
-                files={name: _read(folder / name) if name in after else None for name in changed},
+                # A shallow clone's log holds the absolute paths of its source.
+                files={
+                    name: _replaced(_read(folder / name), str(folder), FOLDER)
+                    if name in after
+                    else None
+                    for name in changed
+                },
                 time=time.time(),
             )
         )
@@ -167,7 +173,7 @@ class ReplayedDeltaSpark(DeltaSpark):
             )
         self._next += 1
         for name, file in action["files"].items():
-            _write(self._folder / name, file)
+            _write(self._folder / name, _replaced(file, FOLDER, str(self._folder)))
         self._set_time(action["time"])
         if action["error"] is not None:
             raise StatementError(action["error"])
