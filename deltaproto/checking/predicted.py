@@ -20,7 +20,7 @@ from deltaproto.planning.table import Table
 from deltaproto.planning.usage import ending_of
 from deltaproto.policy.approvals import Loss, Ruling
 from deltaproto.policy.facts import Facts
-from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.finding import Finding, Severity, hidden
 from deltaproto.policy.rules.above_ceiling import RULE as CEILING_RULE
 from deltaproto.policy.rules.default_missing import RULE as PROPERTY_RULE
 from deltaproto.policy.rules.isolation_differs import RULE as ISOLATION_RULE
@@ -60,11 +60,7 @@ class Effect(NamedTuple):
     @property
     def hidden(self) -> str:
         """How many findings on the result the policy keeps out of the list; empty for none."""
-        parts = [
-            f"{self.waived} waived" if self.waived else "",
-            f"{self.off} turned off by severities" if self.off else "",
-        ]
-        return ", ".join(part for part in parts if part)
+        return hidden(self.waived, self.off)
 
     @property
     def unapproved(self) -> tuple[tuple[ClientChange, Ruling], ...]:

@@ -48,6 +48,12 @@ def worst_first(finding: Finding) -> tuple[int, str]:
     return _RANKS[finding.severity], finding.rule
 
 
+def hidden(waived: int, off: int) -> str:
+    """Return how many findings a policy waives and switches off; empty for none."""
+    parts = (waived and f"{waived:,} waived", off and f"{off:,} turned off by severities")
+    return ", ".join(part for part in parts if part)
+
+
 class Suppressed(NamedTuple):
     """A finding that somebody has accepted, and why."""
 

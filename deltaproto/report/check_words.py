@@ -9,7 +9,7 @@ from typing import Any
 from deltaproto.checking.check import Checked
 from deltaproto.clients.matching import Verdict
 from deltaproto.policy.document.merging import LISTS
-from deltaproto.policy.finding import Severity
+from deltaproto.policy.finding import Severity, hidden
 
 
 def verdict_rows(checked: Checked) -> list[tuple[str, list[tuple[str, Verdict]]]]:
@@ -49,12 +49,6 @@ def settings_line(checked: Checked) -> str:
         )
         for pattern, named in patterns.items()
     )
-
-
-def hidden(waived: int, off: int) -> str:
-    """Return how many findings a policy waives and switches off; empty for none."""
-    parts = (waived and f"{waived:,} waived", off and f"{off:,} turned off by severities")
-    return ", ".join(part for part in parts if part)
 
 
 class Counts:

@@ -13,8 +13,7 @@ from deltaproto.fleet.drift.change import SEVERITY
 from deltaproto.fleet.past import Pair
 from deltaproto.fleet.policy_tally import PolicyTally
 from deltaproto.fleet.scan import Scan
-from deltaproto.policy.finding import Severity
-from deltaproto.report.check_words import hidden
+from deltaproto.policy.finding import Severity, hidden
 from deltaproto.report.drift import DriftCounts, counts_fields
 from deltaproto.report.interface import NOTICES, dumps, envelope
 from deltaproto.report.paint import BOLD, DIM, GREEN, LOUD, SEVERITIES, YELLOW, Painter

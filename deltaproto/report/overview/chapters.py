@@ -8,8 +8,7 @@ from datetime import datetime
 from deltaproto.checking.age import at, in_words
 from deltaproto.fleet.overview import Overview
 from deltaproto.fleet.past import PastScan
-from deltaproto.policy.finding import Severity
-from deltaproto.report.check_words import hidden
+from deltaproto.policy.finding import Severity, hidden
 from deltaproto.report.document import (
     Block,
     Callout,
