@@ -20,7 +20,7 @@ from deltaproto.planning.goal import (
     needs_after,
 )
 from deltaproto.planning.impact import told
-from deltaproto.planning.lowest import Result, lowest
+from deltaproto.planning.lowest import Result, lowest, rises, versions
 from deltaproto.planning.obstacles import UNREACHED, obstacles, strange
 from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.planning.rewrite import rewrite
@@ -220,15 +220,11 @@ def _incomparable(
     task: Task, given: Given, best: Found, others: Iterable[Result]
 ) -> Iterator[Alternative]:
     """Other results of which none is lower for all clients than the plan's."""
-    chosen = best.moves[-1].outcome.table.protocol if best.moves else given.table.protocol
+    chosen = _end(best) if best.moves else given.table.protocol
     for result in others:
         found = search(task._replace(goal=result.goal))
-        if found and found[0].moves and _end(found[0]) != chosen:
-            end = _end(found[0])
-            lower = (
-                end.min_reader_version < chosen.min_reader_version
-                or end.min_writer_version < chosen.min_writer_version
-            )
+        if found and found[0].moves and (end := _end(found[0])) != chosen:
+            lower = rises(versions(end), versions(chosen))
             name = "lower-versions" if lower else "other-clients"
             yield _alternative(given, found[0], name, result.in_words, not result.losers)
 

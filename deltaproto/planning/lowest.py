@@ -41,7 +41,7 @@ class Result(NamedTuple):
     @property
     def versions(self) -> tuple[int, int]:
         """The versions that readers and writers need."""
-        return self.protocol.min_reader_version, self.protocol.min_writer_version
+        return versions(self.protocol)
 
     @property
     def working(self) -> frozenset[tuple[str, str]]:
@@ -94,10 +94,10 @@ def lowest(
     before = _result(given, task, Choice(off=needed.off))
     found = {
         result.protocol: result
-        for gone in _sets(given.table.protocol, frozenset(allowed), history)
+        for gone in dict.fromkeys(_sets(given.table.protocol, frozenset(allowed), history))
         if needed.gone - {CHECKPOINT_PROTECTION} <= gone
         for result in (_result(given, task, Choice(gone, needed.off - gone)),)
-        if not _rises(before.versions, result.versions)
+        if not rises(before.versions, result.versions)
     }
     if not needed.gone:
         found.setdefault(before.protocol, before)
@@ -158,7 +158,13 @@ def _result(given: Given, task: Task, choice: Choice) -> Result:
     return Result(choice.gone, end.protocol, impact(given.clients, given.needs, after))
 
 
-def _rises(before: tuple[int, int], after: tuple[int, int]) -> bool:
+def versions(protocol: Protocol) -> tuple[int, int]:
+    """The versions that readers and writers need."""
+    return protocol.min_reader_version, protocol.min_writer_version
+
+
+def rises(before: tuple[int, int], after: tuple[int, int]) -> bool:
+    """Whether one of the versions is higher afterward."""
     return after[0] > before[0] or after[1] > before[1]
 
 
@@ -174,12 +180,12 @@ def _rank(result: Result) -> tuple[int, int, tuple[int, int], int]:
 
 def _rivals(one: Result, best: Result) -> bool:
     """Whether a result is lower than the best, or lets somebody in whom the best keeps out."""
-    return _rises(one.versions, best.versions) or bool(one.working - best.working)
+    return rises(one.versions, best.versions) or bool(one.working - best.working)
 
 
 def _beats(one: Result, other: Result) -> bool:
     """Whether one result is as low as another for as many clients, and better in some way."""
-    as_good = not _rises(other.versions, one.versions) and one.working >= other.working
+    as_good = not rises(other.versions, one.versions) and one.working >= other.working
     return as_good and (one.versions, one.working) != (other.versions, other.working)
 
 
@@ -214,7 +220,7 @@ def _worse(name: str, best: Result, result: Result) -> Blocked:
     """Why a feature stays that could go: what it would come to without it."""
     losers = _list(f"{change.client} {change.access}" for change in result.losers)
     why = f", and {losers} would no longer work" if losers else ""
-    if _rises(best.versions, result.versions):
+    if rises(best.versions, result.versions):
         return Blocked(
             name, f"without it the versions are {result.protocol}{why}", f"--drop {name}"
         )
