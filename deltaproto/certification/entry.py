@@ -147,26 +147,26 @@ def _hazards(
 ) -> list[dict[str, Any]]:
     """What became of the tables with a hazard, where the gates do not decide."""
     each = _parsed(plain, measured)
-    told: dict[tuple[str, Access], tuple[Found, str]] = {}
+    decided: dict[tuple[str, Access], tuple[Found, str]] = {}
     for (name, access), was in sorted(found.items()):
         hazard = known[name].case.hazard
         if hazard is None or access not in each.paths[0].access:
             continue
         if _verdict(each, _bare(known[name].needs), access) in (Verdict.OK, Verdict.UNKNOWN):
-            told[hazard, access] = was, name
-    for (hazard, access), (was, _) in tuple(told.items()):
+            decided[hazard, access] = was, name
+    for (hazard, access), (was, _) in tuple(decided.items()):
         # A MERGE inserts rows as well: what an append takes or refuses, it does too.
-        append = told.get((hazard, Access.APPEND))
+        append = decided.get((hazard, Access.APPEND))
         of_constraint = hazard.startswith(EXPRESSION) and access is Access.DML
         if of_constraint and was.outcome is Outcome.RIGHT and append is not None:
-            told[hazard, access] = append
+            decided[hazard, access] = append
     grouped: dict[tuple[str, Verdict, str], dict[str, Any]] = {}
     right: dict[tuple[str, ...], list[str]] = {}
-    for hazard in dict.fromkeys(hazard for hazard, _ in told):
-        fine = [a for a in Access if (hazard, a) in told and _right(told[hazard, a])]
+    for hazard in dict.fromkeys(hazard for hazard, _ in decided):
+        fine = [a for a in Access if (hazard, a) in decided and _right(decided[hazard, a])]
         if fine:
             right.setdefault(tuple(map(str, fine)), []).append(hazard)
-    for (hazard, access), (was, name) in told.items():
+    for (hazard, access), (was, name) in decided.items():
         if was.outcome is Outcome.RIGHT:
             continue
         verdict = Verdict.REFUSED if was.outcome is Outcome.REFUSED else Verdict.WRONG
@@ -188,8 +188,8 @@ def _hazards(
     return [*grouped.values(), *fine_ones]
 
 
-def _right(told: tuple[Found, str]) -> bool:
-    return told[0].outcome is Outcome.RIGHT
+def _right(decided: tuple[Found, str]) -> bool:
+    return decided[0].outcome is Outcome.RIGHT
 
 
 def _bare(needs: Needs) -> Needs:

@@ -21,11 +21,11 @@ from deltaproto.planning.logged_schema import from_log
 from deltaproto.planning.plan import Clash
 from deltaproto.planning.route import carried_out
 from deltaproto.planning.survival import Writers
-from deltaproto.planning.table import Table
 from deltaproto.protocol.conflicts.matrix import MatrixEngine, cells
 from deltaproto.protocol.conflicts.operation import Operation
 from deltaproto.protocol.isolation import IsolationLevel
 from deltaproto.protocol.protocol import Protocol
+from tests.planning.bare import bare_table
 from tests.support.engines import RUNNING
 from tests.support.failures import collect_failures
 
@@ -48,16 +48,9 @@ def cases(*, keyed: bool = False) -> list[dict[str, Any]]:
 def exceptions(case: dict[str, Any], release: str, writers: Writers) -> set[str]:
     """The exceptions that a plan names for writers that make data commits on Delta Spark."""
     made = RECORDED["tables"][case["table"]]
-    table = Table(
-        Protocol.stored(made["protocol"]),
-        made["configuration"],
-        vectors=False,
-        widened=False,
-        v2_checkpoint=False,
-        row_ids=False,
-        traced=frozenset(),
-        aged=frozenset(),
-    ).with_schema(from_log(made["schema"]))
+    table = bare_table(Protocol.stored(made["protocol"]), made["configuration"]).with_schema(
+        from_log(made["schema"])
+    )
     (parsed,) = parse(case["winner"].format(t="t"))
     outcome = carried_out(parsed.statement, table, parse_engine(f"delta-spark@{release}"))
     found = clashes(parsed.statement, table, outcome, writers)

@@ -23,12 +23,12 @@ from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.planning.schema import Atomic, Column, Struct
 from deltaproto.planning.search import History
 from deltaproto.planning.switches import switched_off
-from deltaproto.planning.table import Table
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.catalogue import all_features
 from deltaproto.protocol.layers import feature_states
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
+from tests.planning.bare import bare_table
 
 BASIC = {"appendOnly", "invariants"}
 DROP, WAIT = "drop-feature", "wait"
@@ -36,16 +36,7 @@ DROP, WAIT = "drop-feature", "wait"
 
 def given(protocol: Protocol, configuration: dict[str, str] | None = None, **seen: Any) -> Given:
     """A table whose files and history hold nothing but what is said."""
-    plain = Table(
-        protocol=protocol,
-        configuration=configuration or {},
-        vectors=False,
-        widened=False,
-        v2_checkpoint=False,
-        row_ids=False,
-        traced=frozenset(),
-        aged=frozenset(),
-    )
+    plain = bare_table(protocol, configuration or {})
     metadata = Metadata("id", schema_string='{"fields": []}', configuration=configuration or {})
     states = feature_states(protocol, metadata, {}, {})
     states = tuple(

@@ -24,6 +24,7 @@ from deltaproto.planning.statement import DropFeature, SetProperties, Statement,
 from deltaproto.planning.table import Table
 from deltaproto.protocol import catalogue
 from deltaproto.protocol.protocol import Protocol
+from tests.planning.bare import bare_table
 from tests.support.failures import collect_failures
 
 RECORDED = json.loads(Path(__file__).with_name("measured_engines.json").read_text())
@@ -61,16 +62,7 @@ def test_it_is_as_recorded() -> None:
 
 
 def assert_as_recorded(version: str, case: dict[str, Any]) -> None:
-    table = Table(
-        Protocol.stored(case["protocol"]),
-        case["configuration"],
-        vectors=False,
-        widened=False,
-        v2_checkpoint=False,
-        row_ids=False,
-        traced=frozenset(),
-        aged=frozenset(),
-    )
+    table = bare_table(Protocol.stored(case["protocol"]), case["configuration"])
     said = statement(case["statement"]).outcome(table, parse_engine(f"delta-spark@{version}"))
     assert stored(said.table.protocol) == case["after"]
     assert (said.refusal is None) is (case["error"] is None)
