@@ -28,6 +28,9 @@ from deltaproto.tables.defect import one_table
 from deltaproto.tables.interface import SparkSettings
 from deltaproto.tables.log.reader import LogReader
 
+_BEFORE_ENGINE = 2
+"""how many gates, `plan` and `fingerprint`, are shown before the engine's"""
+
 
 class Context(NamedTuple):
     """What all plans of one call share."""
@@ -76,6 +79,8 @@ def prepare(
 ) -> Prepared:
     """Look at the table and judge.
 
+    The engine's gate is the last one to be judged, and only when all others pass: it starts Spark.
+
     Args:
         runner: None: without the engine's gate and without recent activity.
         now: in seconds since the epoch.
@@ -87,14 +92,16 @@ def prepare(
     plan = planned.plan
     watched, sight, stands, since, unaudited = stand(planned, context)
     left = plan.steps[stands.done :]
-    engine, trouble = _engine(runner, left)
     windows = windows_of(context.policy, plan)
-    warned = warning(plan, left, _activity(watched) if runner else None, engine, windows, now)
+    activity = _activity(watched) if runner else None
+    warned = warning(plan, left, activity, None, windows, now)
     checker = context.checker if left else None
     brought = None if checker is None else _effect(checker, plan, left, watched)
-    passed = tuple(
-        _gates(planned, context, watched, sight, stands, engine, trouble, warned, brought)
-    )
+    passed = tuple(_gates(planned, context, watched, sight, stands, warned, brought))
+    if left and runner is not None and gates.refusal(passed) is None:
+        engine, of_engine = _engine(runner, plan)
+        passed = (*passed[:_BEFORE_ENGINE], of_engine, *passed[_BEFORE_ENGINE:])
+        warned = warning(plan, left, activity, engine, windows, now)
     hold = None if context.outside_window else windows
     approvals = tuple(r.text for r in brought.rulings) if isinstance(brought, Effect) else ()
     return Prepared(
@@ -183,8 +190,6 @@ def _gates(
     watched: Watched,
     sight: Sight,
     stands: Standing,
-    engine: EngineFacts | None,
-    trouble: EngineError | None,
     warned: Warning,
     brought: Effect | UnpredictableError | None,
 ) -> Iterator[Gate]:
@@ -201,10 +206,6 @@ def _gates(
     yield print_
     if not left:
         return
-    if trouble is not None:
-        yield Gate("engine", False, trouble.message, trouble.hint, ExitCode.UNREADABLE)
-    elif engine is not None:
-        yield gates.engine_gate(plan.engine, engine)
     if isinstance(brought, UnpredictableError):
         yield gates.unpredictable_gate(str(brought))
     elif brought is not None:
@@ -214,15 +215,12 @@ def _gates(
     yield gates.irreversible_gate(left, context.allow_irreversible)
 
 
-def _engine(
-    runner: Callable[[], Runner] | None, left: Sequence[Step]
-) -> tuple[EngineFacts | None, EngineError | None]:
-    if not left or runner is None:
-        return None, None
+def _engine(runner: Callable[[], Runner], plan: Plan) -> tuple[EngineFacts | None, Gate]:
     try:
-        return runner().facts(), None
+        facts = runner().facts()
     except EngineError as error:
-        return None, error
+        return None, Gate("engine", False, error.message, error.hint, ExitCode.UNREADABLE)
+    return facts, gates.engine_gate(plan.engine, facts)
 
 
 def _activity(watched: Watched) -> Activity | None:

@@ -58,17 +58,19 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
     """
     try:
         source, sight, stands, *_ = stand(planned, by.context)
-        facts = by.runner().facts()
     except DeltaprotoError as error:
-        return Applied(
-            planned, Status.UNREADABLE, error.exit_code, by.redact(error.message), error.hint
-        )
+        return _unreadable(planned, error, by)
     plan = planned.plan
-    passed = (
+    passed: tuple[Gate, ...] = (
         gates.forged(planned, None) or gates.plan_gate(plan),
         gates.fingerprint_gate(plan, sight, stands, started=False),
-        gates.engine_gate(plan.engine, facts),
     )
+    if plan.steps and not stands.started and gates.refusal(passed) is None:
+        # Spark is started last: every gate before decides without it.
+        try:
+            passed = (*passed, gates.engine_gate(plan.engine, by.runner().facts()))
+        except DeltaprotoError as error:
+            return _unreadable(planned, error, by)
     ended = Applied(
         planned,
         Status.REFUSED,
@@ -104,6 +106,11 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
     count = len(before)
     proof = f"the source is untouched: version {sight.now.version}, {count} files as before"
     return result._replace(message=f"{result.message}; {proof}", remarks=tuple(remarks))
+
+
+def _unreadable(planned: Planned, error: DeltaprotoError, by: Rehearsal) -> Applied:
+    said = by.redact(error.message)
+    return Applied(planned, Status.UNREADABLE, error.exit_code, said, error.hint)
 
 
 def _on_clone(planned: Planned, by: Rehearsal, folder: str, local: str, ended: Applied) -> Applied:
