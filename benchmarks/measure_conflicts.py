@@ -188,6 +188,16 @@ PROBES = [
     ("plain", "insert", supported("v2Checkpoint"), {}),
     ("plain", "insert", supported("deletionVectors"), {}),
     ("plain", "update", supported("vacuumProtocolCheck"), {}),
+    *(
+        (table, loser, winner, {})
+        for table in ("plain", "mapped")
+        for loser in ("insert", "update", "delete", "merge")
+        for winner in (
+            "restore table {t} to version as of 1",
+            "restore table {t} to version as of 0",
+            "truncate table {t}",
+        )
+    ),
 ]
 # A commit of a newer release, whose feature no release knows.
 PROBES.append(

@@ -20,7 +20,7 @@ from deltaproto.inspection import (
 )
 from deltaproto.inspection.conflicts import conflicts
 from deltaproto.inspection.question import Question, RowLevel, Statement
-from deltaproto.protocol.conflicts import exceptions, operation
+from deltaproto.protocol.conflicts import delta_rs, exceptions, operation
 from deltaproto.protocol.conflicts.by_row import PREVIEW_SETTING, Compute
 from deltaproto.protocol.conflicts.exception import ExceptionName, ExceptionRecord
 from deltaproto.protocol.conflicts.matrix import MatrixEngine
@@ -39,8 +39,10 @@ class Switch(StrEnum):
 
 def run(values: Mapping[str, Any]) -> int:
     """Work out the matrix, or the cells asked for, and render it."""
+    engine, release = _engine(values["engine"])
     question = Question(
-        engine=values["engine"],
+        engine=engine,
+        release=release,
         isolation=_level(values["isolation"]),
         row_level=values["row_level_concurrency"],
         compute=_compute(values),
@@ -58,6 +60,38 @@ def run(values: Mapping[str, Any]) -> int:
     with options.opened(values["output"]) as file:
         write_conflicts(answer, values["format"], file, color=not values["no_color"])
     return int(ExitCode.OK if answer.complete else ExitCode.UNREADABLE)
+
+
+def _engine(text: str) -> tuple[MatrixEngine, str | None]:
+    """The engine and the release that `--engine` names.
+
+    Raises:
+        UsageError: for an unknown engine, and a version where there is no matrix of releases.
+    """
+    name, at, version = text.strip().partition("@")
+    known = {str(engine): engine for engine in MatrixEngine}
+    if (engine := known.get(name.casefold())) is None:
+        import difflib
+
+        near = difflib.get_close_matches(name.casefold(), known, n=1, cutoff=0.5)
+        raise UsageError(f'--engine: unknown engine "{name}"', _near(tuple(near), MatrixEngine))
+    if not at:
+        return engine, None
+    if engine is not MatrixEngine.DELTA_RS:
+        hint = {
+            MatrixEngine.DATABRICKS: "give the runtime with --runtime",
+            MatrixEngine.DELTA_SPARK: "leave it out: the cells name the first release that "
+            "survives a change",
+        }[engine]
+        raise UsageError(f"--engine: {engine} takes no version", hint)
+    release = delta_rs.parse_release(version)
+    if release is None or release < delta_rs.OLDEST:
+        oldest = ".".join(map(str, delta_rs.OLDEST))
+        raise UsageError(
+            f'--engine: "{version}" is not a version of deltalake from {oldest} on',
+            "for example --engine delta-rs@0.25.5",
+        )
+    return engine, version
 
 
 def _inspected(values: Mapping[str, Any]) -> Inspection | None:
@@ -167,7 +201,13 @@ COMMAND = Command(
         "table", "[TABLE]", "Path, URI or catalog name; without it, any table.", required=False
     ),
     (
-        Option(("--engine",), "Whose rules apply.", MatrixEngine, MatrixEngine.DATABRICKS),
+        Option(
+            ("--engine",),
+            f"Show the rules of {', '.join(MatrixEngine)}, or delta-rs@VERSION.",
+            str,
+            str(MatrixEngine.DATABRICKS),
+            metavar="ENGINE",
+        ),
         Option(
             ("--isolation",),
             "Serializable or WriteSerializable, instead of the table's or the engine's default.",

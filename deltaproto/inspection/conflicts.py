@@ -9,9 +9,10 @@ from deltaproto.inspection.interface import Inspection
 from deltaproto.inspection.question import Question
 from deltaproto.inspection.rows import Rows, rows
 from deltaproto.protocol.conflicts.cell import Cell
+from deltaproto.protocol.conflicts.delta_rs import NEWEST, Release, parse_release
 from deltaproto.protocol.conflicts.matrix import MatrixEngine, cells, default_level
 from deltaproto.protocol.conflicts.notes import advice, notes
-from deltaproto.protocol.conflicts.operation import Operation
+from deltaproto.protocol.conflicts.operation import UNLISTED, Operation
 from deltaproto.protocol.conflicts.statement import needed_by_merge, predicates
 from deltaproto.protocol.isolation import DECLARABLE, Engine, IsolationLevel
 
@@ -65,6 +66,7 @@ def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
         by_row=compared.operations,
         deletion_vectors=True if compared.granted else vectors,
         identity=identity,
+        release=_release(question),
     )
     columns = None if inspection is None else inspection.state.metadata.partition_columns
     warnings, added = _of_statement(question, columns or (), inspection, compared)
@@ -95,8 +97,17 @@ def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
     )
 
 
+def _release(question: Question) -> Release:
+    found = None if question.release is None else parse_release(question.release)
+    return found or NEWEST
+
+
 def _wanted(question: Question, cell: Cell) -> bool:
     if question.statement is not None and question.operation is None:
+        return False
+    if cell.operation in UNLISTED and question.operation is None:
+        return False
+    if cell.against in UNLISTED and question.against is None:
         return False
     return (
         question.operation in (None, cell.operation)
@@ -115,6 +126,11 @@ def _level(question: Question, inspection: Inspection | None) -> tuple[Isolation
     if declared is None:
         return default, f"the table declares none; this is the default of {engine}"
     effective = inspection.isolation.effective[Engine(engine)]
+    if effective is IsolationLevel.SNAPSHOT_ISOLATION and engine is MatrixEngine.DELTA_RS:
+        return default, (
+            f"the table declares {declared}, under which delta-rs never counts added files; the "
+            f"cells are those of {default}"
+        )
     if effective is None or effective not in DECLARABLE:
         fails = ", so every commit fails" if engine is MatrixEngine.DELTA_SPARK else ""
         return default, (

@@ -32,6 +32,8 @@ class Question(NamedTuple):
     """What is asked of the matrix. An operation of None stands for all."""
 
     engine: MatrixEngine = MatrixEngine.DATABRICKS
+    release: str | None = None
+    """of deltalake; None: the newest that is known, or another engine"""
     isolation: IsolationLevel | None = None
     """None: the table's, or else the engine's default"""
     row_level: RowLevel = RowLevel.AUTO

@@ -28,10 +28,10 @@ def rows(question: Question, inspection: Inspection | None) -> Rows:
     """What the table, the compute, the statement and the user's own word come to.
 
     Raises:
-        UsageError: when row-level concurrency or a Databricks compute is asked of Delta Spark.
+        UsageError: when row-level concurrency or a Databricks compute is asked of another engine.
     """
-    if question.engine is MatrixEngine.DELTA_SPARK:
-        return _of_delta_spark(question)
+    if question.engine is not MatrixEngine.DATABRICKS:
+        return _by_files(question)
     own = None if inspection is None else inspection.row_level
     asked = question.row_level
     if asked is RowLevel.AUTO:
@@ -53,18 +53,19 @@ def rows(question: Question, inspection: Inspection | None) -> Rows:
     return _narrowed(question, inspection, ByRow(found.operations, reason), granted=True)
 
 
-def _of_delta_spark(question: Question) -> Rows:
+def _by_files(question: Question) -> Rows:
+    name = "Delta Spark" if question.engine is MatrixEngine.DELTA_SPARK else str(question.engine)
     if question.row_level is RowLevel.ON:
         raise UsageError(
-            "Delta Spark has no row-level concurrency",
+            f"{name} has no row-level concurrency",
             "leave --row-level-concurrency out, or ask for --engine databricks",
         )
     if question.compute.runtime is not None:
         raise UsageError(
-            "--runtime is a Databricks Runtime, and the engine is delta-spark",
+            f"--runtime is a Databricks Runtime, and the engine is {question.engine}",
             "leave one of them out",
         )
-    return Rows(_NONE, "Delta Spark compares files, not rows")
+    return Rows(_NONE, f"{name} compares files, not rows")
 
 
 def _reasoned(own: RowLevelConcurrency, compute: Compute) -> ByRow:

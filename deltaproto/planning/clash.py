@@ -1,8 +1,8 @@
 """Who is hit when a step is committed: concurrent writers, the step itself, and streams.
 
 Sources: Delta Spark's `ConflictChecker` (see `survival`); delta-rs's `ConflictChecker`, measured
-with deltalake 1.6.6; the Databricks page "Isolation levels and write conflicts", by which every
-metadata change fails every concurrent write.
+with nine releases (see `protocol.conflicts.delta_rs`); the Databricks page "Isolation levels and
+write conflicts", by which every metadata change fails every concurrent write.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from deltaproto.planning.schema import walk
 from deltaproto.planning.statement import DropFeature, Statement, Wait
 from deltaproto.planning.survival import EVERY, UNKNOWN, Writers, fates, others, reclusters, who
 from deltaproto.planning.table import Table
+from deltaproto.protocol.conflicts.delta_rs import PYTHON
 from deltaproto.protocol.conflicts.exception import ExceptionName
 from deltaproto.protocol.isolation import Engine as Writer
 
 _DELTA_RS = str(Writer.DELTA_RS)
+_FAILED = PYTHON.rpartition(".")[2]
 _METADATA, _PROTOCOL = str(ExceptionName.METADATA), str(ExceptionName.PROTOCOL)
 _ALL = "every concurrent write"
 _DOCUMENTED = "as documented, every change of metadata or protocol fails concurrent writes"
@@ -51,6 +53,15 @@ def clashes(
             yield Clash(
                 on_spark, "UPDATE, DELETE, MERGE and OPTIMIZE", str(exception), why, "writer"
             )
+        yield Clash(
+            _DELTA_RS,
+            "UPDATE, DELETE, MERGE and OPTIMIZE",
+            _FAILED,
+            "the step rewrites data files; deltalake 1.6.6 does not notice that an OPTIMIZE, an "
+            "overwrite or a DELETE without predicate removes the same ones, and rows are "
+            "duplicated or come back",
+            "writer",
+        )
         yield Clash(
             on_spark,
             "UPDATE, DELETE, MERGE and OPTIMIZE that commit while files are rewritten",
@@ -104,7 +115,7 @@ def _by_metadata(
     yield Clash(
         _DELTA_RS,
         EVERY,
-        "CommitFailedError",
+        _FAILED,
         "deltalake takes all new metadata and any higher protocol for a conflict; a protocol that "
         "is only lowered it does not notice",
         "writer",

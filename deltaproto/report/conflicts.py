@@ -6,8 +6,10 @@ from typing import IO, Any, assert_never
 
 from deltaproto.inspection.conflicts import Conflicts
 from deltaproto.protocol.conflicts.cell import Cell
+from deltaproto.protocol.conflicts.delta_rs import NEWEST, VARIANTS
 from deltaproto.protocol.conflicts.exception import SQLSTATE, ExceptionRecord
-from deltaproto.protocol.conflicts.operation import CHANGES, MEANING, Operation
+from deltaproto.protocol.conflicts.matrix import MatrixEngine
+from deltaproto.protocol.conflicts.operation import CHANGES, MEANING, UNLISTED, Operation
 from deltaproto.report.history import moment
 from deltaproto.report.interface import Format, json_text
 
@@ -37,13 +39,33 @@ def explained(answer: Conflicts) -> bool:
 
 def title(answer: Conflicts) -> str:
     """What the answer is about."""
-    return answer.table if answer.table is not None else f"any table on {answer.question.engine}"
+    return answer.table if answer.table is not None else f"any table on {engine(answer)}"
+
+
+def engine(answer: Conflicts) -> str:
+    """The engine, with the release that the cells hold for if they depend on it."""
+    release = engine_version(answer)
+    return str(answer.question.engine) if release is None else f"{answer.question.engine}@{release}"
+
+
+def engine_version(answer: Conflicts) -> str | None:
+    """The release of delta-rs that the cells hold for; None for engines without such a matrix."""
+    if answer.question.engine is not MatrixEngine.DELTA_RS:
+        return None
+    return answer.question.release or ".".join(map(str, NEWEST))
+
+
+def raised(answer: Conflicts, cell: Cell) -> list[str]:
+    """What a cell's exceptions are called by the engine."""
+    if answer.question.engine is MatrixEngine.DELTA_RS:
+        return [VARIANTS[name] for name in cell.exceptions]
+    return [str(name) for name in cell.exceptions]
 
 
 def facts(answer: Conflicts) -> list[tuple[str, str]]:
     """What the matrix depends on, and why."""
     found = [
-        ("engine", str(answer.question.engine)),
+        ("engine", engine(answer)),
         ("isolation", f"{answer.isolation}: {answer.isolation_reason}"),
         ("row-level", f"{_switch(answer)}: {answer.row_level_reason}"),
     ]
@@ -95,9 +117,13 @@ def rows_and_columns(answer: Conflicts) -> tuple[list[Operation], list[Operation
     """The operations that the grid shows."""
     question = answer.question
     return (
-        [o for o in Operation if question.operation in (None, o)],
-        [o for o in Operation if question.against in (None, o)],
+        [o for o in Operation if _shown(o, question.operation)],
+        [o for o in Operation if _shown(o, question.against)],
     )
+
+
+def _shown(operation: Operation, asked: Operation | None) -> bool:
+    return operation is asked or (asked is None and operation not in UNLISTED)
 
 
 def grid(answer: Conflicts) -> list[tuple[Operation, list[str]]]:
@@ -107,10 +133,11 @@ def grid(answer: Conflicts) -> list[tuple[Operation, list[str]]]:
     return [(row, [by_pair.get((row, column), "-") for column in across]) for row in down]
 
 
-def cell_facts(cell: Cell) -> list[tuple[str, str]]:
+def cell_facts(answer: Conflicts, cell: Cell) -> list[tuple[str, str]]:
     """One cell's explanation."""
-    raised = [("exceptions", ", ".join(cell.exceptions))] if cell.exceptions else []
-    return [*raised, ("when", cell.when), ("avoid", cell.avoid), ("source", cell.source)]
+    names = raised(answer, cell)
+    found = [("exceptions", ", ".join(names))] if names else []
+    return [*found, ("when", cell.when), ("avoid", cell.avoid), ("source", cell.source)]
 
 
 def meanings(answer: Conflicts) -> list[tuple[str, str]]:
@@ -123,6 +150,7 @@ def _fields(answer: Conflicts) -> dict[str, Any]:
     question, compute = answer.question, answer.question.compute
     payload: dict[str, Any] = {
         "engine": str(question.engine),
+        "engine_version": engine_version(answer),
         "isolation": str(answer.isolation),
         "row_level_concurrency": "on" if answer.by_row else "off",
         "row_level_operations": [str(o) for o in Operation if o in answer.by_row],
@@ -141,7 +169,7 @@ def _fields(answer: Conflicts) -> dict[str, Any]:
         "partition_columns": (
             None if answer.partition_columns is None else list(answer.partition_columns)
         ),
-        "cells": [_cell(cell) for cell in answer.cells],
+        "cells": [_cell(answer, cell) for cell in answer.cells],
         "notes": list(answer.notes),
         "advice": list(answer.advice),
     }
@@ -165,12 +193,13 @@ def _fields(answer: Conflicts) -> dict[str, Any]:
     return payload
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell(answer: Conflicts, cell: Cell) -> dict[str, Any]:
     return {
         "operation": str(cell.operation),
         "against": str(cell.against),
         "conflict": str(cell.conflict),
         "exceptions": [str(name) for name in cell.exceptions],
+        "raised_as": raised(answer, cell),
         "when": cell.when,
         "avoid": cell.avoid,
         "source": cell.source,
@@ -183,6 +212,7 @@ def _exception(record: ExceptionRecord) -> dict[str, Any]:
         "error_class": record.error_class,
         "sqlstate": SQLSTATE,
         "engines": list(record.engines),
+        "delta_rs": VARIANTS[record.name],
         "summary": record.summary,
         "causes": [cause._asdict() for cause in record.causes],
     }
@@ -208,6 +238,6 @@ def _markdown(answer: Conflicts) -> str:
     if explained(answer):
         for cell in answer.cells:
             parts += ["", f"### {cell.operation} against {cell.against}: {cell.conflict}", ""]
-            parts += [f"- {name}: {escape(text)}" for name, text in cell_facts(cell)]
+            parts += [f"- {name}: {escape(text)}" for name, text in cell_facts(answer, cell)]
     lines = [*answer.advice, *answer.notes]
     return "\n".join([*parts, "", *(f"- {escape(line)}" for line in lines), ""])

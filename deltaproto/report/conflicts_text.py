@@ -8,6 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from deltaproto.inspection.conflicts import Conflicts
+from deltaproto.protocol.conflicts.cell import Conflict
+from deltaproto.protocol.conflicts.delta_rs import PYTHON, VARIANTS
 from deltaproto.protocol.conflicts.exception import SQLSTATE, ExceptionRecord
 from deltaproto.protocol.conflicts.operation import MEANING, Operation
 from deltaproto.report.conflicts import (
@@ -35,8 +37,9 @@ SHORT = {
     Operation.METADATA_CHANGE: "MET",
     Operation.PROTOCOL_CHANGE: "PRO",
     Operation.STREAMING_APPEND: "STR",
+    Operation.RESTORE: "RES",
 }
-_STYLES = {"no": "green", "maybe": "yellow", "yes": "red", "-": "dim"}
+_STYLES = {"no": "green", "maybe": "yellow", "yes": "red", "wrong": "bold red", "-": "dim"}
 
 
 def print_conflicts(console: DataConsole, answer: Conflicts) -> None:
@@ -70,6 +73,8 @@ def _print_grid(console: DataConsole, answer: Conflicts) -> None:
     console.print(found, indent=2)
     console.print("")
     lines = ["row: commits last and may lose; column: was committed meanwhile"]
+    if any(cell.conflict is Conflict.WRONG for cell in answer.cells):
+        lines.append("wrong: both are committed, and the table's rows are wrong")
     if answer.question.exception is not None:
         lines.append("-: not with this exception")
     for line in lines:
@@ -87,7 +92,7 @@ def _print_cells(console: DataConsole, answer: Conflicts) -> None:
         head = Text(f"  {cell.operation} against {cell.against}: ", style="bold")
         head.append(str(cell.conflict), style=_STYLES[cell.conflict])
         console.print(head)
-        console.print(pairs(cell_facts(cell)), indent=4)
+        console.print(pairs(cell_facts(answer, cell)), indent=4)
         console.print("")
     if not answer.cells and answer.question.exception is not None:
         console.print(Text("  no such conflict with this exception"), "")
@@ -101,6 +106,7 @@ def _print_exception(console: DataConsole, record: ExceptionRecord) -> None:
         ("what", record.summary),
         ("error class", f"{record.error_class} (SQLSTATE {SQLSTATE})"),
         ("engines", ", ".join(record.engines)),
+        ("delta-rs", f"{PYTHON} ({VARIANTS[record.name]})"),
     ]
     console.print(pairs(about), indent=4)
     console.print("")

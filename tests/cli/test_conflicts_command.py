@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 
 from deltaproto.protocol.conflicts import ExceptionName, MatrixEngine, Operation
 from deltaproto.protocol.conflicts.by_row import PREVIEW_SETTING
+from deltaproto.protocol.conflicts.operation import LISTED
 from deltaproto.report.schemas import schema
 from tests.conftest import Ran
 from tests.support.contract import documents
@@ -52,7 +53,7 @@ class TestWithoutTable:
         assert document["isolation"] == level
         assert document["row_level_concurrency"] == "off"
         assert document["table"] is None
-        assert len(document["cells"]) == len(Operation) ** 2
+        assert len(document["cells"]) == len(LISTED) ** 2
         assert document["complete"] is True
 
     def test_one_cell(self, answer: Callable[..., dict[str, Any]]) -> None:
@@ -66,7 +67,7 @@ class TestWithoutTable:
     def test_one_operation(self, answer: Callable[..., dict[str, Any]]) -> None:
         assert {c["against"] for c in answer("--against", "MERGE")["cells"]} == {"MERGE"}
         row = answer("--operation", "MERGE")["cells"]
-        assert [c["against"] for c in row] == list(Operation)
+        assert [c["against"] for c in row] == list(LISTED)
 
     def test_with_row_level_concurrency(self, answer: Callable[..., dict[str, Any]]) -> None:
         words = ("--operation", "OPTIMIZE", "--against", "UPDATE", "--row-level-concurrency")
@@ -315,7 +316,72 @@ class TestMistakes:
         assert cli("conflicts", *words, "--format", "json").json["error"]["code"] == "usage"
 
     def test_an_engine_without_known_rules(self, cli: Cli) -> None:
-        assert cli("conflicts", "--engine", "delta-rs").code == 2
+        assert cli("conflicts", "--engine", "trino").code == 2
+
+
+class TestItem8:
+    """delta-rs, RESTORE and TRUNCATE."""
+
+    def test_the_newest_release_is_the_default(self, answer: Callable[..., dict[str, Any]]) -> None:
+        newest = answer("--engine", "delta-rs")
+        assert newest["engine_version"] == "1.6.6"
+        assert newest["cells"] == answer("--engine", "delta-rs@1.6.6")["cells"]
+        assert newest["isolation"] == "Serializable"
+        assert answer()["engine_version"] is None
+
+    def test_releases_differ(self, answer: Callable[..., dict[str, Any]]) -> None:
+        words = ("--operation", "INSERT", "--against", "DELETE")
+        (old,) = answer("--engine", "delta-rs@0.25.5", *words)["cells"]
+        (new,) = answer("--engine", "delta-rs@1.6", *words)["cells"]
+        assert (old["conflict"], old["raised_as"]) == ("no", [])
+        assert (new["conflict"], new["raised_as"]) == ("maybe", ["ConcurrentDeleteRead"])
+
+    def test_two_compactions_are_not_called_harmless(self, cli: Cli) -> None:
+        out = cli("conflicts", "--engine", "delta-rs").out
+        assert "wrong: both are committed, and the table's rows are wrong" in out
+        words = ("--operation", "OPTIMIZE", "--against", "OPTIMIZE")
+        one = cli("conflicts", "--engine", "delta-rs", *words).out
+        assert "OPTIMIZE against OPTIMIZE: wrong" in one
+        assert "any table on delta-rs@1.6.6" in one
+
+    @pytest.mark.parametrize(
+        ("engine", "hint"),
+        [
+            ("delta-rs@0.1", "delta-rs@0.25.5"),
+            ("delta-rs@x", "delta-rs@0.25.5"),
+            ("delta-rs@", "delta-rs@0.25.5"),
+            ("delta-r", "did you mean delta-rs"),
+            ("databricks@15.4", "--runtime"),
+            ("delta-spark@4.0", "first release"),
+        ],
+    )
+    def test_engines_that_are_not_known(self, cli: Cli, engine: str, hint: str) -> None:
+        ran = cli("conflicts", "--engine", engine)
+        assert (ran.code, ran.out) == (2, "")
+        assert hint in ran.err
+
+    @pytest.mark.parametrize("words", [("--row-level-concurrency", "on"), ("--runtime", "15.4")])
+    def test_delta_rs_has_neither_rows_nor_runtimes(self, cli: Cli, words: tuple[str, ...]) -> None:
+        assert cli("conflicts", "--engine", "delta-rs", *words).code == 2
+
+    def test_markdown(self, cli: Cli) -> None:
+        words = ("--engine", "delta-rs", "--operation", "MERGE", "--format", "markdown")
+        assert "ConcurrentAppend" in cli("conflicts", *words).out
+
+    @pytest.mark.parametrize("engine", MatrixEngine)
+    def test_restore(self, answer: Callable[..., dict[str, Any]], engine: MatrixEngine) -> None:
+        sql = "RESTORE TABLE t TO VERSION AS OF 1"
+        document = answer("--engine", engine, "--sql", sql)
+        assert document["statement"]["operation"] == "RESTORE"
+        assert [cell["against"] for cell in document["cells"]] == list(LISTED)
+        assert all(cell["conflict"] != "no" for cell in document["cells"])
+        assert answer("--engine", engine, "--operation", "restore")["cells"] == document["cells"]
+
+    @pytest.mark.parametrize("engine", MatrixEngine)
+    def test_truncate(self, answer: Callable[..., dict[str, Any]], engine: MatrixEngine) -> None:
+        document = answer("--engine", engine, "--sql", "TRUNCATE TABLE t")
+        assert document["statement"]["operation"] == "DELETE"
+        assert document["cells"] == answer("--engine", engine, "--operation", "DELETE")["cells"]
 
 
 class TestSchema:

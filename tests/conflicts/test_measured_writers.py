@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.measure_conflicts import LOSERS, held, made, meet
+from deltaproto.inspection.statement import classify
 from deltaproto.planning.clash import clashes
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import parse_engine
@@ -41,7 +42,8 @@ def cases(*, keyed: bool = False) -> list[dict[str, Any]]:
     return [
         case
         for case in RECORDED["measured"]
-        if (case["table"] == "keys") is keyed and not case["winner"].startswith("{")
+        if (case["table"] == "keys") is keyed
+        and not case["winner"].startswith(("{", "restore", "truncate"))
     ]
 
 
@@ -101,6 +103,22 @@ def test_identity_columns_are_as_recorded() -> None:
         for case in cases(keyed=True):
             loser, winner = (case[name].split()[0].upper() for name in ("loser", "winner"))
             cell = found[loser, {"ALTER": "METADATA CHANGE"}.get(winner, winner)]
+            for release, raised in case["raised"].items():
+                with failures.of(release, case["loser"], case["winner"]):
+                    assert (raised in cell.exceptions) if raised else cell.conflict != "yes"
+
+
+def test_item_8_restore_and_truncate_are_as_recorded() -> None:
+    """RESTORE is a row of its own; TRUNCATE is a DELETE of all rows."""
+    every = cells(MatrixEngine.DELTA_SPARK, IsolationLevel.SERIALIZABLE)
+    found = {(cell.operation, cell.against): cell for cell in every}
+    with collect_failures() as failures:
+        for case in RECORDED["measured"]:
+            if not case["winner"].startswith(("restore", "truncate")):
+                continue
+            winner = classify(case["winner"].format(t="t")).operation
+            assert winner is not None
+            cell = found[Operation(case["loser"].upper()), winner]
             for release, raised in case["raised"].items():
                 with failures.of(release, case["loser"], case["winner"]):
                     assert (raised in cell.exceptions) if raised else cell.conflict != "yes"

@@ -127,7 +127,7 @@ class TestEveryMatrix:
     def test_serializable_never_allows_more(
         self, engine: MatrixEngine, one: Operation, other: Operation, identity: bool
     ) -> None:
-        order = [Conflict.NO, Conflict.MAYBE, Conflict.YES]
+        order = [Conflict.NO, Conflict.MAYBE, Conflict.YES, Conflict.WRONG]
         strict = matrix(engine, S, identity=identity)[one, other]
         loose = matrix(engine, WS, identity=identity)[one, other]
         assert order.index(loose.conflict) <= order.index(strict.conflict)

@@ -53,6 +53,11 @@ def layouts(engine: MatrixEngine) -> Iterator[tuple[str, tuple[Cell, ...]]]:
         if engine is MatrixEngine.DELTA_SPARK:
             yield name, cells(engine, level, identity=identity)
             continue
+        if engine is MatrixEngine.DELTA_RS:
+            for release in ((0, 18), (0, 25), (1, 1), (1, 2), (1, 3), (1, 4), (1, 6, 6)):
+                if not identity:
+                    yield f"{level}, {release}", cells(engine, level, release=release)
+            continue
         for vectors in YES_NO_UNKNOWN:
             found = cells(engine, level, deletion_vectors=vectors, identity=identity)
             yield f"{name}, vectors {vectors}", found

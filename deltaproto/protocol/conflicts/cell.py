@@ -10,11 +10,15 @@ from deltaproto.protocol.conflicts.operation import Operation
 
 
 class Conflict(StrEnum):
-    """Whether two concurrent operations conflict; `maybe` depends on what `Cell.when` names."""
+    """Whether two concurrent operations conflict; `maybe` depends on what `Cell.when` names.
+
+    `wrong`: they do, nobody is told, and the table's rows are wrong afterwards.
+    """
 
     YES = "yes"
     NO = "no"
     MAYBE = "maybe"
+    WRONG = "wrong"
 
 
 class Cell(NamedTuple):

@@ -50,6 +50,9 @@ def cell(operation: Operation, against: Operation, layout: Layout) -> Cell:
     """The cell for one pair of concurrent operations."""
     answer = _answer(frozenset({operation, against}), layout)
     unless = _UNLESS_IDENTITY if layout.identity is None and answer.conflict is Conflict.NO else ""
+    if answer is _RESTORE:
+        when = answer.when + _reorg(answer, operation, against)
+        return Cell(operation, against, *answer._replace(when=when))
     when = f"{answer.when} {_PAIR}{_reorg(answer, operation, against)}{unless}"
     return Cell(operation, against, *answer._replace(when=when))
 
@@ -70,6 +73,8 @@ def _answer(pair: frozenset[Operation], layout: Layout) -> Answer:
         return _METADATA
     if layout.identity:
         return _identity(pair)
+    if Operation.RESTORE in pair:
+        return _RESTORE
     if pair == {Operation.STREAMING_APPEND}:
         return _STREAMS
     if pair <= APPENDS:
@@ -225,4 +230,19 @@ _STREAMS = Answer(
     "are blind appends, which do not conflict.",
     "never run two streaming queries with the same checkpoint location at the same time",
     PAGE + "ConcurrentTransactionException",
+)
+_RESTORE = Answer(
+    Conflict.MAYBE,
+    (
+        ExceptionName.APPEND,
+        ExceptionName.DELETE_READ,
+        ExceptionName.DELETE_DELETE,
+        ExceptionName.METADATA,
+        ExceptionName.WRITE,
+    ),
+    "The page does not list the pair. RESTORE removes and adds whole files and may bring back "
+    "other metadata, so count on a conflict with everything. In Delta Spark it is the "
+    "RESTORE that fails when anything was committed meanwhile.",
+    "restore in a window without writers, and stop streams before it",
+    "not documented; delta-io/delta, RestoreTableCommand",
 )

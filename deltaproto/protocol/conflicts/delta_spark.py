@@ -43,6 +43,10 @@ def cell(
 
 
 def _answer(loser: Operation, winner: Operation, level: IsolationLevel) -> Answer:
+    if loser is Operation.RESTORE:
+        return _RESTORE_LOSES
+    if winner is Operation.RESTORE:
+        return _restore_wins(loser)
     if winner is Operation.PROTOCOL_CHANGE:
         return against_protocol(loser)
     if winner is Operation.METADATA_CHANGE:
@@ -137,6 +141,38 @@ def _no(when: str, source: str = "delta-io/delta, TransactionHelper") -> Answer:
     return Answer(Conflict.NO, (), when, _NOTHING, source)
 
 
+def _restore_wins(loser: Operation) -> Answer:
+    if loser in (Operation.METADATA_CHANGE, Operation.PROTOCOL_CHANGE):
+        return Answer(
+            Conflict.YES,
+            (ExceptionName.METADATA, ExceptionName.PROTOCOL),
+            "Always: RESTORE stores metadata, also where they stay the same, and two transactions "
+            "that both store metadata are never reconciled.",
+            RESTORE_ALONE,
+            f"{METADATA}; {RESTORE}",
+        )
+    files = () if loser in APPENDS else _FILES
+    return Answer(
+        Conflict.MAYBE,
+        (ExceptionName.METADATA, *files),
+        "RESTORE stores metadata: when schema or properties go back with it, and for every writer "
+        "before 4.1, it counts as a METADATA CHANGE. Otherwise it counts as a DELETE and an INSERT "
+        "of whole files, which disturbs no blind append.",
+        RESTORE_ALONE,
+        f"{METADATA}; {RESTORE}; measured with delta-spark 4.4.0",
+    )
+
+
+RESTORE = "delta-io/delta, RestoreTableCommand, OptimisticTransaction.commitLarge"
+RESTORE_ALONE = "restore in a window without writers, and stop streams before it"
+_RESTORE_LOSES = Answer(
+    Conflict.YES,
+    (ExceptionName.WRITE,),
+    "Always: RESTORE is committed as one large commit, which checks no conflicts and does not try "
+    "again; any commit after the version that it began with ends it.",
+    f"{RESTORE_ALONE}; else {RETRY}",
+    RESTORE,
+)
 _REWRITE_LOSES = Answer(
     Conflict.MAYBE,
     (ExceptionName.DELETE_READ, ExceptionName.DELETE_DELETE),

@@ -15,7 +15,7 @@ from deltaproto.protocol.conflicts.exception import (
 )
 
 _SPARK = "delta-io/delta, "
-_BOTH = ("databricks", "delta-spark")
+_BOTH = ("databricks", "delta-spark", "delta-rs")
 
 RECORDS: tuple[ExceptionRecord, ...] = (
     ExceptionRecord(
@@ -191,7 +191,7 @@ RECORDS: tuple[ExceptionRecord, ...] = (
     ExceptionRecord(
         ExceptionName.WRITE,
         "DELTA_CONCURRENT_WRITE",
-        ("delta-spark",),
+        ("delta-spark", "delta-rs"),
         "Another transaction committed the version that this one wanted, and it does not retry.",
         (
             Cause(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from deltaproto.protocol.conflicts import databricks, delta_spark
+from deltaproto.protocol.conflicts import databricks, delta_rs, delta_spark
 from deltaproto.protocol.conflicts.cell import Cell
 from deltaproto.protocol.conflicts.operation import Operation
 from deltaproto.protocol.isolation import DECLARABLE, Engine, IsolationLevel, isolation
@@ -15,6 +15,7 @@ class MatrixEngine(StrEnum):
 
     DATABRICKS = Engine.DATABRICKS.value
     DELTA_SPARK = Engine.DELTA_SPARK.value
+    DELTA_RS = Engine.DELTA_RS.value
 
 
 def default_level(engine: MatrixEngine) -> IsolationLevel:
@@ -31,15 +32,17 @@ def cells(
     by_row: frozenset[Operation] = frozenset(),
     deletion_vectors: bool | None = None,
     identity: bool | None = False,
+    release: delta_rs.Release = delta_rs.NEWEST,
 ) -> tuple[Cell, ...]:
     """Every operation against every other one, in the order of `Operation`.
 
     `by_row` are the operations with row-level concurrency, which implies deletion vectors. Delta
-    Spark has neither in its rules. `identity` is whether the table has identity columns; None: not
-    known.
+    Spark and delta-rs have neither in their rules. `identity` is whether the table has identity
+    columns; None: not known. `release` is delta-rs's.
 
     Raises:
-        ValueError: for a level that no table may declare, or row-level concurrency on Delta Spark.
+        ValueError: for a level that no table may declare, or row-level concurrency on an engine
+            without it.
     """
     if level not in DECLARABLE:
         raise ValueError(f"no table may declare {level}")
@@ -53,3 +56,7 @@ def cells(
             if by_row:
                 raise ValueError("Delta Spark has no row-level concurrency")
             return tuple(delta_spark.cell(*pair, level, identity=identity) for pair in pairs)
+        case MatrixEngine.DELTA_RS:
+            if by_row:
+                raise ValueError("delta-rs has no row-level concurrency")
+            return tuple(delta_rs.cell(*pair, level, release=release) for pair in pairs)

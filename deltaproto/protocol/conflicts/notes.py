@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deltaproto.protocol.conflicts import delta_rs
 from deltaproto.protocol.conflicts.matrix import MatrixEngine
 from deltaproto.protocol.conflicts.resolution import ENFORCE
 from deltaproto.protocol.isolation import IsolationLevel
@@ -24,10 +25,12 @@ def notes(
     runtime: Runtime | None = None,
 ) -> tuple[str, ...]:
     """What a reader of the matrix has to know besides its cells."""
-    found = [*_of_engine(engine), *_of_level(level)]
+    found = [*_of_engine(engine), *_of_level(level, engine)]
     if engine is MatrixEngine.DATABRICKS:
         found += _of_rows(runtime) if row_level else _NO_ROW_LEVEL
-    if identity:
+    if engine is MatrixEngine.DELTA_RS:
+        pass  # It writes no identity values: it refuses such tables.
+    elif identity:
         found.append(_IDENTITY[engine])
     elif identity is None:
         found.append(
@@ -61,6 +64,12 @@ def advice(
             f"Add to the ON condition of each MERGE: {literals}. Equality with the source's "
             "columns alone may read every partition.",
         )
+    if engine is MatrixEngine.DELTA_RS:
+        return (
+            "Give each UPDATE, DELETE and MERGE a predicate by whose columns the files differ: "
+            "delta-rs compares it with the statistics of files. MERGE reads the whole table all "
+            f"the same, so run it alone. {_CARDINALITY}",
+        )
     if engine is MatrixEngine.DELTA_SPARK:
         return (
             "The table is not partitioned, so for Delta Spark every file that another transaction "
@@ -81,6 +90,8 @@ def _of_engine(engine: MatrixEngine) -> list[str]:
             "The documented matrix is symmetric: it speaks of pairs, whichever commits last.",
             "A metadata change also stops streaming reads of the table; restart them.",
         ]
+    if engine is MatrixEngine.DELTA_RS:
+        return [*_OF_DELTA_RS]
     return [
         "The operation commits last and may lose; what it is set against was committed meanwhile "
         "and is not disturbed.",
@@ -101,7 +112,9 @@ def _of_rows(runtime: Runtime | None) -> list[str]:
     return [*(() if runtime is not None else _BY_RUNTIME), *_ROW_LEVEL]
 
 
-def _of_level(level: IsolationLevel) -> list[str]:
+def _of_level(level: IsolationLevel, engine: MatrixEngine) -> list[str]:
+    if engine is MatrixEngine.DELTA_RS:
+        return []
     if level is IsolationLevel.WRITE_SERIALIZABLE:
         return [
             "Under WriteSerializable history and content may disagree: transactions may take "
@@ -137,6 +150,18 @@ _IDENTITY = {
         "values conflict."
     ),
 }
+_OF_DELTA_RS = (
+    "The operation commits last and may lose; what it is set against was committed meanwhile, by "
+    "any engine, and is not disturbed.",
+    f"In Python every conflict is {delta_rs.PYTHON}; the name in the cell is that of delta-rs's "
+    "own error. A conflict that deltalake raises leaves the table as it was: run the loser again.",
+    "delta-rs reads delta.isolationLevel in camel case only (writeSerializable), so that a table "
+    "which Databricks sets to WriteSerializable is Serializable for it.",
+    "An overwrite counts as DELETE, with its predicate or without. VACUUM, repair and reading "
+    "never conflict. A table that is created in mode overwrite is never checked.",
+    "Two commits can still collide on stores without conditional writes: on S3 set up a locking "
+    "provider, or no conflict is seen at all.",
+)
 _DELTA_RS = (
     "delta-rs and other engines follow rules of their own: pause their writers before a metadata "
     "or protocol change, and do not count on them to fail (delta-io/delta-rs#3665)."

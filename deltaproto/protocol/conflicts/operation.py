@@ -22,10 +22,14 @@ class Operation(StrEnum):
     METADATA_CHANGE = "METADATA CHANGE"
     PROTOCOL_CHANGE = "PROTOCOL CHANGE"
     STREAMING_APPEND = "STREAMING APPEND"
+    RESTORE = "RESTORE"
 
 
 APPENDS = frozenset({Operation.INSERT, Operation.STREAMING_APPEND})
 CHANGES = frozenset({Operation.UPDATE, Operation.DELETE, Operation.MERGE})
+UNLISTED = frozenset({Operation.RESTORE})
+"""operations that no documented matrix has; shown only when they are asked for"""
+LISTED = tuple(operation for operation in Operation if operation not in UNLISTED)
 REWRITES = frozenset({Operation.OPTIMIZE, Operation.OPTIMIZE_ZORDER, Operation.REORG})
 
 MEANING: dict[Operation, str] = {
@@ -47,6 +51,7 @@ MEANING: dict[Operation, str] = {
         "evolves the schema"
     ),
     Operation.PROTOCOL_CHANGE: "a feature added or dropped, or versions raised",
+    Operation.RESTORE: "RESTORE TABLE to an earlier version or time",
     Operation.STREAMING_APPEND: "one batch of a streaming query in append mode",
 }
 
@@ -66,6 +71,9 @@ _ALIASES: dict[str, Operation] = {
     "alter table": Operation.METADATA_CHANGE,
     "protocol": Operation.PROTOCOL_CHANGE,
     "drop feature": Operation.PROTOCOL_CHANGE,
+    "restore table": Operation.RESTORE,
+    "truncate": Operation.DELETE,
+    "truncate table": Operation.DELETE,
     "streaming": Operation.STREAMING_APPEND,
     "streaming write": Operation.STREAMING_APPEND,
 }

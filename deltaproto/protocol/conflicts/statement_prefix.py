@@ -10,7 +10,12 @@ from itertools import pairwise
 
 from deltaproto.protocol.catalogue import all_features
 from deltaproto.protocol.conflicts.operation import Operation
-from deltaproto.protocol.conflicts.statement import Classification, Versions, not_understood
+from deltaproto.protocol.conflicts.statement import (
+    Classification,
+    Condition,
+    Versions,
+    not_understood,
+)
 from deltaproto.protocol.conflicts.tokens import Token
 from deltaproto.protocol.feature import PropertyIs
 
@@ -30,6 +35,12 @@ def by_prefix(found: list[Token]) -> Classification | None:
             return _optimize(keys[1 + _name(keys[1:]) :])
         case ["REORG", "TABLE", _, *rest]:
             return _reorg(rest)
+        case ["RESTORE", "TABLE", _, *_]:
+            return _restore(keys[2 + _name(keys[2:]) :])
+        case ["RESTORE", _, *_]:
+            return _restore(keys[1 + _name(keys[1:]) :])
+        case ["TRUNCATE", "TABLE", _, *_]:
+            return _truncate(keys[2 + _name(keys[2:]) :])
         case ["ALTER", "TABLE", "IF", "EXISTS", *_]:
             return _alter(found[4:])
         case ["ALTER", "TABLE", *_]:
@@ -62,6 +73,35 @@ def _optimize(keys: list[str]) -> Classification:
         )
     return Classification(
         Operation.OPTIMIZE, True, reasons=("OPTIMIZE without ZORDER BY only compacts files.",)
+    )
+
+
+def _restore(keys: list[str]) -> Classification:
+    match keys:
+        case ["TO", "VERSION" | "TIMESTAMP", "AS", "OF", _, *_]:
+            return Classification(
+                Operation.RESTORE,
+                True,
+                reasons=(
+                    "RESTORE removes and adds whole files and stores the metadata of the version "
+                    "that it goes back to. The protocol is never lowered.",
+                ),
+            )
+    return not_understood("RESTORE is known with TO VERSION AS OF and TO TIMESTAMP AS OF only.")
+
+
+def _truncate(keys: list[str]) -> Classification:
+    if keys:
+        return not_understood("Delta truncates a whole table only: no partition, and no other.")
+    return Classification(
+        Operation.DELETE,
+        True,
+        blind_append=False,
+        reasons=(
+            "TRUNCATE counts as a DELETE of all rows: it reads the whole table, so that every "
+            "concurrent change of rows concerns it.",
+        ),
+        condition=Condition(None, frozenset()),
     )
 
 
