@@ -73,10 +73,19 @@ def burn_in(book: Book, say: Phrases) -> Section:
             else say.line("burn_in.rarest", writer=writer, every=span(gap))
         )
         boxes[0] = (*boxes[0], ": ", *told)
-    boxes += [say.line(f"burn_in.{name}") for name in ("clients", "maintenance", "checkpoint")]
+    later = {
+        "clients": any(entry.plan.clients for entry in book.changing),
+        "maintenance": True,
+        "checkpoint": any(
+            entry.plan.protocol_before != entry.plan.protocol_after for entry in book.changing
+        ),
+    }
+    boxes += [say.line(f"burn_in.{name}") for name, asked in later.items() if asked]
+    copied = any(entry.needs_backup for entry in book.changing)
+    dropped = any(entry.dropped for entry in book.changing)
     blocks: list[Block] = [
-        Paragraph(say.line("burn_in.intro")),
-        Checks([*boxes, say.line("burn_in.drift")]),
+        Paragraph(say.line("burn_in.intro" if copied else "burn_in.wait")),
+        Checks([*boxes, say.line("burn_in.drift" if dropped else "burn_in.stays")]),
         Listing(book.on_tables("inspect"), "shell"),
     ]
     return Section("burn-in", say.text("burn_in"), blocks)
@@ -96,7 +105,8 @@ def _rarest(book: Book) -> Writer | None:
 
 def restart(book: Book, say: Phrases) -> Section:
     """Who is started again, in order."""
-    boxes = [say.line("restart.writers")]
+    hit = any(each.hits for _, each in book.warned)
+    boxes = [say.line("restart.writers")] if hit else []
     effects = {
         (stream.reads, stream.effect)
         for entry in book.changing
@@ -113,6 +123,8 @@ def restart(book: Book, say: Phrases) -> Section:
                 say.line("restart.known", stream=Code(stream.app_id), batch=str(stream.last_batch))
                 for stream in entry.activity.streams
             ]
+    if not boxes:
+        return Section("restart", say.text("restart"), [Paragraph(say.line("restart.none"))])
     boxes.append(say.line("restart.readers"))
     blocks: list[Block] = [Paragraph(say.line("restart.intro")), Checks(boxes)]
     if any(effect is Effect.ENDS for _, effect in effects):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from deltaproto.planning.engine import EngineName
-from deltaproto.planning.outcome import Rewrite
 from deltaproto.report.document import (
     Block,
     Bullets,
@@ -24,13 +23,7 @@ from deltaproto.tables.location import locate
 
 def backup(book: Book, say: Phrases) -> Iterator[Block]:
     """What to copy before, and with which command; nothing where all can be taken back."""
-    needed = [
-        entry
-        for entry in book.changing
-        if entry.plan.point_of_no_return
-        or entry.stays
-        or any(step.rewrites.which is not Rewrite.NONE for step in entry.plan.steps)
-    ]
+    needed = [entry for entry in book.changing if entry.needs_backup]
     if not needed:
         yield Paragraph(say.line("backup.unneeded"))
     else:

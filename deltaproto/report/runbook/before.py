@@ -23,7 +23,7 @@ from deltaproto.report.document import (
     Tone,
 )
 from deltaproto.report.runbook.backup import backup
-from deltaproto.report.runbook.book import Book, Entry, Warned, codes, every, gone, names
+from deltaproto.report.runbook.book import Book, Entry, Warned, codes, every, names
 from deltaproto.report.runbook.phrases import Phrases
 
 _SOURCES = ("workspace", "catalog", "session", "code", "services")
@@ -44,12 +44,7 @@ def before(book: Book, say: Phrases) -> Section:
 
 
 def _source(book: Book, say: Phrases) -> Iterator[Block]:
-    lost = {
-        name
-        for entry in book.changing
-        for name in gone(entry.plan.protocol_before, entry.plan.protocol_after)
-    }
-    if not lost:
+    if not any(entry.dropped for entry in book.changing):
         yield Paragraph(say.line("source.upgrade"))
         return
     yield Paragraph(say.line("source.intro"))
@@ -198,5 +193,13 @@ def _ready(book: Book, say: Phrases) -> Iterator[Block]:
         yield Listing(book.command("rehearse"), "shell")
         yield Paragraph(say.line("ready.dry"))
         yield Listing(book.apply("--dry-run"), "shell")
-    boxes = ("people", "stopped", "source", "backup", "window")
-    yield Checks([say.line(f"ready.{box}") for box in boxes])
+    # Only what the chapters above ask for: a line that nobody can tick is no check.
+    boxes = {
+        "people": any(entry.losing for entry in book.changing),
+        "stopped": book.stops_writers,
+        "source": any(entry.dropped for entry in book.changing),
+        "backup": any(entry.needs_backup for entry in book.changing),
+        "window": book.stops_writers or any(entry.windows is not None for entry in book.changing),
+    }
+    if any(boxes.values()):
+        yield Checks([say.line(f"ready.{box}") for box, asked in boxes.items() if asked])

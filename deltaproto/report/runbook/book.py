@@ -13,6 +13,8 @@ from deltaproto.execution.plan_file import Planned, Unplanned
 from deltaproto.execution.sight import named
 from deltaproto.execution.warning import Warning, warning
 from deltaproto.planning.advice import comes_back
+from deltaproto.planning.impact import worse
+from deltaproto.planning.outcome import Rewrite
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.policy.approvals import Ruling
 from deltaproto.policy.document.model import Window
@@ -80,6 +82,25 @@ class Entry(NamedTuple):
         before, after = self.plan.protocol_before, self.plan.protocol_after
         found = [name for name in gone(after, before) if not _leaves_without_trace(name)]
         return (*found, *(name for name in gone(before, after) if not _leaves_without_trace(name)))
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Features that the plan takes out of the protocol."""
+        return tuple(gone(self.plan.protocol_before, self.plan.protocol_after))
+
+    @property
+    def needs_backup(self) -> bool:
+        """Whether a step cannot be taken back as it was, or rewrites files."""
+        return bool(
+            self.plan.point_of_no_return
+            or self.stays
+            or any(step.rewrites.which is not Rewrite.NONE for step in self.plan.steps)
+        )
+
+    @property
+    def losing(self) -> bool:
+        """Whether a client of the plan loses access."""
+        return any(worse(each) for each in self.plan.clients)
 
 
 def _leaves_without_trace(name: str) -> bool:
@@ -165,6 +186,11 @@ class Book:
             (entry, warning(entry.plan, entry.plan.steps, None, None, None, self.start))
             for entry in self.changing
         )
+
+    @cached_property
+    def stops_writers(self) -> bool:
+        """Whether any transaction or stream has to be stopped before a step."""
+        return any(each.hits or each.streams for _, each in self.warned)
 
     @property
     def irreversible(self) -> bool:
