@@ -16,6 +16,7 @@ from deltaproto.policy.rules import (
     unknown_property,
     unmatched_pattern,
 )
+from deltaproto.protocol.properties import suggestion
 
 _NAMED = 3
 
@@ -138,8 +139,6 @@ class PolicyUse:
     def _properties(self) -> Iterator[Finding]:
         for entry in self._policy.tables:
             for key in entry.settings.require_properties:
-                from deltaproto.planning.properties import suggestion
-
                 near = suggestion(key)
                 if near is not None:
                     yield unknown_property.RULE.finding(

@@ -17,6 +17,7 @@ from deltaproto.protocol.intervals import parse_interval
 from deltaproto.protocol.properties import (
     CANONICAL,
     FORMATS,
+    KNOWN_ON_DATABRICKS,
     NEEDED,
     NEEDED_AFTER,
     PREFIXES,
@@ -25,15 +26,6 @@ from deltaproto.protocol.properties import (
 )
 
 _RESERVED = ("location", "provider", "owner", "external")
-# Those that Databricks documents, or takes more values for.
-_ON_DATABRICKS = (
-    "delta.targetfilesize",
-    "delta.tunefilesizesforrewrites",
-    "delta.parquet.compression.codec",
-    "delta.autooptimize.autocompact",
-    compatibility_mode.LOCATION.lower(),
-    compatibility_mode.INTERVAL.lower(),
-)
 _OF_COPIES = {
     key.lower(): key for key in (compatibility_mode.LOCATION, compatibility_mode.INTERVAL)
 }
@@ -58,21 +50,6 @@ def canonical(key: str) -> str:
     return CANONICAL.get(lower) or _OF_COPIES.get(lower, key)
 
 
-def suggestion(key: str) -> str | None:
-    """What a `delta.` property that Delta does not know was probably meant to be; None if known.
-
-    Empty when it is not known, and nothing is similar.
-    """
-    lower = key.lower()
-    known = {**CANONICAL, **{each: each for each in _ON_DATABRICKS}}
-    if not lower.startswith("delta.") or lower in known or lower.startswith(PREFIXES):
-        return None
-    import difflib
-
-    near = difflib.get_close_matches(lower, known, n=1, cutoff=0.8)
-    return known[near[0]] if near else ""
-
-
 def meant(properties: Mapping[str, str]) -> dict[str, str]:
     """Properties that somebody asks for, as Delta wants them written."""
     found = {canonical(key): value for key, value in properties.items()}
@@ -86,7 +63,7 @@ def unsettable(properties: Mapping[str, str], engine: Engine = DEFAULT) -> Refus
     """The refusal of properties that cannot be set at all, or not to these values."""
     there = engine.name is EngineName.DATABRICKS
     for key, value in properties.items():
-        if there and key.lower() in _ON_DATABRICKS:
+        if there and key.lower() in KNOWN_ON_DATABRICKS:
             continue
         found = _unknown(key, engine) or _unfit(key, value, engine)
         if found is not None:

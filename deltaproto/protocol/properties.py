@@ -236,6 +236,30 @@ ON_DATABRICKS: Mapping[str, tuple[str, ...]] = {
     "delta.autoOptimize.autoCompact": ("auto", "legacy"),
 }
 """values that Databricks documents, and Delta Spark does not take"""
+# Those that Databricks documents, or takes more values for.
+KNOWN_ON_DATABRICKS = (
+    "delta.targetfilesize",
+    "delta.tunefilesizesforrewrites",
+    "delta.parquet.compression.codec",
+    "delta.autooptimize.autocompact",
+    compatibility_mode.LOCATION.lower(),
+    compatibility_mode.INTERVAL.lower(),
+)
+
+
+def suggestion(key: str) -> str | None:
+    """What a `delta.` property that Delta does not know was probably meant to be; None if known.
+
+    Empty when it is not known, and nothing is similar.
+    """
+    lower = key.lower()
+    known = {**CANONICAL, **{each: each for each in KNOWN_ON_DATABRICKS}}
+    if not lower.startswith("delta.") or lower in known or lower.startswith(PREFIXES):
+        return None
+    import difflib
+
+    near = difflib.get_close_matches(lower, known, n=1, cutoff=0.8)
+    return known[near[0]] if near else ""
 
 
 def wanted(key: str, value: str, *, on_databricks: bool = False) -> str | None:

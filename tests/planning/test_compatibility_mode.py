@@ -6,9 +6,10 @@ import pytest
 
 from deltaproto.planning.change import set_properties
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.properties import meant, suggestion
+from deltaproto.planning.properties import meant
 from deltaproto.planning.table import Table
 from deltaproto.protocol.compatibility_mode import FORMATS, INTERVAL, LOCATION
+from deltaproto.protocol.properties import suggestion
 from deltaproto.protocol.protocol import Protocol
 
 TABLE = Table(Protocol.carrying({"deletionVectors", "appendOnly", "invariants"}))
