@@ -168,6 +168,11 @@ def _exception(text: str | None) -> ExceptionRecord | None:
     if text is None:
         return None
     found, near = exceptions.search(text)
+    if found is None and text.rpartition(".")[2] == delta_rs.PYTHON.rpartition(".")[2]:
+        raise UsageError(
+            f"--exception: deltalake raises {text} for every conflict",
+            "pass its message, or one of " + ", ".join(delta_rs.VARIANTS.values()),
+        )
     if found is None:
         raise UsageError(f"--exception: no conflict raises {text}", _near(near, ExceptionName))
     return found

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from deltaproto.inspection.conflicts import Conflicts
 from deltaproto.protocol.conflicts.cell import Conflict
-from deltaproto.protocol.conflicts.delta_rs import PYTHON, VARIANTS
+from deltaproto.protocol.conflicts.delta_rs import MESSAGES, PYTHON, VARIANTS
 from deltaproto.protocol.conflicts.exception import SQLSTATE, ExceptionRecord
 from deltaproto.protocol.conflicts.operation import MEANING, Operation
 from deltaproto.report.conflicts import (
@@ -106,7 +106,7 @@ def _print_exception(console: DataConsole, record: ExceptionRecord) -> None:
         ("what", record.summary),
         ("error class", f"{record.error_class} (SQLSTATE {SQLSTATE})"),
         ("engines", ", ".join(record.engines)),
-        ("delta-rs", f"{PYTHON} ({VARIANTS[record.name]})"),
+        ("delta-rs", f"{PYTHON} ({VARIANTS[record.name]}): … {MESSAGES[record.name]} …"),
     ]
     console.print(pairs(about), indent=4)
     console.print("")

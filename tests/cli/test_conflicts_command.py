@@ -360,6 +360,15 @@ class TestItem8:
         assert (ran.code, ran.out) == (2, "")
         assert hint in ran.err
 
+    def test_an_exception_by_the_message_of_deltalake(
+        self, answer: Callable[..., dict[str, Any]], cli: Cli
+    ) -> None:
+        said = "Transaction failed: Commit failed: a concurrent transaction deleted data this"
+        document = answer("--engine", "delta-rs", "--exception", f"{said} operation read.\nHelp:")
+        assert document["exception"]["delta_rs"] == "ConcurrentDeleteRead"
+        ran = cli("conflicts", "--exception", "deltalake.exceptions.CommitFailedError")
+        assert (ran.code, "pass its message" in ran.err) == (2, True)
+
     @pytest.mark.parametrize("words", [("--row-level-concurrency", "on"), ("--runtime", "15.4")])
     def test_delta_rs_has_neither_rows_nor_runtimes(self, cli: Cli, words: tuple[str, ...]) -> None:
         assert cli("conflicts", "--engine", "delta-rs", *words).code == 2

@@ -10,10 +10,18 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.measure_delta_rs_conflicts import BY_HAND, measure
-from deltaproto.protocol.conflicts import Conflict, MatrixEngine, Operation, cells
+from benchmarks.measure_delta_rs_conflicts import MESSAGES as MEASURED_MESSAGES
+from deltaproto.planning.clash import clashes
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.engine import parse_engine
+from deltaproto.planning.route import carried_out
+from deltaproto.planning.survival import EVERY
+from deltaproto.protocol.conflicts import Conflict, MatrixEngine, Operation, cells, exceptions
 from deltaproto.protocol.conflicts.cell import Cell
 from deltaproto.protocol.conflicts.delta_rs import NEWEST, VARIANTS, parse_release
 from deltaproto.protocol.isolation import IsolationLevel
+from deltaproto.protocol.protocol import Protocol
+from tests.planning.bare import bare_table
 from tests.support.failures import collect_failures
 
 RECORDED = json.loads(Path(__file__).with_name("measured_delta_rs.json").read_text())
@@ -105,6 +113,32 @@ def test_item_8_the_matrix_of_at_least_two_releases_differs() -> None:
         for release in RELEASES
     }
     assert len(verdicts) >= 5
+
+
+def test_item_8_every_message_is_recognized() -> None:
+    for text, name in MEASURED_MESSAGES.items():
+        if name not in VARIANTS.values():
+            continue
+        said = {"MetadataChanged": " since last commit.", "ProtocolChanged": " since last commit:"}
+        said["ConcurrentDeleteDelete"] = " your transaction deletes."
+        found, _ = exceptions.search(f"Commit failed: {text}{said.get(name, '')}")
+        assert found is not None, text
+        assert found.name is NAMES[name]
+
+
+def test_item_8_plans_agree_with_the_matrix() -> None:
+    """A plan names delta-rs writers for a step that stores metadata, as every writer fails."""
+    table = bare_table(Protocol(1, 2), {})
+    (parsed,) = parse("ALTER TABLE t SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
+    outcome = carried_out(parsed.statement, table, parse_engine("delta-spark@4.4.0"))
+    (found,) = (
+        clash for clash in clashes(parsed.statement, table, outcome) if clash.engine == "delta-rs"
+    )
+    assert (found.exception, found.loser) == ("CommitFailedError", "writer")
+    assert found.who == EVERY
+    known = matrix(RELEASES[-1])
+    for loser in (Operation.INSERT, Operation.UPDATE, Operation.MERGE, Operation.OPTIMIZE):
+        assert known[loser, Operation.METADATA_CHANGE].conflict is Conflict.YES
 
 
 def test_item_8_the_installed_release_does_what_was_recorded() -> None:

@@ -40,6 +40,16 @@ VARIANTS: Mapping[ExceptionName, str] = {
     ExceptionName.WRITE: "MaxCommitAttempts",
 }
 """delta-rs's own names: variants of CommitConflictError, and of TransactionError the last one"""
+MESSAGES: Mapping[ExceptionName, str] = {
+    ExceptionName.APPEND: "concurrent transactions added new data",
+    ExceptionName.DELETE_READ: "deleted data this operation read",
+    ExceptionName.DELETE_DELETE: "deleted the same data your transaction deletes",
+    ExceptionName.METADATA: "metadata changed since last commit",
+    ExceptionName.PROTOCOL: "protocol changed since last commit",
+    ExceptionName.TRANSACTION: "concurrent transaction failed",
+    ExceptionName.WRITE: "failed to commit transaction: 0",
+}
+"""what its messages hold, in lower case"""
 PYTHON = "deltalake.exceptions.CommitFailedError"
 
 _CHECKER = "delta-io/delta-rs, ConflictChecker."

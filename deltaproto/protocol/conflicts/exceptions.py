@@ -6,6 +6,7 @@ Sources: the Databricks page "Isolation levels and write conflicts" (newest edit
 
 from __future__ import annotations
 
+from deltaproto.protocol.conflicts import delta_rs
 from deltaproto.protocol.conflicts.exception import (
     LITERALS,
     PAGE,
@@ -220,7 +221,14 @@ def record(name: ExceptionName) -> ExceptionRecord:
 
 
 def search(text: str) -> tuple[ExceptionRecord | None, tuple[str, ...]]:
-    """The exception people mean by `text` (its error class will do), else the nearest names."""
+    """The exception people mean by `text`, else the nearest names.
+
+    Its error class will do, and so will the message that deltalake raises.
+    """
+    said = text.casefold()
+    for name, message in delta_rs.MESSAGES.items():
+        if message in said:
+            return _BY_NAME[name], ()
     wanted = _key(text)
     keys = {_key(name): item for item in RECORDS for name in (item.name, item.error_class)}
     if wanted in keys:
