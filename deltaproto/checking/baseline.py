@@ -28,7 +28,9 @@ class Baseline:
         self._met_unread: dict[str, SavedError] = {}
         self._by_place = {place(each.location): each for each in saved}
         self._by_id = _unique((each.id, each) for each in saved if each.id)
-        self._by_name = _unique((_name(each.table), each) for each in saved if _name(each.table))
+        self._by_name = _unique(
+            (relative_name(each.table), each) for each in saved if relative_name(each.table)
+        )
         self._met: set[str] = set()
 
     def find(self, table: str, location: str, id: str | None) -> Facts | None:
@@ -36,7 +38,7 @@ class Baseline:
         found = (
             self._by_place.get(place(location))
             or self._by_id.get(id or "")
-            or self._by_name.get(_name(table))
+            or self._by_name.get(relative_name(table))
         )
         if found is not None:
             self._met.add(place(found.location))
@@ -72,11 +74,16 @@ class Baseline:
         """The error of a baseline that holds none of the checked tables."""
         if self._met or self._met_unread:
             return None
-        return TableError(
-            ErrorCode.NO_TABLES,
-            "the baseline holds none of the checked tables, so nothing was compared",
-            "save it from the same tables; they match by location, table id or relative path",
-        )
+        return uncompared()
+
+
+def uncompared() -> TableError:
+    """The error of a baseline that holds none of the checked tables."""
+    return TableError(
+        ErrorCode.NO_TABLES,
+        "the baseline holds none of the checked tables, so nothing was compared",
+        "save it from the same tables; they match by location, table id or relative path",
+    )
 
 
 def _known_as(table: str) -> str:
@@ -84,7 +91,7 @@ def _known_as(table: str) -> str:
     return place(table if "://" in table else os.path.abspath(table))
 
 
-def _name(table: str) -> str:
+def relative_name(table: str) -> str:
     """A relative path or catalog name; empty for an absolute path or a URI."""
     if "://" in table or table.startswith(("/", "file:")):
         return ""

@@ -32,12 +32,12 @@ from deltaproto.policy.rules.gone_since_baseline import finding as gone_since_ba
 from deltaproto.policy.rules.not_in_baseline import finding as not_in_baseline
 
 _REMEMBERED = 4096
-_RULES = {
+CLIENT_RULES = {
     Verdict.REFUSED: client_refused.RULE.id,
     Verdict.WRONG: client_wrong.RULE.id,
     Verdict.UNKNOWN: client_unknown.RULE.id,
 }
-"""the rules about clients, which approvals excuse"""
+"""the rules about clients, which approvals excuse, by the verdict that they report"""
 
 
 class Checked(NamedTuple):
@@ -61,6 +61,8 @@ class Checked(NamedTuple):
     """these are findings on the policy itself; `table` is its file"""
     usability: tuple[Usability, ...] = ()
     """what each client can do since which version, where somebody asked for that"""
+    fixed: int = 0
+    """findings of the saved check that this table no longer has"""
 
 
 def unreadable(table: str, error: TableError) -> Checked:
@@ -173,7 +175,40 @@ class Checker:
         verdicts: tuple[Judged, ...],
     ) -> Checked:
         """The findings with the policy's severities, without those it waives or approves."""
-        settings, names = found_for.settings, matched.names
+        settings = found_for.settings
+        kept, suppressed, off = self._sorted(found, settings, matched.names, verdicts)
+        return Checked(
+            facts.table,
+            facts.location,
+            verdicts,
+            tuple(sorted(kept, key=worst_first)),
+            tuple(suppressed),
+            None,
+            facts.complete,
+            self._unasked(settings, matched.entries),
+            found_for.decisions,
+            off,
+        )
+
+    def with_finding(self, checked: Checked, finding: Finding) -> Checked:
+        """Return the check with one more finding, as the policy grades or waives it."""
+        matched = self._match(checked.table, checked.location)
+        settings = self._settings(matched.entries).settings
+        kept, suppressed, off = self._sorted([finding], settings, matched.names, checked.verdicts)
+        return checked._replace(
+            findings=tuple(sorted((*checked.findings, *kept), key=worst_first)),
+            suppressed=(*checked.suppressed, *suppressed),
+            silenced=checked.silenced + off,
+        )
+
+    def _sorted(
+        self,
+        found: list[Finding],
+        settings: Settings,
+        names: Names,
+        verdicts: tuple[Judged, ...],
+    ) -> tuple[list[Finding], list[Suppressed], int]:
+        """The findings that stay, those waived or approved, and how many are turned off."""
         graded = tuple(_graded(found, settings.severities))
         waivers = [each for each in self._waived if names.match(each.waiver.table)]
         kept, suppressed = [], []
@@ -187,18 +222,7 @@ class Checker:
                 suppressed.append(accepted)
             else:
                 kept.append(accepted)
-        return Checked(
-            facts.table,
-            facts.location,
-            verdicts,
-            tuple(sorted(kept, key=worst_first)),
-            tuple(suppressed),
-            None,
-            facts.complete,
-            self._unasked(settings, matched.entries),
-            found_for.decisions,
-            len(found) - len(graded),
-        )
+        return kept, suppressed, len(found) - len(graded)
 
     def rulings(
         self, table: str, location: str | None, losses: Iterable[Loss]
@@ -262,7 +286,7 @@ class Checker:
         rulings = [
             self.approvals.rule(names, Loss(finding.client, each.access, each.because), self._today)
             for each in (judged.verdict for judged in verdicts)
-            if each.named == finding.client and _RULES.get(each.verdict) == finding.rule
+            if each.named == finding.client and CLIENT_RULES.get(each.verdict) == finding.rule
         ]
         if not rulings:
             return finding

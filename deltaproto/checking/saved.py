@@ -69,6 +69,8 @@ def saved_entries(path: str, ages: Ages | None = None) -> Iterator[Any]:
             for entry in entries:
                 if "schema_version" in document.members:
                     _check_shape(document.members, path)
+                if document.members.get("command", "inspect") != "inspect":
+                    raise _of_another_command(path)
                 if ages is not None:
                     ages.read(document.members.get("generated_at"))
                 yield _without_credentials(entry)
@@ -152,10 +154,14 @@ def _opened(path: str) -> IO[bytes]:
 def _check(document: Document, path: str) -> None:
     members = document.members
     if members.get("command") != "inspect" or "error" in members:
-        raise UsageError(f"{path} is not the output of inspect", _SAVE)
+        raise _of_another_command(path)
     _check_shape(members, path)
     if not document.listed:
         raise UsageError(f"{path} lists no tables", _SAVE)
+
+
+def _of_another_command(path: str) -> UsageError:
+    return UsageError(f"{path} is not the output of inspect", _SAVE)
 
 
 def _check_shape(members: Mapping[str, Any], path: str) -> None:

@@ -24,10 +24,10 @@ class Document:
 
     Args:
         name: how errors call the file.
-        array: the member of the object whose entries are given one by one.
+        array: the member of the object whose entries are given one by one; None: every array.
     """
 
-    def __init__(self, file: IO[bytes], name: str, array: str) -> None:
+    def __init__(self, file: IO[bytes], name: str, array: str | None) -> None:
         self._file, self._name, self._array = file, name, array
         self._text, self._place, self._done = "", 0, False
         self._decode = codecs.getincrementaldecoder("utf-8-sig")()
@@ -36,6 +36,10 @@ class Document:
         """the other members of the object read so far"""
         self.listed = False
         """whether that object has the array"""
+        self.current = ""
+        """the member whose entries are being given"""
+        self.arrays: set[str] = set()
+        """the members of that object read so far whose entries were given"""
         self.one_line = True
         """whether no line feed stands between the members of that object"""
 
@@ -49,7 +53,7 @@ class Document:
             yield self._entries()
 
     def _entries(self) -> Iterator[Any]:
-        self.members, self.listed = {}, False
+        self.members, self.listed, self.arrays = {}, False, set()
         self._expect("{")
         self.one_line = True
         if self._peek() == "}":
@@ -60,8 +64,9 @@ class Document:
             if not isinstance(key, str):
                 raise self._wrong("a member's name")
             self._expect(":")
-            if key == self._array and self._peek() == "[":
-                self.listed = True
+            if self._array in (key, None) and self._peek() == "[":
+                self.listed, self.current = True, key
+                self.arrays.add(key)
                 yield from self._items()
             else:
                 self.members[key] = self._value()

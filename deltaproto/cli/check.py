@@ -11,6 +11,7 @@ from typing import Any
 from deltaproto.checking.age import Ages
 from deltaproto.checking.baseline import Baseline
 from deltaproto.checking.check import Checked, Checker, unreadable
+from deltaproto.checking.known import KnownFindings, require_comparable, saved_command
 from deltaproto.checking.live import facts
 from deltaproto.checking.notes import notes
 from deltaproto.checking.saved import SavedError, read_saved
@@ -59,7 +60,7 @@ def run(values: Mapping[str, Any]) -> int:
     catalogue = site_catalogue(values["catalogue"], policy)
     survey = _survey(values, catalogue)
     asked = () if survey else tuple(declared(text) for text in dict.fromkeys(values["client"]))
-    baseline = _baseline(values["baseline"])
+    baseline, saved = _baseline(values["baseline"])
     checker = Checker(
         policy,
         catalogue,
@@ -72,6 +73,7 @@ def run(values: Mapping[str, Any]) -> int:
         values["format"],
         color=not values["no_color"],
         fail_on=FailOn.NEVER if survey else values["fail_on"],
+        compared=saved is not None,
         every_version=bool(survey and values["client"]),
         show_suppressed=values["show_suppressed"],
         summary=not values["quiet"],
@@ -82,11 +84,16 @@ def run(values: Mapping[str, Any]) -> int:
         values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"])
     )
     known = [UNDECLARED] if survey else list(notes(checker.clients))
-    checks = chain(
+    checks: Iterable[Checked] = chain(
         _checked(names, values, checker, baseline, known, codes),
         _compared(values["baseline"], checker, baseline, codes, style.fail_on),
     )
-    tables = _watched(checker.with_policy(checks), codes, style.fail_on)
+    if saved is not None:
+        checks = _marked(checks, values["baseline"], checker, saved, codes, style.fail_on)
+    every = checker.with_policy(checks)
+    if saved is not None:
+        every = (saved.compared(each, checker) if each.of_policy else each for each in every)
+    tables = _watched(every, codes, style.fail_on)
     before = len(NOTICES)
     with options.opened(values["output"]) as file:
         write_check(tables, file, style, known)
@@ -140,10 +147,15 @@ def _whole(given: tuple[str, ...]) -> tuple[str, ...]:
     return (around,) if tuple(around.split()) == given else given
 
 
-def _baseline(path: str | None) -> Baseline | None:
+def _baseline(path: str | None) -> tuple[Baseline | None, KnownFindings | None]:
+    """The saved inspection, or the saved check."""
     if path is None:
-        return None
-    return Baseline(read_saved(path))
+        return None, None
+    command = saved_command(path)
+    require_comparable(path, command)
+    if command == "check":
+        return None, KnownFindings(path)
+    return Baseline(read_saved(path)), None
 
 
 def _compared(
@@ -163,15 +175,35 @@ def _compared(
         yield unreadable(error.table, error)
     gone, unchecked = baseline.left()
     yield from map(checker.gone, gone)
-    if unchecked:
-        one = len(unchecked) == 1
-        many = "1 table" if one else f"{len(unchecked):,} tables"
-        NOTICES.append(
-            f"{many} of the baseline {'was' if one else 'were'} not checked: "
-            + ", ".join(each.table for each in unchecked)
-        )
-        if fail_on is FailOn.WARNING:
-            codes.add(ExitCode.FINDINGS)
+    _notice_unchecked([each.table for each in unchecked], codes, fail_on)
+
+
+def _notice_unchecked(tables: list[str], codes: set[ExitCode], fail_on: FailOn) -> None:
+    if not tables:
+        return
+    one = len(tables) == 1
+    many = "1 table" if one else f"{len(tables):,} tables"
+    was = "was" if one else "were"
+    NOTICES.append(f"{many} of the baseline {was} not checked: " + ", ".join(tables))
+    if fail_on is FailOn.WARNING:
+        codes.add(ExitCode.FINDINGS)
+
+
+def _marked(
+    tables: Iterable[Checked],
+    path: str,
+    checker: Checker,
+    saved: KnownFindings,
+    codes: set[ExitCode],
+    fail_on: FailOn,
+) -> Iterator[Checked]:
+    """The tables with the findings marked that the saved check has."""
+    for checked in tables:
+        yield saved.compared(checked, checker)
+    if (error := saved.unmatched()) is not None:
+        yield unreadable(path, error)
+        return
+    _notice_unchecked(saved.left(), codes, fail_on)
 
 
 def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -> Iterator[Checked]:
@@ -336,7 +368,10 @@ COMMAND = Command(
             metavar="ACCESS",
         ),
         Option(
-            ("--baseline",), "Saved inspection: report the drift since then.", str, metavar="FILE"
+            ("--baseline",),
+            "Saved inspection: report the drift since then. Saved check: fail on new findings.",
+            str,
+            metavar="FILE",
         ),
         SCAN,
         MAX_AGE,

@@ -41,6 +41,8 @@ class Finding(NamedTuple):
     evidence: str | None = None
     detail: str | None = None
     """what tells findings of one rule on one table apart, where feature and client do not"""
+    known: bool = False
+    """whether a saved check, the baseline, has it: it is shown, and fails nothing"""
 
 
 def worst_first(finding: Finding) -> tuple[int, str]:
@@ -67,8 +69,9 @@ class Suppressed(NamedTuple):
 
 
 def exit_code(findings: Iterable[Finding], fail_on: FailOn) -> ExitCode:
-    """1 when a finding reaches `fail_on`, else 0."""
-    return exit_code_for((finding.severity for finding in findings), fail_on)
+    """1 when a finding that the baseline does not have reaches `fail_on`, else 0."""
+    new = (finding.severity for finding in findings if not finding.known)
+    return exit_code_for(new, fail_on)
 
 
 def exit_code_for(severities: Iterable[Severity], fail_on: FailOn) -> ExitCode:

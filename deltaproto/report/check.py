@@ -36,6 +36,8 @@ class Style(NamedTuple):
     fail_on: FailOn = FailOn.ERROR
     show_suppressed: bool = False
     summary: bool = True
+    compared: bool = False
+    """whether a saved check is the baseline"""
     every_version: bool = False
     """of undeclared clients: what each version can do, not only the newest"""
 
@@ -91,6 +93,7 @@ def write_check(
                 rules=rule_pages(),
                 started_at=started,
                 summary=counts.fields,
+                compared=style.compared,
             )
         case CheckFormat.JUNIT:
             from deltaproto.policy.rules import all_rules

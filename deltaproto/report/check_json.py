@@ -10,6 +10,7 @@ from typing import IO, Any, TypeVar
 from deltaproto.checking.check import Checked
 from deltaproto.policy.case import Judged
 from deltaproto.policy.document.merging import Decision
+from deltaproto.policy.finding import Finding
 from deltaproto.report.check_words import Counts
 from deltaproto.report.inspection_json import finding_fields
 from deltaproto.report.interface import dumps, error_fields
@@ -33,7 +34,15 @@ class CheckDocument:
         self._encoded: dict[int, tuple[tuple[Any, ...], list[str]]] = {}
         self._lists = {
             name: Spool()
-            for name in ("verdicts", "findings", "suppressed", "errors", "settings", "usability")
+            for name in (
+                "verdicts",
+                "findings",
+                "suppressed",
+                "errors",
+                "settings",
+                "usability",
+                "tables",
+            )
         }
         self._counts = Counts()
 
@@ -41,6 +50,7 @@ class CheckDocument:
         """Keep what is said of one table."""
         self._complete = self._complete and checked.complete
         self._counts.add(checked)
+        self._keep("tables", table_fields(checked))
         table, word = json.dumps(checked.table), _inner(shlex.quote(checked.table))
         start = f'{{"table": {table}, '
         self._lists["verdicts"].add(
@@ -49,7 +59,7 @@ class CheckDocument:
         self._lists["settings"].add(*[start + text for text in self._settings(checked)])
         found = self._once(checked.usability, usability_fields)
         self._lists["usability"].add(*[start + text for text in found])
-        self._keep("findings", map(finding_fields, checked.findings))
+        self._keep("findings", map(known_fields, checked.findings))
         self._keep("suppressed", suppressed_fields(checked))
         if checked.error is not None:
             self._keep("errors", [{"table": checked.table, "error": error_fields(checked.error)}])
@@ -100,7 +110,7 @@ def checked_fields(checked: Checked) -> dict[str, Any]:
             {"table": checked.table, **verdict_fields(judged, checked.table)}
             for judged in checked.verdicts
         ],
-        "findings": [finding_fields(finding) for finding in checked.findings],
+        "findings": [known_fields(finding) for finding in checked.findings],
         "suppressed": suppressed_fields(checked),
         "errors": []
         if checked.error is None
@@ -111,8 +121,22 @@ def checked_fields(checked: Checked) -> dict[str, Any]:
         "usability": [
             {"table": checked.table, **usability_fields(each)} for each in checked.usability
         ],
+        "tables": table_fields(checked),
         "summary": counts.fields(),
     }
+
+
+def table_fields(checked: Checked) -> list[dict[str, Any]]:
+    """The table with its location; none where it could not be read, or is the policy."""
+    if checked.error is not None or checked.of_policy:
+        return []
+    return [{"table": checked.table, "location": checked.location, "complete": checked.complete}]
+
+
+def known_fields(finding: Finding) -> dict[str, Any]:
+    """One finding, marked if the baseline has it."""
+    fields = finding_fields(finding)
+    return {**fields, "known": True} if finding.known else fields
 
 
 def decision_fields(decision: Decision) -> dict[str, Any]:

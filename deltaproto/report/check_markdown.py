@@ -59,13 +59,17 @@ def _section(checked: Checked, show_suppressed: bool, every_version: bool) -> st
         parts += [f"Policy: {escape(settings)}", ""]
     if checked.findings:
         found = [
-            (str(finding.severity), finding.rule, _message(finding), finding.hint)
+            (_severity(finding), finding.rule, _message(finding), finding.hint)
             for finding in checked.findings
         ]
         parts += [table(("Severity", "Rule", "Finding", "What to do"), found), ""]
     if show_suppressed:
         parts += [f"- waived: {escape(line)}" for line in suppressed_lines(checked)]
     return "\n".join(parts)
+
+
+def _severity(finding: Finding) -> str:
+    return f"{finding.severity} (known)" if finding.known else str(finding.severity)
 
 
 def _message(finding: Finding) -> str:

@@ -88,9 +88,11 @@ class CheckText:
         return [self._paint(lines[0].rstrip(), DIM), *(line.rstrip() for line in lines[1:])]
 
     def _finding(self, finding: Finding) -> list[str]:
-        severity = self._paint(str(finding.severity).ljust(7), SEVERITIES[finding.severity])
+        color = DIM if finding.known else SEVERITIES[finding.severity]
+        severity = self._paint(str(finding.severity).ljust(7), color)
         evidence = f" [{finding.evidence}]" if finding.evidence else ""
-        lines = [f"  {severity} {finding.rule}  {flat(finding.message + evidence)}"]
+        known = "known: " if finding.known else ""
+        lines = [f"  {severity} {finding.rule}  {known}{flat(finding.message + evidence)}"]
         return [*lines, f"                 {flat(finding.hint)}"] if finding.hint else lines
 
 

@@ -58,6 +58,8 @@ class Counts:
         self.tables = self.unreadable = 0
         self.waived = self.off = 0
         """findings that the policy waives, and findings of rules that it switches off"""
+        self.known = self.fixed = 0
+        """findings that the saved check has, and those of it that are gone"""
         self.verdicts: Counter[Verdict] = Counter()
         self.findings: Counter[Severity] = Counter()
 
@@ -68,12 +70,20 @@ class Counts:
         self.waived += len(checked.suppressed)
         self.off += checked.silenced
         self.verdicts.update(judged.verdict.verdict for judged in checked.verdicts)
-        self.findings.update(finding.severity for finding in checked.findings)
+        self.known += sum(finding.known for finding in checked.findings)
+        self.fixed += checked.fixed
+        new = (finding.severity for finding in checked.findings if not finding.known)
+        self.findings.update(new)
 
     def line(self) -> str:
         """The summary."""
         line = total(self.tables, self.unreadable, self.verdicts, self.findings)
-        return f"{line}; {self.hidden()}" if self.hidden() else line
+        parts = (
+            self.known and f"{self.known:,} known from the baseline",
+            self.fixed and f"{self.fixed:,} fixed since",
+            self.hidden(),
+        )
+        return "; ".join([line, *(part for part in parts if part)])
 
     def hidden(self) -> str:
         """How many findings the policy keeps out of the list; empty for none."""
@@ -92,6 +102,8 @@ class Counts:
             "findings": {str(each): self.findings[each] for each in Severity},
             "waived": self.waived,
             "off": self.off,
+            "known": self.known,
+            "fixed": self.fixed,
         }
 
 

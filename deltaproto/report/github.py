@@ -17,14 +17,15 @@ def write_github(
 ) -> None:
     """Write a line for each finding, and an error for each table without a whole answer.
 
-    Suppressed findings have no line. All others have one, although GitHub shows no more than
-    ten errors, ten warnings and ten notices of a step; the log has the rest. `hidden` says at the
-    end how many findings the policy waives or turns off.
+    Findings that the baseline has are notices. Suppressed findings have no line. All others have
+    one, although GitHub shows no more than ten errors, ten warnings and ten notices of a step; the
+    log has the rest. `hidden` says at the end how many findings the policy waives or turns off.
     """
     for report in reports:
         for finding in report.findings:
             title = f"{finding.rule} {report.table}"
-            file.write(_command(_COMMANDS[finding.severity], title, advice(finding)))
+            name = "notice" if finding.known else _COMMANDS[finding.severity]
+            file.write(_command(name, title, advice(finding)))
         if (found := problem(report)) is not None:
             file.write(_command("error", f"{found.code} {report.table}", advice(found)))
     if said := hidden():

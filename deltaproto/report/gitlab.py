@@ -20,8 +20,9 @@ def write_gitlab(
     """Write one JSON array with an entry for each finding and for each table without an answer.
 
     Suppressed findings have no entry; `hidden` says at the end how many there are. Severities are
-    critical, major and info for errors, warnings and infos, and blocker where a table could not be
-    read. A fingerprint is that of SARIF, so it stays the same from run to run.
+    critical, major and info for errors, warnings and infos, info for what the baseline has, and
+    blocker where a table could not be read. A fingerprint is that of SARIF, so it stays the same
+    from run to run.
 
     Source: docs.gitlab.com, "Code quality report format".
     """
@@ -36,7 +37,7 @@ def write_gitlab(
 def _entries(reports: Iterable[Report], hidden: Callable[[], str]) -> Iterator[dict[str, Any]]:
     for report in reports:
         for finding in report.findings:
-            severity = _SEVERITIES[finding.severity]
+            severity = "info" if finding.known else _SEVERITIES[finding.severity]
             identity = fingerprint(report, finding)
             yield _entry(finding.rule, advice(finding), severity, report.table, identity)
         if (found := problem(report)) is not None:

@@ -35,11 +35,13 @@ def write_sarif(
     rules: Sequence[RulePage],
     started_at: str,
     summary: Callable[[], Mapping[str, Any]] = dict,
+    compared: bool = False,
 ) -> None:
     """Write one run, a result a line, each as soon as its table is known.
 
     `rules` are the rules that were run; `started_at` is the time of their start, in UTC as RFC
-    3339 has it; `summary` gives the totals. Only the tables without a whole answer are remembered
+    3339 has it; `summary` gives the totals. `compared`: each result says whether the baseline has
+    it. Only the tables without a whole answer are remembered
     until the end.
 
     Every result is written. GitHub refuses a run of more than 25,000 results, or a file of more
@@ -56,7 +58,10 @@ def write_sarif(
     file.write(f'"tool": {_line({"driver": driver})},\n"results": [')
     separator = "\n"
     for report in reports:
-        for result in _results(report, indices):
+        for result, known in _results(report, indices):
+            if compared:
+                # SARIF 2.1.0, 3.27.24.
+                result["baselineState"] = "unchanged" if known else "new"
             file.write(separator + _line(result))
             separator = ",\n"
         if (found := problem(report)) is not None:
@@ -93,11 +98,13 @@ def _summary(page: str) -> str:
     return " ".join((rest.partition("\n## ")[0] or head).split())
 
 
-def _results(report: Report, indices: dict[str, int]) -> Iterator[dict[str, Any]]:
+def _results(report: Report, indices: dict[str, int]) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Each result, and whether the baseline has it."""
     for finding in report.findings:
-        yield _result(report, finding, indices, [])
+        yield _result(report, finding, indices, []), finding.known
     for suppressed in report.suppressed:
-        yield _result(report, suppressed.finding, indices, [_suppression(suppressed)])
+        finding = suppressed.finding
+        yield _result(report, finding, indices, [_suppression(suppressed)]), finding.known
 
 
 def _result(
@@ -118,7 +125,7 @@ def _result(
         "ruleId": finding.rule,
         **({} if index is None else {"ruleIndex": index}),
         "level": _LEVELS[finding.severity],
-        "message": _message(advice(finding)),
+        "message": _message(advice(finding._replace(known=False))),
         "locations": [_location(report)],
         # The second name is the only one that GitHub reads. Without it two findings about one
         # table are the same alert.

@@ -46,8 +46,9 @@ def problem(report: Report) -> Problem | None:
 
 
 def advice(said: Finding | Problem) -> str:
-    """The message, and the hint on a line of its own."""
-    return f"{said.message}\nHint: {said.hint}" if said.hint else said.message
+    """The message, marked if the baseline has the finding, and the hint on a line of its own."""
+    message = f"known: {said.message}" if isinstance(said, Finding) and said.known else said.message
+    return f"{message}\nHint: {said.hint}" if said.hint else message
 
 
 def fingerprint(report: Report, finding: Finding) -> str:

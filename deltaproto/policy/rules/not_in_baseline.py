@@ -1,7 +1,8 @@
 """The table is not in the baseline.
 
 ## What it does
-Looks for the table in the baseline, by its location.
+Looks for the table in the baseline, by its location. If the baseline is a saved check, the finding
+is an error, because nothing about the table is known.
 
 ## Why it breaks
 A new table is not compared with anything: what it asks of clients may be new as well.
@@ -16,7 +17,8 @@ Save a new baseline that holds the table.
 Saving a baseline changes no table.
 
 ## References
-`deltaproto inspect … --format json --output FILE` writes a baseline.
+`deltaproto inspect … --format json --output FILE` writes a baseline, and `deltaproto check …` with
+the same options one of known findings.
 """
 
 from __future__ import annotations

@@ -125,6 +125,25 @@ def no_baseline(world: World) -> Words:
     return (world.table(), "--baseline", str(world.folder / "nowhere.json"))
 
 
+def known(world: World, *tables: str) -> Words:
+    file = str(world.folder / "known.json")
+    world.cli("check", *tables, "--format", "json", "--output", file)
+    return ("--baseline", file)
+
+
+@situation("The saved check that is the baseline does not list a table", "check")
+def not_known(world: World) -> Words:
+    old = world.table("old")
+    return (old, world.table("new"), *known(world, old))
+
+
+@situation("The baseline is the output of another command", "check")
+def other_baseline(world: World) -> Words:
+    table, file = world.table(), str(world.folder / "history.json")
+    world.cli("history", table, "--format", "json", "--output", file)
+    return (table, "--baseline", file)
+
+
 @situation("An inventory is evaluated on Spark, and Spark is not installed", "check")
 def no_spark(world: World) -> Words:
     where = world.inventory(world.table())
