@@ -146,13 +146,20 @@ class _Walk:
 
 
 def _drop_at_once(walk: _Walk, choice: Choice) -> None:
-    """What history allows now, and would not after another commit."""
-    held = _held(choice, walk.table)
-    for drop in _drops(choice, truncate=True):
-        if drop.truncate and drop.feature in walk.table.open - held:
-            outcome = carried_out(drop, walk.table, walk.engine)
-            if outcome.refusal is None:
-                walk.go(drop)
+    """What history allows now, and would not after another commit.
+
+    First a drop that leaves the history of the others old: one whose first commit comes with a
+    checkpoint. Any commit settles the rest.
+    """
+    ready = walk.table.open - _held(choice, walk.table)
+    outcomes = [
+        (drop, carried_out(drop, walk.table, walk.engine))
+        for drop in _drops(choice, truncate=True)
+        if drop.truncate and drop.feature in ready
+    ]
+    possible = [(drop, outcome.table) for drop, outcome in outcomes if outcome.refusal is None]
+    if possible:
+        walk.go(max(possible, key=lambda each: len(ready & (each[1].aged or frozenset())))[0])
 
 
 def _drop(walk: _Walk, choice: Choice, drops: Drops) -> None:

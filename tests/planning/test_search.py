@@ -17,6 +17,7 @@ from deltaproto.planning.given import Given
 from deltaproto.planning.goal import Absent, AtMost, Ending, Goal
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.search import History, Task, nearest, reachable, search
+from deltaproto.planning.statement import DropFeature
 from deltaproto.planning.table import Table
 from deltaproto.planning.usage import ending_of
 from deltaproto.protocol import catalogue
@@ -102,6 +103,27 @@ def test_the_cheapest_plan_is_the_cheapest_of_all(data: st.DataObject) -> None:
 @settings(max_examples=examples(150))
 def test_the_cheapest_plan_of_a_larger_table_is_the_cheapest_of_all(data: st.DataObject) -> None:
     assert_cheapest(data, data.draw(tables(most=3)))
+
+
+def test_the_drop_that_spares_the_others_a_wait_comes_first() -> None:
+    """DROP FEATURE deletionVectors begins with a commit that comes without a checkpoint."""
+    names = frozenset({"deletionVectors", "geospatial"})
+    table = Table(
+        protocol=Protocol.carrying({"appendOnly", "invariants", *names}),
+        vectors=False,
+        geospatial=(),
+        traced=frozenset(),
+        aged=names,
+        open=names,
+    )
+    task = Task(table, AtMost(1, 4), Engine(EngineName.DELTA_SPARK, "4.4.0"), FILES)
+    best = search(task)[0]
+    assert best.cost == cheapest(task)
+    assert best.cost.waits == 0
+    assert [move.statement for move in best.moves] == [
+        DropFeature("geospatial", truncate=True),
+        DropFeature("deletionVectors", truncate=True),
+    ]
 
 
 def assert_cheapest(data: st.DataObject, table: Table) -> None:
