@@ -17,11 +17,10 @@ _REMOTE = "--spark-remote"
 
 def addresses(words: Sequence[str]) -> list[str]:
     """The words, without credentials in the addresses of tables: those are shown and stored."""
-    from deltaproto.tables.location import may_hide
+    from deltaproto.tables.redact import may_hide, public, public_text
 
     if not any(map(may_hide, words)):
         return list(words)
-    from deltaproto.tables.redact import public, public_text
 
     def shown(before: str, word: str) -> str:
         flag, equals, value = word.partition("=")

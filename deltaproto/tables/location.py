@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.tables.redact import confidential, may_hide
 
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
 _PLAIN = r"[A-Za-z0-9\-._~/]*"
@@ -74,17 +75,8 @@ def locate(table: str) -> Location:
     return _local(table, table)
 
 
-def may_hide(address: str) -> bool:
-    """Whether an address is of a form that can hold credentials; local paths are not."""
-    return ":" in address or ";" in address or "key=" in address.lower()
-
-
 def _without_credentials(table: str) -> None:
-    if not may_hide(table):
-        return
-    from deltaproto.tables.redact import confidential
-
-    if confidential(table):
+    if may_hide(table) and confidential(table):
         raise TableError(
             ErrorCode.PERMISSION_DENIED,
             "the address holds credentials, and addresses are shown and stored",

@@ -6,34 +6,33 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from deltaproto.tables.location import may_hide
-
 HIDDEN = "***"
+
+# Patterns are compiled where they are used first: every start imports this module.
 _NAMES = r"key|secret|token|passw(?:or)?d|credential|signature|sas|sig|authorization|account_key"
-_KEY = re.compile(rf"(?i)({_NAMES})")
+_KEY = rf"(?i)({_NAMES})"
 _CLOUDS = ("AWS_", "AZURE_", "GOOGLE_", "DATABRICKS_")
 # Whose values are names of files and addresses, which errors should show.
-_PLACES = re.compile(r"(?i)(?:_(?:file|path|uri|url)|application_credentials|^aws_profile)$")
-_USERINFO = re.compile(
-    r"(?i)(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/@\s:]*?(?::|%(?:25)*3A)[^/@\s]+|\*\*\*)@"
-)
+_PLACES = r"(?i)(?:_(?:file|path|uri|url)|application_credentials|^aws_profile)$"
+_USERINFO = r"(?i)(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/@\s:]*?(?::|%(?:25)*3A)[^/@\s]+|\*\*\*)@"
 # A token alone, where a user's name has no other meaning; abfss: has a container there.
-_TOKEN = re.compile(r"(?i)(\b(?:https?|wss?|ftps?|jdbc:[a-z0-9:+.-]{1,60})://)[^/@\s:?#]+@")
+_LOGIN = r"(?i)(\b(?:https?|wss?|ftps?|jdbc:[a-z0-9:+.-]{1,60})://)[^/@\s:?#]+@"
 # A secret key may hold slashes.
-_KEYS = re.compile(r"(?i)(\b(?:s3[an]?|gs|r2|oss|cosn?)://)[^/@\s:]+:[^@\s?#]+@")
+_KEYS = r"(?i)(\b(?:s3[an]?|gs|r2|oss|cosn?)://)[^/@\s:]+:[^@\s?#]+@"
 # Teradata and Db2, among others, list parameters after a comma, a colon or a slash.
-_LISTED = re.compile(
-    r"(?i)(\bjdbc:[^\s`'\"]{0,400}?[,:/](?:[a-z]{0,20}(?:passw(?:or)?d|pwd|token|secret))=)[^,;&\s]+"
+_LISTED = (
+    r"(?i)(\bjdbc:[^\s`'\"]{0,400}?[,:/]"
+    r"(?:[a-z]{0,20}(?:passw(?:or)?d|pwd|token|secret))=)[^,;&\s]+"
 )
-_ADDRESS = re.compile(r"(?:delta\.`)?(?:jdbc:)?(?:[A-Za-z][\w+.-]{0,30}:){1,4}//")
+_ADDRESS = r"(?:delta\.`)?(?:jdbc:)?(?:[A-Za-z][\w+.-]{0,30}:){1,4}//"
 # Without the slashes after it, everything behind the database's kind may be a password.
-_JDBC = re.compile(r"(?i)(\bjdbc:[a-z0-9+.-]{1,60}:)(?!//|\*\*\*)[^\s`'\"]+")
+_JDBC = r"(?i)(\bjdbc:[a-z0-9+.-]{1,60}:)(?!//|\*\*\*)[^\s`'\"]+"
 # A scheme whose slashes are missing; a single letter is a drive.
-_SCHEME = re.compile(r"(?:delta\.`)?[A-Za-z][\w+.-]{1,30}:")
-_CONNECTION = re.compile(
+_SCHEME = r"(?:delta\.`)?[A-Za-z][\w+.-]{1,30}:"
+_CONNECTION = (
     r"(?i)((?:^|[;?&`\s'\"])(?:AccountKey|SharedAccessKey|SharedAccessSignature)=)[^;&\s'\"`]+"
 )
-_SIGNED = re.compile(
+_SIGNED = (
     r"(?i)((?:[?&;#]|%(?:25)*(?:3F|26|3B|23))(?:sig|signature|sas|token|auth|authorization|"
     r"key|code|jwt|pass|pw|"
     r"[a-z]{0,20}[_-]?(?:token|passw(?:or)?d|pwd|passphrase|secret|credential|"
@@ -47,7 +46,7 @@ _IN_ADDRESSES = (
     # user:password@ in a URI
     (_USERINFO, rf"\1{HIDDEN}@"),
     (_KEYS, rf"\1{HIDDEN}@"),
-    (_TOKEN, rf"\1{HIDDEN}@"),
+    (_LOGIN, rf"\1{HIDDEN}@"),
     (_JDBC, rf"\1{HIDDEN}"),
     (_LISTED, rf"\1{HIDDEN}"),
     (_CONNECTION, rf"\1{HIDDEN}"),
@@ -55,13 +54,13 @@ _IN_ADDRESSES = (
     (_SIGNED, rf"\1{HIDDEN}"),
 )
 _PATTERNS = (
-    (re.compile(r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}"), rf"\1 {HIDDEN}"),
-    (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), HIDDEN),
-    (re.compile(r"\bdapi[0-9a-f]{32}(?:-\d+)?\b"), HIDDEN),
-    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]*"), HIDDEN),
+    (r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}", rf"\1 {HIDDEN}"),
+    (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", HIDDEN),
+    (r"\bdapi[0-9a-f]{32}(?:-\d+)?\b", HIDDEN),
+    (r"\beyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]*", HIDDEN),
     # key = value, in SQL, JSON or a list of options
     (
-        re.compile(
+        (
             r"(?i)((?:secret|token|passw(?:or)?d|account[._]key|access[._]key|"
             r"credential)[\w.-]{0,200}['\"]?\s*[=:]\s*)(?:'[^']*'|\"[^\"]*\"|[^\s,;)}]+)"
         ),
@@ -69,7 +68,7 @@ _PATTERNS = (
     ),
 )
 _SHORTEST = 4
-_ENCODED_ADDRESS = re.compile(r"\b[A-Za-z][\w+.-]{1,30}://[^\s'\"`]*%[^\s'\"`]*")
+_ENCODED_ADDRESS = r"\b[A-Za-z][\w+.-]{1,30}://[^\s'\"`]*%[^\s'\"`]*"
 _ENCODED = 3
 """how often an address may be percent-encoded"""
 
@@ -91,15 +90,20 @@ class Redactor:
             text = text.replace(secret, HIDDEN)
         text = public_text(text)
         for pattern, replacement in _PATTERNS:
-            text = pattern.sub(replacement, text)
+            text = re.sub(pattern, replacement, text)
         return text
 
 
 def public_text(text: str) -> str:
     """A text, such as SQL, with the addresses in it as they may be shown."""
     for pattern, replacement in _IN_ADDRESSES:
-        text = pattern.sub(replacement, text)
-    return _ENCODED_ADDRESS.sub(lambda found: public(found[0]), text) if "%" in text else text
+        text = re.sub(pattern, replacement, text)
+    return re.sub(_ENCODED_ADDRESS, lambda found: public(found[0]), text) if "%" in text else text
+
+
+def may_hide(address: str) -> bool:
+    """Whether an address is of a form that can hold credentials; local paths are not."""
+    return ":" in address or ";" in address or "key=" in address.lower()
 
 
 def public(address: str) -> str:
@@ -112,7 +116,7 @@ def public(address: str) -> str:
     shown = _without_credentials(address)
     plain = address
     for _ in range(_ENCODED):
-        if shown != address or "%" not in plain or not (found := _SCHEME.match(plain)):
+        if shown != address or "%" not in plain or not (found := re.match(_SCHEME, plain)):
             break
         from urllib.parse import unquote
 
@@ -125,14 +129,14 @@ def public(address: str) -> str:
 def _without_credentials(address: str) -> str:
     shown = address
     for pattern in (_JDBC, _LISTED, _CONNECTION):
-        shown = pattern.sub(rf"\1{HIDDEN}", shown)
-    if not (found := _ADDRESS.match(shown)):
-        return _SIGNED.sub(rf"\1{HIDDEN}", shown) if _SCHEME.match(shown) else shown
+        shown = re.sub(pattern, rf"\1{HIDDEN}", shown)
+    if not (found := re.match(_ADDRESS, shown)):
+        return re.sub(_SIGNED, rf"\1{HIDDEN}", shown) if re.match(_SCHEME, shown) else shown
     host = shown[found.end() :].partition("/")[0]
-    if "@" in host or (":" in host and _KEYS.match(address.removeprefix("delta.`"))):
-        for pattern in (_KEYS, _USERINFO, _TOKEN):
-            shown = pattern.sub(rf"\1{HIDDEN}@", shown, count=1)
-    return _SIGNED.sub(rf"\1{HIDDEN}", shown)
+    if "@" in host or (":" in host and re.match(_KEYS, address.removeprefix("delta.`"))):
+        for pattern in (_KEYS, _USERINFO, _LOGIN):
+            shown = re.sub(pattern, rf"\1{HIDDEN}@", shown, count=1)
+    return re.sub(_SIGNED, rf"\1{HIDDEN}", shown)
 
 
 def confidential(address: str) -> bool:
@@ -145,7 +149,7 @@ def confidential(address: str) -> bool:
 def _secrets(options: Iterable[Mapping[str, str]]) -> Iterator[str]:
     for mapping in options:
         for name, value in mapping.items():
-            if _KEY.search(name) and not _PLACES.search(name):
+            if re.search(_KEY, name) and not re.search(_PLACES, name):
                 yield value
                 yield from _parts(value)
 
@@ -161,7 +165,7 @@ def _parts(value: str) -> Iterator[str]:
         except ValueError:
             return
         for name, part in held.items():
-            if isinstance(part, str) and _KEY.search(name):
+            if isinstance(part, str) and re.search(_KEY, name):
                 yield part
                 yield from (line for line in part.splitlines() if "-----" not in line)
     for signature in re.findall(r"(?:^|[?&;])sig=([^&;\s]+)", value):

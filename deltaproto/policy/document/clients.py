@@ -9,7 +9,7 @@ from deltaproto.clients.candidate import parse_reference
 from deltaproto.clients.capability import Access
 from deltaproto.errors import UsageError
 from deltaproto.policy.document import reader
-from deltaproto.policy.document.errors import Fault, collected
+from deltaproto.policy.document.errors import Fault, collected, shown
 from deltaproto.policy.document.model import Consumer, Declared, Definition
 from deltaproto.policy.document.reader import Kind
 from deltaproto.policy.document.source import Mapping, Node, Scalar, Sequence
@@ -56,9 +56,9 @@ def client(node: Node) -> Declared:
     try:
         slip = _SLIP.fullmatch(text)
         if slip is not None:
-            raise UsageError(f"{reader.shown(text)} names no client", f"write {slip[1]}@{slip[2]}")
+            raise UsageError(f"{shown(text)} names no client", f"write {slip[1]}@{slip[2]}")
         if len(text) > _LONGEST:
-            raise UsageError(f"{reader.shown(text)} names no client", "write id@version")
+            raise UsageError(f"{shown(text)} names no client", "write id@version")
         reference = parse_reference(text)
     except UsageError as error:
         raise Fault(error.message, error.hint, node.position) from None
@@ -87,7 +87,7 @@ def _declared(node: Node) -> Declared:
         key, value = node.pairs[0]
         version = value.text if isinstance(value, Scalar) else "1.2.3"
         raise Fault(
-            f"unknown key {reader.shown(key.text)}",
+            f"unknown key {shown(key.text)}",
             f"write a client with its version as {key.text[:60]}@{version[:60]}",
             key.position,
         )
@@ -136,7 +136,7 @@ def _defined_id(key: Scalar) -> str:
     name = reader.text(key, "the id of a client")
     if not _ID.fullmatch(name):
         raise Fault(
-            f"{reader.shown(name)} cannot be the id of a client",
+            f"{shown(name)} cannot be the id of a client",
             "take letters, digits, points and dashes, such as nightly-loader",
             key.position,
         )

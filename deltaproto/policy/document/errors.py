@@ -12,6 +12,9 @@ _MOST = 99
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
+SHOWN = 60
+"""characters of a text that messages show"""
+
 
 class Position(NamedTuple):
     """A place in a file. Lines and columns count from 1, columns in characters."""
@@ -100,3 +103,11 @@ def collected(parse: Callable[[_T], _R], given: Iterable[_T]) -> tuple[_R, ...]:
             found.append(parse(each))
     faults.check()
     return tuple(found)
+
+
+def shown(text: str) -> str:
+    """`text` in quotes for a message: one line, and not too long."""
+    import json
+
+    short = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    return f'"{short}"' if short.isprintable() else json.dumps(short)

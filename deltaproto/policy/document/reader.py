@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from deltaproto.policy.document.errors import Fault, Faults
+from deltaproto.policy.document.errors import SHOWN, Fault, Faults, shown
 from deltaproto.policy.document.source import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
     import datetime
 
-_SHOWN = 60
 _LISTED = 25
 _UNSEEN = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
 _DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]{0,8})")
@@ -45,14 +44,6 @@ def kind(scalar: Scalar) -> Kind:
     return Kind.TEXT
 
 
-def shown(text: str) -> str:
-    """`text` in quotes for a message: one line, and not too long."""
-    import json
-
-    short = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-    return f'"{short}"' if short.isprintable() else json.dumps(short)
-
-
 def found(node: Node) -> str:
     """What stands there, for a message."""
     match node:
@@ -65,7 +56,7 @@ def found(node: Node) -> str:
                 case Kind.NOTHING:
                     return "nothing"
                 case Kind.INTEGER | Kind.FLOAT:
-                    return f"the number {node.text[:_SHOWN]}"
+                    return f"the number {node.text[:SHOWN]}"
                 case Kind.BOOLEAN:
                     return node.text
                 case Kind.TEXT:
@@ -84,7 +75,7 @@ def nearest(name: str, known: Collection[str]) -> str:
     import difflib
 
     folded = {each.casefold(): each for each in known}
-    near = difflib.get_close_matches(name.casefold()[:_SHOWN], folded, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name.casefold()[:SHOWN], folded, n=1, cutoff=0.6)
     if near:
         return f'did you mean "{folded[near[0]]}"?'
     return f"known here: {', '.join(known)}" if len(folded) <= _LISTED else "check the spelling"
@@ -224,7 +215,7 @@ def _nothing(node: Node) -> bool:
 def _unquoted(scalar: Scalar) -> Fault:
     import yaml
 
-    written = scalar.text[:_SHOWN]
+    written = scalar.text[:SHOWN]
     try:
         value = yaml.safe_load(written)
     except (yaml.YAMLError, ValueError):

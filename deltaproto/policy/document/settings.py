@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaproto.policy.document import patterns, reader
 from deltaproto.policy.document.clients import declared
-from deltaproto.policy.document.errors import Fault, Faults, collected
+from deltaproto.policy.document.errors import Fault, Faults, collected, shown
 from deltaproto.policy.document.model import Levels, Settings, TableEntry
 from deltaproto.policy.document.source import Node, Scalar
 from deltaproto.policy.document.windows import windows
@@ -47,7 +47,7 @@ def pattern(node: Node) -> str:
     problem = patterns.problem(read)
     if problem:
         raise Fault(
-            f"{reader.shown(read)} matches no table: {problem}",
+            f"{shown(read)} matches no table: {problem}",
             "write a pattern such as main.sales.*, gold/** or s3://bucket/gold/**",
             node.position,
         )
@@ -78,7 +78,7 @@ def feature(node: Node) -> str:
         known, near = catalogue.search(name[:100])
         meant = (known.name,) if known else near[:1]
         hint = f'did you mean "{meant[0]}"?' if meant else "deltaproto features lists them all"
-        raise Fault(f"unknown feature {reader.shown(name)}", hint, node.position)
+        raise Fault(f"unknown feature {shown(name)}", hint, node.position)
     return name
 
 
@@ -165,7 +165,7 @@ def _isolation(node: Node) -> IsolationLevel:
         if level.lower() == folded:
             return level
     raise Fault(
-        f"{reader.shown(written)} is no isolation level that a table may declare",
+        f"{shown(written)} is no isolation level that a table may declare",
         f"choose {' or '.join(DECLARABLE)}",
         node.position,
     )

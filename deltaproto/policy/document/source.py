@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from deltaproto.policy.document.errors import Fault, Position
+from deltaproto.policy.document.errors import Fault, Position, shown
 
 if TYPE_CHECKING:
     import yaml
@@ -157,8 +157,6 @@ class _Open:
             raise Fault("merge keys are not taken", "write the entries out", key.position)
         first = self.keys.setdefault(key.text, key.position)
         if first is not key.position:
-            from deltaproto.policy.document.reader import shown
-
             raise Fault(
                 f"the key {shown(key.text)} is already at {first.line}:{first.column}",
                 "keep one of the two",

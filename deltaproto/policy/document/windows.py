@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from deltaproto.policy.document import reader
-from deltaproto.policy.document.errors import Fault, collected
+from deltaproto.policy.document.errors import Fault, collected, shown
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.document.source import Node, Scalar
 
@@ -72,6 +72,6 @@ def _zone(node: Node) -> str:
                 "this computer has no time zones", "install the package tzdata", node.position
             ) from None
         raise Fault(
-            f"unknown time zone {reader.shown(name)}", reader.nearest(name, known), node.position
+            f"unknown time zone {shown(name)}", reader.nearest(name, known), node.position
         ) from None
     return name
