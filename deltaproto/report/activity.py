@@ -6,8 +6,7 @@ from typing import Any
 
 from deltaproto.activity import Activity, Forecast, forecast
 from deltaproto.errors import TableError
-from deltaproto.report.history import moment
-from deltaproto.report.interface import error_fields
+from deltaproto.report.interface import error_fields, moment
 
 MINUTES = (1, 5, 15, 60)
 _MOST_WRITERS = 12

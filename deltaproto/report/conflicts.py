@@ -10,8 +10,7 @@ from deltaproto.protocol.conflicts.delta_rs import NEWEST, VARIANTS
 from deltaproto.protocol.conflicts.exception import SQLSTATE, ExceptionRecord
 from deltaproto.protocol.conflicts.matrix import MatrixEngine
 from deltaproto.protocol.conflicts.operation import CHANGES, MEANING, UNLISTED, Operation
-from deltaproto.report.history import moment
-from deltaproto.report.interface import Format, json_text
+from deltaproto.report.interface import Format, json_text, moment
 
 
 def write_conflicts(answer: Conflicts, format_: Format, file: IO[str], *, color: bool) -> None:

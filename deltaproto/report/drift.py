@@ -12,8 +12,7 @@ from deltaproto.checking.age import at, in_words
 from deltaproto.fleet.drift.change import SEVERITY, Change, Kind
 from deltaproto.fleet.past import Pair, PastScan
 from deltaproto.policy.finding import Severity
-from deltaproto.report.history import moment
-from deltaproto.report.interface import NOTICES, Format, dumps, envelope
+from deltaproto.report.interface import NOTICES, Format, dumps, envelope, moment
 from deltaproto.report.markdown import escape, table
 from deltaproto.report.paint import BOLD, DIM, GREEN, SEVERITIES, YELLOW, Painter
 from deltaproto.report.spool import Spool, opened

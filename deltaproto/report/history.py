@@ -1,41 +1,135 @@
-"""`history`'s output in each format."""
+"""`history`'s results: the document for people, and JSON."""
 
 from __future__ import annotations
 
-import time
-from typing import IO, Any, assert_never
+from collections.abc import Iterator
+from typing import IO, Any
 
 from deltaproto.history import Event, History
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.report.document import (
+    Block,
+    Bullets,
+    Callout,
+    Code,
+    Document,
+    Line,
+    Paragraph,
+    Table,
+    Tone,
+)
+from deltaproto.report.document.render import write_document
 from deltaproto.report.inspection_json import protocol_fields
-from deltaproto.report.interface import PageFormat, error_fields, json_text
+from deltaproto.report.interface import PageFormat, error_fields, json_text, moment
+
+_HEADINGS = ("Version", "Time", "Operation", "Protocol", "Changes", "Cause", "By")
+_LEAD = 3
 
 
 def write_history(
     table: str, history: History, format_: PageFormat, file: IO[str], *, color: bool
 ) -> None:
-    """The events, newest first, and what else was met on the way."""
-    match format_:
-        case PageFormat.JSON | PageFormat.JSONL:
-            line, complete = format_ is PageFormat.JSONL, history.complete
-            file.write(json_text("history", _fields(table, history), line=line, complete=complete))
-        case PageFormat.MARKDOWN:
-            from deltaproto.report.document.markdown import blocks_markdown
-            from deltaproto.report.history_page import section
+    """Write the events, newest first, and what else was met on the way."""
+    if format_ in (PageFormat.JSON, PageFormat.JSONL):
+        line, complete = format_ is PageFormat.JSONL, history.complete
+        file.write(json_text("history", _fields(table, history), line=line, complete=complete))
+        return
+    write_document(history_document(table, history), format_, file, color=color)
 
-            file.write(blocks_markdown([section(table, history)]))
-        case PageFormat.HTML:
-            from deltaproto.report.document.render import document_text
-            from deltaproto.report.history_page import history_document
 
-            file.write(document_text(history_document(table, history), html=True))
-        case PageFormat.TEXT:
-            from deltaproto.report.console import DataConsole
-            from deltaproto.report.history_text import print_history
+def history_document(table: str, history: History) -> Document:
+    """Return the events of a table's history as a document, the newest first."""
+    count = len(history.events)
+    told = f"{count:,} {'commit' if count == 1 else 'commits'} that changed protocol or use"
+    return Document(table, (told,), list(_blocks(history)))
 
-            print_history(DataConsole(file, color=color), table, history)
-        case _:
-            assert_never(format_)
+
+def _blocks(history: History) -> Iterator[Block]:
+    if history.events:
+        yield Table(
+            _HEADINGS,
+            [_row(event) for event in history.events],
+            [_tone(event) for event in history.events],
+            lead=_LEAD,
+        )
+    else:
+        yield Paragraph(("No commit in the log changed protocol, features or isolation.",))
+    if history.problems:
+        yield Callout(Tone.DANGER, ("Not every commit could be read.",))
+    lines: list[Line] = [(text,) for text in _remarks(history)]
+    if lines:
+        yield Bullets(lines)
+
+
+def _tone(event: Event) -> Tone | None:
+    if event.features_added:
+        return Tone.WARNING
+    return Tone.GOOD if event.features_removed else None
+
+
+def _row(event: Event) -> list[Line]:
+    return [
+        (str(event.version),),
+        (moment(event.timestamp) or "time unknown",),
+        (Code(event.operation),),
+        (_protocols(event),),
+        (", ".join(_changes(event)),),
+        (event.cause,),
+        (_origin(event),),
+    ]
+
+
+def _origin(event: Event) -> str:
+    """User, engine, job, and the plan whose step made the commit."""
+    parts = [part for part in (event.user, event.engine, event.job) if part]
+    if event.mark is not None:
+        by = f" by {event.mark.actor}" if event.mark.actor else ""
+        parts.append(f"plan {event.mark.plan}, step {event.mark.step}, run {event.mark.run}{by}")
+    return ", ".join(parts)
+
+
+def _protocols(event: Event) -> str:
+    """The protocol's way from before to after, short where it stayed."""
+    before, after = event.protocol_before, event.protocol_after
+    if before is None:
+        return str(after)
+    return str(after) if before == after else f"{before} -> {after}"
+
+
+def _changes(event: Event) -> list[str]:
+    """What the event did, a mark and a name each: + supported, - gone, on, off."""
+    told = [f"+{name}" for name in event.features_added]
+    told += [f"-{name}" for name in event.features_removed]
+    on = [name for name in event.enabled if name not in event.features_added]
+    off = [name for name in event.disabled if name not in event.features_removed]
+    told += [f"{name} on" for name in on] + [f"{name} off" for name in off]
+    told += [f"+constraint {name}" for name in event.constraints_added]
+    told += [f"-constraint {name}" for name in event.constraints_removed]
+    if event.isolation_before != event.isolation_after:
+        levels = (event.isolation_before or "not set", event.isolation_after or "not set")
+        told.append(f"isolation {levels[0]} -> {levels[1]}")
+    return told
+
+
+def _remarks(history: History) -> list[str]:
+    """How far back it goes, commits that changed nothing, and commits that cannot be read."""
+    lines = []
+    if not history.has_newest:
+        lines.append(
+            "a catalog manages this table: newer commits may not be in its log; read it by its "
+            "catalog name"
+        )
+    if history.oldest_version_seen is not None and not history.whole:
+        lines.append(f"nothing is known of what was before version {history.oldest_version_seen}")
+    for idle in history.idle:
+        count = len(idle.versions)
+        lines.append(
+            f"{count} {'commit' if count == 1 else 'commits'} {idle.operation} by {idle.engine} "
+            f"stored the same metadata again (last: version {idle.versions[0]}); each aborts "
+            "concurrent writes of Delta Spark before 4.1, Databricks and delta-rs for nothing"
+        )
+    lines += [f"version {v} cannot be read: {error.message}" for v, error in history.problems]
+    return lines
 
 
 def event_fields(event: Event) -> dict[str, Any]:
@@ -60,69 +154,6 @@ def event_fields(event: Event) -> dict[str, Any]:
         "isolation": {"before": event.isolation_before, "after": event.isolation_after},
         "cause": event.cause,
     }
-
-
-def moment(milliseconds: int | None) -> str | None:
-    """A time in the log as RFC 3339 in UTC, to the second; None where there is none."""
-    if milliseconds is None:
-        return None
-    try:
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(milliseconds / 1000))
-    except (OverflowError, ValueError, OSError):
-        return None
-
-
-def who(event: Event) -> str:
-    """User, engine, job, and the plan whose step made the commit."""
-    parts = [part for part in (event.user, event.engine, event.job) if part]
-    if event.mark is not None:
-        by = f" by {event.mark.actor}" if event.mark.actor else ""
-        parts.append(f"plan {event.mark.plan}, step {event.mark.step}, run {event.mark.run}{by}")
-    return ", ".join(parts)
-
-
-def protocols(event: Event) -> str:
-    """The protocol's way from before to after, short where it stayed."""
-    before, after = event.protocol_before, event.protocol_after
-    if before is None:
-        return str(after)
-    return str(after) if before == after else f"{before} -> {after}"
-
-
-def changes(event: Event) -> list[str]:
-    """What the event did, a mark and a name each: + supported, - gone, on, off."""
-    told = [f"+{name}" for name in event.features_added]
-    told += [f"-{name}" for name in event.features_removed]
-    on = [name for name in event.enabled if name not in event.features_added]
-    off = [name for name in event.disabled if name not in event.features_removed]
-    told += [f"{name} on" for name in on] + [f"{name} off" for name in off]
-    told += [f"+constraint {name}" for name in event.constraints_added]
-    told += [f"-constraint {name}" for name in event.constraints_removed]
-    if event.isolation_before != event.isolation_after:
-        levels = (event.isolation_before or "not set", event.isolation_after or "not set")
-        told.append(f"isolation {levels[0]} -> {levels[1]}")
-    return told
-
-
-def remarks(history: History) -> list[str]:
-    """How far back it goes, commits that changed nothing, and commits that cannot be read."""
-    lines = []
-    if not history.has_newest:
-        lines.append(
-            "a catalog manages this table: newer commits may not be in its log; read it by its "
-            "catalog name"
-        )
-    if history.oldest_version_seen is not None and not history.whole:
-        lines.append(f"nothing is known of what was before version {history.oldest_version_seen}")
-    for idle in history.idle:
-        count = len(idle.versions)
-        lines.append(
-            f"{count} {'commit' if count == 1 else 'commits'} {idle.operation} by {idle.engine} "
-            f"stored the same metadata again (last: version {idle.versions[0]}); each aborts "
-            "concurrent writes of Delta Spark before 4.1, Databricks and delta-rs for nothing"
-        )
-    lines += [f"version {v} cannot be read: {error.message}" for v, error in history.problems]
-    return lines
 
 
 def _fields(table: str, history: History) -> dict[str, Any]:

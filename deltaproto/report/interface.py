@@ -103,3 +103,13 @@ def dumps(document: Any, *, indent: int | None = 2) -> str:
 def error_fields(error: DeltaprotoError) -> dict[str, Any]:
     """An error as the JSON outputs show it."""
     return {"code": str(error.code), "message": error.message, "hint": error.hint}
+
+
+def moment(milliseconds: int | None) -> str | None:
+    """A time in the log as RFC 3339 in UTC, to the second; None where there is none."""
+    if milliseconds is None:
+        return None
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(milliseconds / 1000))
+    except (OverflowError, ValueError, OSError):
+        return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import IO
@@ -13,16 +14,21 @@ from deltaproto.report.interface import inert_lines, visible
 BOLD, DIM, RED, GREEN, YELLOW, CYAN, LOUD = "1", "2", "31", "32", "33", "36", "1;31"
 SEVERITIES = {Severity.ERROR: LOUD, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
 _WIDTH = 100
+_NARROWEST = 20
 
 
 class Painter:
-    """Writes lines to one file, in colour only where a terminal shows it."""
+    """Writes lines to one file, in color only where a terminal shows it.
 
-    def __init__(self, file: IO[str], *, color: bool) -> None:
+    `width` is the number of columns that folded texts take.
+    """
+
+    def __init__(self, file: IO[str], *, color: bool, piped_width: int = _WIDTH) -> None:
         self._file = file
-        self._paints = color and file.isatty() and not os.environ.get("NO_COLOR")
-        columns = os.environ.get("COLUMNS", "")
-        self._width = int(columns) if columns.isdecimal() and int(columns) > 20 else _WIDTH
+        terminal = file.isatty()
+        self._paints = color and terminal and not os.environ.get("NO_COLOR")
+        columns = shutil.get_terminal_size((0, 0)).columns if terminal else _columns()
+        self.width = columns if columns > _NARROWEST else piped_width
 
     def paint(self, text: str, *codes: str) -> str:
         """`text` in colour; the text is made inert first."""
@@ -38,12 +44,17 @@ class Painter:
         indent = " " * len(first) if rest is None else rest
         lines = textwrap.wrap(
             flat(text),
-            width=max(self._width - len(indent), 20),
+            width=max(self.width - len(indent), 20),
             break_long_words=False,
             break_on_hyphens=False,
         ) or [""]
         for number, each in enumerate(lines):
             self.line(f"{indent if number else first}{self.paint(each, *codes)}")
+
+
+def _columns() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() else 0
 
 
 def flat(text: str) -> str:

@@ -83,6 +83,8 @@ class Table(NamedTuple):
     """one for each row; empty: none"""
     cells: Sequence[Sequence[Tone | None]] = ()
     """one for each cell of each row; empty: none"""
+    lead: int = 1
+    """how many cells name a row, where text shows the rows as a list"""
 
 
 class Listing(NamedTuple):

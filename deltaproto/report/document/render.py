@@ -1,13 +1,32 @@
-"""A document in one of the two forms that it can take."""
+"""A document in each of the forms that it can take."""
 
 from __future__ import annotations
+
+from typing import IO
 
 from deltaproto.report.document.blocks import Document
 from deltaproto.report.document.page import Words
 
 
+def write_document(
+    document: Document, format_: str, file: IO[str], *, color: bool, words: Words | None = None
+) -> None:
+    """Write the document as text, Markdown (`markdown`) or one HTML file (`html`).
+
+    Args:
+        format_: anything else is text.
+        words: what the HTML page itself says; in English without them.
+    """
+    if format_ in ("markdown", "html"):
+        file.write(document_text(document, html=format_ == "html", words=words))
+        return
+    from deltaproto.report.document.text import TextWriter
+
+    TextWriter(file, color=color).document(document)
+
+
 def document_text(document: Document, *, html: bool, words: Words | None = None) -> str:
-    """The document as one HTML file, or as Markdown.
+    """Return the document as one HTML file, or as Markdown.
 
     Args:
         words: what the HTML page itself says; in English without them.

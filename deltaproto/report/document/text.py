@@ -1,0 +1,195 @@
+"""Documents as text, for terminals, pipes and logs."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import IO, assert_never
+
+from deltaproto.report.document.blocks import (
+    Block,
+    Bullets,
+    Callout,
+    Checks,
+    Details,
+    Document,
+    Facts,
+    Figure,
+    Line,
+    Listing,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
+from deltaproto.report.interface import visible
+from deltaproto.report.paint import BOLD, CYAN, DIM, GREEN, LOUD, YELLOW, Painter, flat
+
+_CODES = {Tone.GOOD: GREEN, Tone.NOTE: CYAN, Tone.WARNING: YELLOW, Tone.DANGER: LOUD}
+_LABELS = {Tone.GOOD: "", Tone.NOTE: "note: ", Tone.WARNING: "warning: ", Tone.DANGER: "caution: "}
+_APART = (Section, Table, Listing, Details, Figure)
+_GAP = 2
+_INDENT = 2
+_PIPED_WIDTH = 80
+_WRAPPED_COLUMNS = 3
+
+
+class TextWriter:
+    """Writes documents, or their blocks one after the other, to one file.
+
+    A table that is too wide becomes a list: each row a heading with its other cells below.
+    """
+
+    def __init__(self, file: IO[str], *, color: bool) -> None:
+        self._painter = Painter(file, color=color, piped_width=_PIPED_WIDTH)
+        self._before: Block | None = None
+
+    def document(self, document: Document) -> None:
+        """Write a whole document."""
+        self._painter.line(self._painter.paint(document.title, BOLD))
+        if document.subtitle:
+            self._fold(document.subtitle, 0)
+        for block in document.blocks:
+            self.block(block, apart=True)
+
+    def block(self, block: Block, *, apart: bool = False) -> None:
+        """Write the next block; `apart`: after an empty line."""
+        if apart or isinstance(block, _APART) or isinstance(self._before, _APART):
+            self._painter.line()
+        self._before = block
+        self._block(block, 0)
+
+    def _blocks(self, blocks: Sequence[Block], indent: int) -> None:
+        for number, block in enumerate(blocks):
+            if number and (isinstance(block, _APART) or isinstance(blocks[number - 1], _APART)):
+                self._painter.line()
+            self._block(block, indent)
+
+    def _block(self, block: Block, indent: int) -> None:
+        match block:
+            case Paragraph(line):
+                self._fold(line, indent)
+            case Bullets(lines):
+                for line in lines:
+                    self._fold(line, indent, mark="- ")
+            case Checks(lines):
+                for line in lines:
+                    self._fold(line, indent, mark="[ ] ")
+            case Facts(rows):
+                self._facts([(name, _plain(line)) for name, line in rows], indent)
+            case Table():
+                self._table(block, indent)
+            case Listing():
+                if block.title:
+                    self._fold((f"{block.title}:",), indent)
+                for text in visible(block.text).split("\n"):
+                    self._painter.line(f"{' ' * indent}{text}".rstrip())
+            case Figure(_, caption, table):
+                self._fold((caption,), indent, BOLD)
+                self._table(table, indent)
+            case Callout(tone, line):
+                self._fold((_LABELS[tone], *line), indent, _CODES[tone])
+            case Details(summary, blocks):
+                self._titled(summary, blocks, indent)
+            case Section(_, title, blocks):
+                self._titled(title, blocks, indent)
+            case _:
+                assert_never(block)
+
+    def _titled(self, title: str, blocks: Sequence[Block], indent: int) -> None:
+        self._fold((title,), indent, BOLD)
+        self._blocks(blocks, indent + _INDENT)
+
+    def _fold(self, line: Line, indent: int, *codes: str, mark: str = "") -> None:
+        left = " " * indent
+        self._painter.folded(_plain(line), *codes, first=left + mark, rest=left + " " * len(mark))
+
+    def _facts(self, rows: Sequence[tuple[str, str]], indent: int) -> None:
+        width = max((_width(flat(name)) for name, _ in rows), default=0)
+        for name, text in rows:
+            label = " " * indent + self._painter.paint(_padded(name, width), DIM)
+            rest = " " * (indent + width + _GAP)
+            self._painter.folded(text, first=f"{label}{' ' * _GAP}", rest=rest)
+
+    def _table(self, table: Table, indent: int) -> None:
+        cells = [[flat(_plain(cell)) for cell in row] for row in table.rows]
+        columns = list(zip(*[[flat(each) for each in table.headings], *cells], strict=True))
+        room = self._painter.width - indent - _GAP * (len(columns) - 1)
+        widths = _fitted(columns, room)
+        if widths is None:
+            self._records(table, cells, indent)
+            return
+        self._row([flat(each) for each in table.headings], widths, indent, [BOLD] * len(widths))
+        for number, row in enumerate(cells):
+            self._row(row, widths, indent, _row_codes(table, number))
+
+    def _row(
+        self, row: Sequence[str], widths: Sequence[int], indent: int, codes: Sequence[str | None]
+    ) -> None:
+        folded = [_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
+        for parts in zip_longest(*folded, fillvalue=""):
+            shown = []
+            for part, width, code in zip(parts, widths, codes, strict=True):
+                text = _padded(part, width)
+                shown.append(self._painter.paint(text, *([code] if code and part else [])))
+            self._painter.line(f"{' ' * indent}{(' ' * _GAP).join(shown)}".rstrip())
+
+    def _records(self, table: Table, cells: Sequence[Sequence[str]], indent: int) -> None:
+        lead = table.lead
+        for number, row in enumerate(cells):
+            codes = [code for code in _row_codes(table, number)[:lead] if code] or [BOLD]
+            number_of = f"{table.headings[0].lower()} " if row[0].isdecimal() else ""
+            self._fold((number_of + "  ".join(filter(None, row[:lead])),), indent, codes[0])
+            others = zip(table.headings[lead:], row[lead:], strict=True)
+            facts = [(name.lower(), text) for name, text in others if text]
+            self._facts(facts, indent + _INDENT)
+
+
+def _row_codes(table: Table, number: int) -> list[str | None]:
+    tones = list(table.cells[number]) if table.cells else [None] * len(table.headings)
+    row = table.tones[number] if table.tones else None
+    return [None if tone is None else _CODES[tone] for tone in (each or row for each in tones)]
+
+
+def _fitted(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
+    """The columns' widths, the widest narrowed; None where cells would become too narrow."""
+    widths = [max(map(_width, column)) for column in columns]
+    if sum(widths) <= room:
+        return widths
+    if len(columns) > _WRAPPED_COLUMNS:
+        return None
+    least = [
+        max((_width(word) for cell in column for word in cell.split()), default=0)
+        for column in columns
+    ]
+    while (missing := sum(widths) - room) > 0:
+        spare = [width - low for width, low in zip(widths, least, strict=True)]
+        widest = spare.index(max(spare))
+        if spare[widest] <= 0:
+            return None
+        widths[widest] -= min(spare[widest], missing)
+    return widths
+
+
+def _wrapped(cell: str, width: int) -> list[str]:
+    if _width(cell) <= width:
+        return [cell]
+    return textwrap.wrap(cell, width, break_long_words=True, break_on_hyphens=False) or [""]
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _width(text))
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal that a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _plain(line: Line) -> str:
+    return "".join(part if isinstance(part, str) else part.text for part in line)
