@@ -1,79 +1,130 @@
-"""The client catalogue in each format."""
+"""`clients`' results: the documents for people, and JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import IO, Any, assert_never
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Any
 
-from deltaproto.clients.candidate import Candidate
+from deltaproto.clients.candidate import Candidate, latest_version
 from deltaproto.clients.capability import Access, Client, Gate, Path, Range
 from deltaproto.clients.judgement import Verdict
-from deltaproto.clients.matrix import Row, matrix
+from deltaproto.clients.matrix import Answer, Row, matrix
 from deltaproto.report.clients_json import candidate_fields, client_fields
+from deltaproto.report.document import (
+    Block,
+    Callout,
+    Code,
+    Document,
+    Facts,
+    Line,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
+from deltaproto.report.document.render import write_document
 from deltaproto.report.interface import Format, json_text
 
-HEADINGS = ("Client", "Name", "Versions known", "Newest: reads", "Newest: writes")
-RANGE_HEADINGS = ("Versions", "Reads", "Writes", "Offers", "Known from")
-MATRIX_HEADINGS = ("Feature", "Needed by", "Read", "Write")
+_HEADINGS = ("Client", "Name", "Versions known", "Newest: reads", "Newest: writes")
+_NAME = 1
+_MATRIX_HEADINGS = ("Feature", "Needed by", "Read", "Write")
+_TONES = {
+    str(Answer.YES): Tone.GOOD,
+    str(Answer.UNKNOWN): Tone.WARNING,
+    str(Answer.UNUSED): Tone.WARNING,
+    str(Answer.UNCHECKED): Tone.DANGER,
+    str(Answer.WRONG): Tone.DANGER,
+    str(Answer.NO): Tone.DANGER,
+}
 
 
 def write_clients(
-    clients: Iterable[Client], format_: Format, file: IO[str], *, color: bool
+    clients: Sequence[Client], format_: Format, file: IO[str], *, color: bool
 ) -> None:
-    """All clients, a line each."""
-    if format_ is Format.JSON or format_ is Format.JSONL:
-        _write_json(format_, file, [client_fields(client) for client in clients])
-        return
-    rows = [_row(client) for client in clients]
-    if format_ is Format.MARKDOWN:
-        from deltaproto.report.markdown import table
-
-        file.write(table(HEADINGS, rows) + "\n")
-        return
-    from deltaproto.report.clients_text import print_clients
-    from deltaproto.report.console import DataConsole
-
-    print_clients(DataConsole(file, color=color), rows)
+    """Write all clients, a row each."""
+    if not _is_json(format_, file, [client_fields(client) for client in clients]):
+        write_document(_clients_document(clients), format_, file, color=color)
 
 
 def write_client(client: Client, format_: Format, file: IO[str], *, color: bool) -> None:
-    """One client with all its versions."""
-    if format_ is Format.JSON or format_ is Format.JSONL:
-        _write_json(format_, file, [client_fields(client)])
-        return
-    if format_ is Format.MARKDOWN:
-        from deltaproto.report.markdown import escape, table
-
-        parts = [f"## {escape(client.name)}", "", table(RANGE_HEADINGS, range_rows(client)), ""]
-        for each in client.ranges:
-            parts += [f"- {escape(label)}: {escape(text)}" for label, text in range_facts(each)]
-        if client.measured:
-            parts.append(f"- measured: {escape(measured_versions(client))}")
-        file.write("\n".join([*parts, ""]))
-        return
-    from deltaproto.report.clients_text import print_client
-    from deltaproto.report.console import DataConsole
-
-    print_client(DataConsole(file, color=color), client)
+    """Write one client with all its versions."""
+    if not _is_json(format_, file, [client_fields(client)]):
+        write_document(_client_document(client), format_, file, color=color)
 
 
 def write_candidate(candidate: Candidate, format_: Format, file: IO[str], *, color: bool) -> None:
-    """One version of a client against every feature."""
-    match format_:
-        case Format.JSON | Format.JSONL:
-            _write_json(format_, file, [candidate_fields(candidate)])
-        case Format.MARKDOWN:
-            file.write(_candidate_markdown(candidate))
-        case Format.TEXT:
-            from deltaproto.report.clients_text import print_candidate
-            from deltaproto.report.console import DataConsole
-
-            print_candidate(DataConsole(file, color=color), candidate)
-        case _:
-            assert_never(format_)
+    """Write one version of a client against every feature."""
+    if not _is_json(format_, file, [candidate_fields(candidate)]):
+        write_document(_candidate_document(candidate), format_, file, color=color)
 
 
-def span(each: Range) -> str:
+def _clients_document(clients: Iterable[Client]) -> Document:
+    rows: list[list[Line]] = []
+    for client in clients:
+        first, *rest = _row(client)
+        rows.append([(Code(first),), *((cell,) for cell in rest)])
+    told = ("Each with its oldest and newest known version, and what the newest accepts.",)
+    hint = Paragraph((Code("deltaproto clients ID"), " shows everything about one."))
+    return Document("Clients", told, [Table(_HEADINGS, rows, spare=frozenset({_NAME})), hint])
+
+
+def _client_document(client: Client) -> Document:
+    blocks: list[Block] = [
+        Section(f"range-{number}", _span(each), list(_range_blocks(each)))
+        for number, each in enumerate(client.ranges)
+    ]
+    if client.measured:
+        blocks.append(Facts([("measured", (_measured_versions(client),))]))
+    newest = latest_version(client.newest, client)
+    example = f"{client.id}@{newest}" if newest else client.id
+    blocks.append(Paragraph((Code(f"deltaproto clients {example}"), " shows every feature.")))
+    return Document(client.id, (client.name,), blocks)
+
+
+def _range_blocks(each: Range) -> Iterator[Block]:
+    known: list[tuple[str, Line]] = [(label, (text,)) for label, text in _range_facts(each)]
+    for path in each.paths:
+        if path.name:
+            yield Section(path.name, f"path {path.name}", [Facts(_path_facts(path))])
+        else:
+            known = [*_path_facts(path), *known]
+    yield Facts(known)
+
+
+def _path_facts(path: Path) -> list[tuple[str, Line]]:
+    return [
+        ("reads", (_gate_text(path.read),)),
+        ("writes", (_gate_text(path.write),)),
+        ("offers", (_offers(path),)),
+    ]
+
+
+def _candidate_document(candidate: Candidate) -> Document:
+    title, name = str(candidate.reference), (candidate.client.name,)
+    if candidate.range is None:
+        unknown = Callout(Tone.DANGER, (f"unknown: {candidate.unknown}",))
+        return Document(title, name, [unknown])
+    blocks: list[Block] = []
+    for path in candidate.paths:
+        inner: list[Block] = [Facts(_path_facts(path)), _matrix_table(matrix(path))]
+        blocks += [Section(path.name, f"path {path.name}", inner)] if path.name else inner
+    known = [(label, (text,)) for label, text in _range_facts(candidate.range)]
+    return Document(title, name, [*blocks, Facts(known)])
+
+
+def _matrix_table(rows: Sequence[Row]) -> Table:
+    cells = [[str(row.kind), str(row.read or "-"), str(row.write or "-")] for row in rows]
+    return Table(
+        _MATRIX_HEADINGS,
+        [
+            [(Code(row.feature),), *((cell,) for cell in each)]
+            for row, each in zip(rows, cells, strict=True)
+        ],
+        cells=[[None, None, *(_TONES.get(answer) for answer in each[1:])] for each in cells],
+    )
+
+
+def _span(each: Range) -> str:
     """The versions of a range, in words."""
     if each.exact and each.start is not None:
         return each.start
@@ -84,7 +135,7 @@ def span(each: Range) -> str:
     return f"{each.start} and later" if each.end is None else f"{each.start} to before {each.end}"
 
 
-def gate_text(gate: Gate | None) -> str:
+def _gate_text(gate: Gate | None) -> str:
     """What a gate takes, in words."""
     if gate is None:
         return "-"
@@ -107,64 +158,50 @@ def gate_text(gate: Gate | None) -> str:
     return "; ".join(parts) or "nothing"
 
 
-def offers(path: Path) -> str:
+def _offers(path: Path) -> str:
     """What a path offers, in words."""
     return ", ".join(access for access in Access if access in path.access)
 
 
-def range_rows(client: Client) -> list[tuple[str, ...]]:
-    """A row for each range and path."""
-    return [
-        (
-            span(each) + (f", {path.name}" if path.name else ""),
-            gate_text(path.read),
-            gate_text(path.write),
-            offers(path),
-            str(each.confidence),
-        )
-        for each in client.ranges
-        for path in each.paths
-    ]
-
-
-def range_facts(each: Range) -> list[tuple[str, str]]:
+def _range_facts(each: Range) -> list[tuple[str, str]]:
     """What else is known of a range: limits, what goes wrong, and the evidence."""
-    facts = [(span(each), each.note)] if each.note else []
+    facts = [("known from", str(each.confidence))]
+    if each.note:
+        facts.append(("note", each.note))
     if each.newest:
-        facts.append((span(each), f"newest known version: {each.newest}"))
+        facts.append(("newest", each.newest))
     if each.partial:
-        facts.append((span(each), "a feature that is not listed is not known to be refused"))
+        facts.append(("note", "a feature that is not listed is not known to be refused"))
     if each.whole:
-        facts.append((span(each), "a listed feature without the one it requires is refused"))
+        facts.append(("note", "a listed feature without the one it requires is refused"))
     if each.catalog_only:
-        names = ", ".join(sorted(each.catalog_only))
-        facts.append((span(each), f"by catalog name only: {names}"))
+        facts.append(("by name only", ", ".join(sorted(each.catalog_only))))
     for path in each.paths:
         for bad in path.known_bad:
             names = ", ".join(sorted(bad.features))
-            kind = "unknown" if bad.disputed else "fails" if bad.fails else "WRONG"
+            kind = "unknown" if bad.disputed else "fails" if bad.fails else "wrong"
             if bad.pairs:
                 names = ", ".join(f"({r},{w})" for r, w in sorted(bad.pairs))
-            facts.append((span(each), f"{kind} with {names}: {bad.what} ({bad.reference})"))
-        facts += [(span(each), text) for text in _hazard_texts(path)]
+            facts.append((kind, f"with {names}: {bad.what} ({bad.reference})"))
+        facts += _hazard_facts(path)
     for proof in each.evidence:
         dated = f", {proof.date}" if proof.date else ""
         facts.append((f"{proof.kind}{dated}", proof.reference))
     return facts
 
 
-def _hazard_texts(path: Path) -> Iterator[str]:
-    """What the path cannot handle in a table's layout or contents, one line for each verdict."""
-    found: dict[str, dict[str, list[str]]] = {}
+def _hazard_facts(path: Path) -> Iterator[tuple[str, str]]:
+    """What the path cannot handle in a table's layout or contents, a fact for each verdict."""
+    found: dict[Verdict, dict[str, list[str]]] = {}
     for (hazard, access), handling in sorted(path.hazards.items()):
         if handling.verdict is not Verdict.OK:
             found.setdefault(handling.verdict, {}).setdefault(hazard, []).append(access)
     for verdict, hazards in found.items():
         each = ", ".join(f"{hazard} ({' '.join(on)})" for hazard, on in hazards.items())
-        yield f"{'WRONG' if verdict is Verdict.WRONG else verdict} with {each}"
+        yield str(verdict), f"with {each}"
 
 
-def measured_versions(client: Client) -> str:
+def _measured_versions(client: Client) -> str:
     """The versions that were measured one by one, with their paths."""
     found: dict[str, list[str]] = {}
     for each in client.measured:
@@ -173,15 +210,10 @@ def measured_versions(client: Client) -> str:
     return ", ".join(v + (f" ({', '.join(paths)})" if paths else "") for v, paths in found.items())
 
 
-def matrix_rows(candidate: Candidate) -> list[tuple[Path, tuple[Row, ...]]]:
-    """Every path of the version with its matrix."""
-    return [(path, matrix(path)) for path in candidate.paths]
-
-
 def _row(client: Client) -> tuple[str, ...]:
     newest = client.newest
     first = (client.ranges or client.measured)[0].start
-    versions = span(Range(first, newest.end, (), newest.confidence, ()))
+    versions = _span(Range(first, newest.end, (), newest.confidence, ()))
     path = newest.paths[0]
     return (client.id, client.name, versions, _brief(path.read), _brief(path.write))
 
@@ -195,36 +227,14 @@ def _brief(gate: Gate | None) -> str:
     return f"{len(gate.features)} features"
 
 
-def _candidate_markdown(candidate: Candidate) -> str:
-    from deltaproto.report.markdown import escape, table
-
-    parts = [f"## {escape(str(candidate.reference))}", "", escape(candidate.client.name), ""]
-    if candidate.range is None:
-        return "\n".join([*parts, f"**unknown**: {escape(candidate.unknown)}", ""])
-    for path, rows in matrix_rows(candidate):
-        if path.name:
-            parts += [f"### {escape(path.name)}", ""]
-        parts += [
-            f"- reads: {escape(gate_text(path.read))}",
-            f"- writes: {escape(gate_text(path.write))}",
-            f"- offers: {escape(offers(path))}",
-            "",
-            table(MATRIX_HEADINGS, [row_text(row) for row in rows]),
-            "",
-        ]
-    facts = [("known from", str(candidate.range.confidence)), *range_facts(candidate.range)]
-    parts += [f"- {escape(label)}: {escape(text)}" for label, text in facts]
-    return "\n".join([*parts, ""])
-
-
-def row_text(row: Row) -> tuple[str, ...]:
-    """One feature of a matrix as cells."""
-    return (row.feature, str(row.kind), str(row.read or "-"), str(row.write or "-"))
-
-
-def _write_json(format_: Format, file: IO[str], clients: list[dict[str, Any]]) -> None:
-    if format_ is Format.JSON:
-        file.write(json_text("clients", {"clients": clients}, line=False))
-        return
-    for client in clients:
-        file.write(json_text("clients", {"clients": [client]}, line=True))
+def _is_json(format_: Format, file: IO[str], clients: list[dict[str, Any]]) -> bool:
+    """Whether JSON was asked for; if so, it is written."""
+    match format_:
+        case Format.JSON:
+            file.write(json_text("clients", {"clients": clients}, line=False))
+        case Format.JSONL:
+            for client in clients:
+                file.write(json_text("clients", {"clients": [client]}, line=True))
+        case _:
+            return False
+    return True

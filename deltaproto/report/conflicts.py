@@ -1,70 +1,169 @@
-"""`conflicts`' output in each format."""
+"""`conflicts`' results: the document for people, and JSON."""
 
 from __future__ import annotations
 
-from typing import IO, Any, assert_never
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
 
 from deltaproto.inspection.conflicts import Conflicts
-from deltaproto.protocol.conflicts.cell import Cell
-from deltaproto.protocol.conflicts.delta_rs import NEWEST, VARIANTS
+from deltaproto.protocol.conflicts.cell import Cell, Conflict
+from deltaproto.protocol.conflicts.delta_rs import MESSAGES, NEWEST, PYTHON, VARIANTS
 from deltaproto.protocol.conflicts.exception import SQLSTATE, ExceptionRecord
 from deltaproto.protocol.conflicts.matrix import MatrixEngine
 from deltaproto.protocol.conflicts.operation import CHANGES, MEANING, UNLISTED, Operation
+from deltaproto.report.document import (
+    Block,
+    Bullets,
+    Callout,
+    Document,
+    Facts,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+)
+from deltaproto.report.document.render import write_document
 from deltaproto.report.interface import Format, json_text, moment
+
+_SHORT = {
+    Operation.INSERT: "INS",
+    Operation.UPDATE: "UPD",
+    Operation.DELETE: "DEL",
+    Operation.MERGE: "MRG",
+    Operation.OPTIMIZE: "OPT",
+    Operation.OPTIMIZE_ZORDER: "OPZ",
+    Operation.REORG: "REO",
+    Operation.METADATA_CHANGE: "MET",
+    Operation.PROTOCOL_CHANGE: "PRO",
+    Operation.STREAMING_APPEND: "STR",
+    Operation.RESTORE: "RES",
+}
+"""headings of ten columns that fit into 80 characters"""
+_TONES = {
+    str(Conflict.NO): Tone.GOOD,
+    str(Conflict.MAYBE): Tone.WARNING,
+    str(Conflict.YES): Tone.DANGER,
+    str(Conflict.WRONG): Tone.DANGER,
+}
 
 
 def write_conflicts(answer: Conflicts, format_: Format, file: IO[str], *, color: bool) -> None:
-    """The matrix or the cells asked for, with what they depend on."""
-    match format_:
-        case Format.JSON | Format.JSONL:
-            line, complete = format_ is Format.JSONL, answer.complete
-            file.write(json_text("conflicts", _fields(answer), line=line, complete=complete))
-        case Format.MARKDOWN:
-            file.write(_markdown(answer))
-        case Format.TEXT:
-            from deltaproto.report.conflicts_text import print_conflicts
-            from deltaproto.report.console import DataConsole
-
-            print_conflicts(DataConsole(file, color=color), answer)
-        case _:
-            assert_never(format_)
+    """Write the matrix or the cells asked for, with what they depend on."""
+    if format_ in (Format.JSON, Format.JSONL):
+        line, complete = format_ is Format.JSONL, answer.complete
+        file.write(json_text("conflicts", _fields(answer), line=line, complete=complete))
+        return
+    write_document(conflicts_document(answer), format_, file, color=color)
 
 
-def explained(answer: Conflicts) -> bool:
+def conflicts_document(answer: Conflicts) -> Document:
+    """Return the matrix, then what was asked for in particular, then what else to know."""
+    about = answer.table if answer.table is not None else f"any table on {_engine(answer)}"
+    return Document("Conflicts", (about,), list(_blocks(answer)))
+
+
+def _blocks(answer: Conflicts) -> Iterator[Block]:
+    yield _fact_list([*_facts(answer), *_statement_facts(answer)])
+    if answer.question.exception is not None:
+        yield _exception_section(answer.question.exception)
+        if suspects := _suspect_lines(answer):
+            yield Section("suspects", "Suspects", [Bullets([(line,) for line in suspects])])
+    asked = bool(answer.cells) or answer.question.statement is None
+    if asked and (len(answer.cells) > 1 or not _is_explained(answer)):
+        yield Section("matrix", "Matrix", list(_matrix_blocks(answer)))
+    if asked and _is_explained(answer):
+        yield from _cell_sections(answer)
+    for anchor, title, lines in (
+        ("advice", "For this table", answer.advice),
+        ("notes", "Notes", answer.notes),
+    ):
+        if lines:
+            yield Section(anchor, title, [Bullets([(line,) for line in lines])])
+
+
+def _matrix_blocks(answer: Conflicts) -> Iterator[Block]:
+    down, across = _rows_and_columns(answer)
+    by_pair = {(cell.operation, cell.against): str(cell.conflict) for cell in answer.cells}
+    marks = [[by_pair.get((row, column), "-") for column in across] for row in down]
+    yield Paragraph(("Row: commits last and may lose. Column: was committed meanwhile.",))
+    yield Table(
+        ("Operation", *map(str, across)),
+        [[(str(row),), *((mark,) for mark in each)] for row, each in zip(down, marks, strict=True)],
+        cells=[[None, *map(_TONES.get, each)] for each in marks],
+        short=("", *(_SHORT[column] for column in across)),
+    )
+    if any(cell.conflict is Conflict.WRONG for cell in answer.cells):
+        yield Callout(Tone.DANGER, ("wrong: both are committed, and the table's rows are wrong.",))
+    if answer.question.exception is not None:
+        yield Paragraph(("-: not with this exception.",))
+    if not _is_explained(answer):
+        yield _fact_list([(str(operation), MEANING[operation]) for operation in across])
+
+
+def _cell_sections(answer: Conflicts) -> Iterator[Block]:
+    for number, cell in enumerate(answer.cells):
+        title = f"{cell.operation} against {cell.against}: {cell.conflict}"
+        yield Section(f"cell-{number}", title, [_fact_list(_cell_facts(answer, cell))])
+    if not answer.cells and answer.question.exception is not None:
+        yield Paragraph(("No such conflict with this exception.",))
+    if meanings := _meanings(answer):
+        yield Section("operations", "Operations", [_fact_list(meanings)])
+
+
+def _exception_section(record: ExceptionRecord) -> Section:
+    about = _fact_list(
+        [
+            ("what", record.summary),
+            ("error class", f"{record.error_class} (SQLSTATE {SQLSTATE})"),
+            ("engines", ", ".join(record.engines)),
+            ("delta-rs", f"{PYTHON} ({VARIANTS[record.name]}): … {MESSAGES[record.name]} …"),
+        ]
+    )
+    causes = [
+        Section(
+            f"cause-{number}",
+            f"cause {number}: {cause.name}",
+            [_fact_list([("when", cause.when), ("avoid", cause.avoid), ("source", cause.source)])],
+        )
+        for number, cause in enumerate(record.causes, 1)
+    ]
+    return Section("exception", str(record.name), [about, *causes])
+
+
+def _fact_list(rows: Iterable[tuple[str, str]]) -> Facts:
+    return Facts([(name, (text,)) for name, text in rows])
+
+
+def _is_explained(answer: Conflicts) -> bool:
     """True when operations were named, so that their cells are to be explained in full."""
     question = answer.question
     return any((question.operation, question.against, question.statement))
 
 
-def title(answer: Conflicts) -> str:
-    """What the answer is about."""
-    return answer.table if answer.table is not None else f"any table on {engine(answer)}"
-
-
-def engine(answer: Conflicts) -> str:
+def _engine(answer: Conflicts) -> str:
     """The engine, with the release that the cells hold for if they depend on it."""
-    release = engine_version(answer)
+    release = _engine_version(answer)
     return str(answer.question.engine) if release is None else f"{answer.question.engine}@{release}"
 
 
-def engine_version(answer: Conflicts) -> str | None:
+def _engine_version(answer: Conflicts) -> str | None:
     """The release of delta-rs that the cells hold for; None for engines without such a matrix."""
     if answer.question.engine is not MatrixEngine.DELTA_RS:
         return None
     return answer.question.release or ".".join(map(str, NEWEST))
 
 
-def raised(answer: Conflicts, cell: Cell) -> list[str]:
+def _raised(answer: Conflicts, cell: Cell) -> list[str]:
     """What a cell's exceptions are called by the engine."""
     if answer.question.engine is MatrixEngine.DELTA_RS:
         return [VARIANTS[name] for name in cell.exceptions]
     return [str(name) for name in cell.exceptions]
 
 
-def facts(answer: Conflicts) -> list[tuple[str, str]]:
+def _facts(answer: Conflicts) -> list[tuple[str, str]]:
     """What the matrix depends on, and why."""
     found = [
-        ("engine", engine(answer)),
+        ("engine", _engine(answer)),
         ("isolation", f"{answer.isolation}: {answer.isolation_reason}"),
         ("row-level", f"{_switch(answer)}: {answer.row_level_reason}"),
     ]
@@ -82,7 +181,7 @@ def _switch(answer: Conflicts) -> str:
     return f"on for {', '.join(sorted(answer.by_row))}" if some else "on"
 
 
-def statement_facts(answer: Conflicts) -> list[tuple[str, str]]:
+def _statement_facts(answer: Conflicts) -> list[tuple[str, str]]:
     """What the statement counts as, why, and what to watch and to add; empty without one."""
     statement = answer.question.statement
     if statement is None:
@@ -98,7 +197,7 @@ def statement_facts(answer: Conflicts) -> list[tuple[str, str]]:
     ]
 
 
-def suspect_lines(answer: Conflicts) -> list[str]:
+def _suspect_lines(answer: Conflicts) -> list[str]:
     """The commits that can have raised the exception, one a line; empty when not asked for."""
     if answer.suspects is None:
         return []
@@ -112,7 +211,7 @@ def suspect_lines(answer: Conflicts) -> list[str]:
     return lines or ["No commit within ten minutes of that time can have raised it."]
 
 
-def rows_and_columns(answer: Conflicts) -> tuple[list[Operation], list[Operation]]:
+def _rows_and_columns(answer: Conflicts) -> tuple[list[Operation], list[Operation]]:
     """The operations that the grid shows."""
     question = answer.question
     return (
@@ -125,21 +224,14 @@ def _shown(operation: Operation, asked: Operation | None) -> bool:
     return operation is asked or (asked is None and operation not in UNLISTED)
 
 
-def grid(answer: Conflicts) -> list[tuple[Operation, list[str]]]:
-    """A row of answers for each operation; `-` where another exception would be raised."""
-    by_pair = {(cell.operation, cell.against): str(cell.conflict) for cell in answer.cells}
-    down, across = rows_and_columns(answer)
-    return [(row, [by_pair.get((row, column), "-") for column in across]) for row in down]
-
-
-def cell_facts(answer: Conflicts, cell: Cell) -> list[tuple[str, str]]:
+def _cell_facts(answer: Conflicts, cell: Cell) -> list[tuple[str, str]]:
     """One cell's explanation."""
-    names = raised(answer, cell)
+    names = _raised(answer, cell)
     found = [("exceptions", ", ".join(names))] if names else []
     return [*found, ("when", cell.when), ("avoid", cell.avoid), ("source", cell.source)]
 
 
-def meanings(answer: Conflicts) -> list[tuple[str, str]]:
+def _meanings(answer: Conflicts) -> list[tuple[str, str]]:
     """What the operations asked for cover."""
     asked = dict.fromkeys((answer.question.operation, answer.question.against))
     return [(str(operation), MEANING[operation]) for operation in asked if operation is not None]
@@ -149,7 +241,7 @@ def _fields(answer: Conflicts) -> dict[str, Any]:
     question, compute = answer.question, answer.question.compute
     payload: dict[str, Any] = {
         "engine": str(question.engine),
-        "engine_version": engine_version(answer),
+        "engine_version": _engine_version(answer),
         "isolation": str(answer.isolation),
         "row_level_concurrency": "on" if answer.by_row else "off",
         "row_level_operations": [str(o) for o in Operation if o in answer.by_row],
@@ -198,7 +290,7 @@ def _cell(answer: Conflicts, cell: Cell) -> dict[str, Any]:
         "against": str(cell.against),
         "conflict": str(cell.conflict),
         "exceptions": [str(name) for name in cell.exceptions],
-        "raised_as": raised(answer, cell),
+        "raised_as": _raised(answer, cell),
         "when": cell.when,
         "avoid": cell.avoid,
         "source": cell.source,
@@ -215,28 +307,3 @@ def _exception(record: ExceptionRecord) -> dict[str, Any]:
         "summary": record.summary,
         "causes": [cause._asdict() for cause in record.causes],
     }
-
-
-def _markdown(answer: Conflicts) -> str:
-    from deltaproto.report.markdown import escape, table
-
-    parts = [f"## Conflicts: {escape(title(answer))}", "", table(("", ""), facts(answer))]
-    record = answer.question.exception
-    if record is not None:
-        parts += ["", f"### {record.name}", "", escape(record.summary), ""]
-        causes = [(c.name, c.when, c.avoid, c.source) for c in record.causes]
-        parts.append(table(("Cause", "When", "Avoid", "Source"), causes))
-    if suspected := suspect_lines(answer):
-        parts += ["", *(f"- suspect: {escape(line)}" for line in suspected)]
-    if stated := statement_facts(answer):
-        parts += ["", *(f"- {name}: {escape(text)}" for name, text in stated)]
-    _, across = rows_and_columns(answer)
-    if answer.cells or answer.question.statement is None:
-        shown = [(str(row), *marks) for row, marks in grid(answer)]
-        parts += ["", table(("Operation / against", *across), shown)]
-    if explained(answer):
-        for cell in answer.cells:
-            parts += ["", f"### {cell.operation} against {cell.against}: {cell.conflict}", ""]
-            parts += [f"- {name}: {escape(text)}" for name, text in cell_facts(answer, cell)]
-    lines = [*answer.advice, *answer.notes]
-    return "\n".join([*parts, "", *(f"- {escape(line)}" for line in lines), ""])

@@ -39,13 +39,20 @@ class Painter:
         """A line that is painted already."""
         self._file.write(inert_lines(text) + "\n")
 
-    def folded(self, text: str, *codes: str, first: str = "", rest: str | None = None) -> None:
+    def folded(
+        self,
+        text: str,
+        *codes: str,
+        first: str = "",
+        rest: str | None = None,
+        break_words: bool = False,
+    ) -> None:
         """A text that folds at the width, after `first`, its other lines after `rest`."""
         indent = " " * len(first) if rest is None else rest
         lines = textwrap.wrap(
             flat(text),
             width=max(self.width - len(indent), 20),
-            break_long_words=False,
+            break_long_words=break_words,
             break_on_hyphens=False,
         ) or [""]
         for number, each in enumerate(lines):

@@ -103,7 +103,7 @@ class TestWithoutTable:
     ) -> None:
         out = cli("conflicts", "--engine", engine, *more).out
         assert max(map(len, out.splitlines())) <= 80
-        assert "INS   UPD   DEL   MRG   OPT   OPZ   REO   MET   PRO   STR" in out
+        assert "INS UPD DEL MRG OPT OPZ REO MET PRO STR" in " ".join(out.split())
         for word in ("may lose", "delta-rs"):
             assert word in out
 
@@ -111,12 +111,12 @@ class TestWithoutTable:
         out = cli("conflicts", "--operation", "UPDATE", "--against", "METADATA CHANGE").out
         assert "UPDATE against METADATA CHANGE: yes" in out
         for label in ("exceptions", "when", "avoid", "source"):
-            assert f"    {label}" in out
+            assert f"\n  {label} " in out
 
     def test_markdown(self, cli: Cli) -> None:
         out = cli("conflicts", "--format", "markdown", "--operation", "INSERT").out
         assert "| INSERT | no | no |" in out
-        assert "### INSERT against PROTOCOL CHANGE: yes" in out
+        assert "## INSERT against PROTOCOL CHANGE: yes" in out
 
 
 class TestTable:

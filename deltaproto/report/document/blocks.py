@@ -85,6 +85,10 @@ class Table(NamedTuple):
     """one for each cell of each row; empty: none"""
     lead: int = 1
     """how many cells name a row, where text shows the rows as a list"""
+    short: Sequence[str] = ()
+    """headings for text where the full ones do not fit; a legend explains them"""
+    spare: frozenset[int] = frozenset()
+    """columns that text leaves out where not all of them fit"""
 
 
 class Listing(NamedTuple):

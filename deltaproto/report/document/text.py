@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import IO, assert_never
+from typing import IO, TypeVar, assert_never
 
 from deltaproto.report.document.blocks import (
     Block,
@@ -29,10 +29,11 @@ from deltaproto.report.paint import BOLD, CYAN, DIM, GREEN, LOUD, YELLOW, Painte
 _CODES = {Tone.GOOD: GREEN, Tone.NOTE: CYAN, Tone.WARNING: YELLOW, Tone.DANGER: LOUD}
 _LABELS = {Tone.GOOD: "", Tone.NOTE: "note: ", Tone.WARNING: "warning: ", Tone.DANGER: "caution: "}
 _APART = (Section, Table, Listing, Details, Figure)
+_T = TypeVar("_T")
 _GAP = 2
 _INDENT = 2
 _PIPED_WIDTH = 80
-_WRAPPED_COLUMNS = 3
+_TALLEST = 3
 
 
 class TextWriter:
@@ -55,7 +56,8 @@ class TextWriter:
 
     def block(self, block: Block, *, apart: bool = False) -> None:
         """Write the next block; `apart`: after an empty line."""
-        if apart or isinstance(block, _APART) or isinstance(self._before, _APART):
+        first = self._before is None
+        if apart or (not first and isinstance(block, _APART)) or isinstance(self._before, _APART):
             self._painter.line()
         self._before = block
         self._block(block, 0)
@@ -103,29 +105,47 @@ class TextWriter:
 
     def _fold(self, line: Line, indent: int, *codes: str, mark: str = "") -> None:
         left = " " * indent
-        self._painter.folded(_plain(line), *codes, first=left + mark, rest=left + " " * len(mark))
+        self._painter.folded(
+            _plain(line), *codes, first=left + mark, rest=left + " " * len(mark), break_words=True
+        )
 
     def _facts(self, rows: Sequence[tuple[str, str]], indent: int) -> None:
         width = max((_width(flat(name)) for name, _ in rows), default=0)
         for name, text in rows:
             label = " " * indent + self._painter.paint(_padded(name, width), DIM)
             rest = " " * (indent + width + _GAP)
-            self._painter.folded(text, first=f"{label}{' ' * _GAP}", rest=rest)
+            self._painter.folded(text, first=f"{label}{' ' * _GAP}", rest=rest, break_words=True)
 
     def _table(self, table: Table, indent: int) -> None:
         cells = [[flat(_plain(cell)) for cell in row] for row in table.rows]
-        columns = list(zip(*[[flat(each) for each in table.headings], *cells], strict=True))
-        room = self._painter.width - indent - _GAP * (len(columns) - 1)
-        widths = _fitted(columns, room)
-        if widths is None:
-            self._records(table, cells, indent)
+        for headings, omitted in _layouts(table):
+            shown = _without([flat(each) for each in headings], omitted)
+            rows = [_without(row, omitted) for row in cells]
+            gap = 1 if headings is table.short else _GAP
+            room = self._painter.width - indent - gap * (len(shown) - 1)
+            widths = _fitted(list(zip(shown, *rows, strict=True)), room)
+            if widths is None or any(_height(row, widths) > _TALLEST for row in rows):
+                continue
+            self._row(shown, widths, indent, gap, [BOLD] * len(widths))
+            for number, row in enumerate(rows):
+                self._row(row, widths, indent, gap, _without(_row_codes(table, number), omitted))
+            if headings is table.short:
+                self._legend(table, indent)
             return
-        self._row([flat(each) for each in table.headings], widths, indent, [BOLD] * len(widths))
-        for number, row in enumerate(cells):
-            self._row(row, widths, indent, _row_codes(table, number))
+        self._records(table, cells, indent)
+
+    def _legend(self, table: Table, indent: int) -> None:
+        named = zip(table.short, table.headings, strict=True)
+        legend = ", ".join(f"{short} {name}" for short, name in named if short not in ("", name))
+        self._fold((legend,), indent, DIM)
 
     def _row(
-        self, row: Sequence[str], widths: Sequence[int], indent: int, codes: Sequence[str | None]
+        self,
+        row: Sequence[str],
+        widths: Sequence[int],
+        indent: int,
+        gap: int,
+        codes: Sequence[str | None],
     ) -> None:
         folded = [_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
         for parts in zip_longest(*folded, fillvalue=""):
@@ -133,17 +153,36 @@ class TextWriter:
             for part, width, code in zip(parts, widths, codes, strict=True):
                 text = _padded(part, width)
                 shown.append(self._painter.paint(text, *([code] if code and part else [])))
-            self._painter.line(f"{' ' * indent}{(' ' * _GAP).join(shown)}".rstrip())
+            self._painter.line(f"{' ' * indent}{(' ' * gap).join(shown)}".rstrip())
 
     def _records(self, table: Table, cells: Sequence[Sequence[str]], indent: int) -> None:
         lead = table.lead
+        if not cells:
+            self._fold((", ".join(table.headings),), indent, BOLD)
         for number, row in enumerate(cells):
             codes = [code for code in _row_codes(table, number)[:lead] if code] or [BOLD]
-            number_of = f"{table.headings[0].lower()} " if row[0].isdecimal() else ""
+            number_of = f"{_label(table.headings[0])} " if row[0].isdecimal() else ""
             self._fold((number_of + "  ".join(filter(None, row[:lead])),), indent, codes[0])
             others = zip(table.headings[lead:], row[lead:], strict=True)
-            facts = [(name.lower(), text) for name, text in others if text]
+            facts = [(_label(name), text) for name, text in others if text]
             self._facts(facts, indent + _INDENT)
+
+
+def _label(heading: str) -> str:
+    return heading.lower() if heading[1:].islower() else heading
+
+
+def _layouts(table: Table) -> Iterator[tuple[Sequence[str], frozenset[int]]]:
+    """The headings and the columns left out, the best layout first."""
+    yield table.headings, frozenset()
+    if table.spare:
+        yield table.headings, table.spare
+    if table.short:
+        yield table.short, table.spare
+
+
+def _without(row: Sequence[_T], omitted: frozenset[int]) -> list[_T]:
+    return [each for number, each in enumerate(row) if number not in omitted]
 
 
 def _row_codes(table: Table, number: int) -> list[str | None]:
@@ -153,12 +192,10 @@ def _row_codes(table: Table, number: int) -> list[str | None]:
 
 
 def _fitted(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """The columns' widths, the widest narrowed; None where cells would become too narrow."""
+    """The columns' widths, the roomiest narrowed; None where words would have to break."""
     widths = [max(map(_width, column)) for column in columns]
     if sum(widths) <= room:
         return widths
-    if len(columns) > _WRAPPED_COLUMNS:
-        return None
     least = [
         max((_width(word) for cell in column for word in cell.split()), default=0)
         for column in columns
@@ -170,6 +207,10 @@ def _fitted(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
             return None
         widths[widest] -= min(spare[widest], missing)
     return widths
+
+
+def _height(row: Sequence[str], widths: Sequence[int]) -> int:
+    return max(len(_wrapped(cell, width)) for cell, width in zip(row, widths, strict=True))
 
 
 def _wrapped(cell: str, width: int) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 
@@ -31,6 +33,7 @@ from deltaproto.report.document import (
 from deltaproto.report.document.html import document_html
 from deltaproto.report.document.markdown import document_markdown
 from deltaproto.report.document.page import Words
+from deltaproto.report.document.text import TextWriter
 from deltaproto.report.interface import visible
 
 HOSTILE = (
@@ -100,7 +103,7 @@ blocks = st.recursive(
 documents = st.builds(Document, texts, lines, st.lists(blocks, max_size=3))
 
 
-def said(document: Document) -> list[str]:
+def said(document: Document, *, headings_too: bool = True) -> list[str]:
     """Every text of a document as a reader is meant to see it, spaces apart."""
 
     def in_line(line: Line) -> Iterator[str]:
@@ -117,7 +120,7 @@ def said(document: Document) -> list[str]:
                 for name, line in rows:
                     yield from (name, *in_line(line))
             case Table(headings, rows):
-                yield from headings
+                yield from headings if headings_too else ()
                 for cells in rows:
                     for line in cells:
                         yield from in_line(line)
@@ -193,6 +196,52 @@ def test_markdown_shows_every_text_and_no_markup_of_it(document: Document) -> No
     assert [text for text in texts if not is_shown(text, shown)] == []
     names = {tag for tag, _ in page.tags}
     assert names.isdisjoint({"script", "img", "a", "iframe", "b"})
+
+
+@given(documents, st.sampled_from([60, 80, 200]))
+def test_text_shows_every_text_and_obeys_none(document: Document, width: int) -> None:
+    file = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        TextWriter(file, color=True).document(document)
+    shown = file.getvalue()
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
+    assert not re.search(r"^\s*::", shown, re.MULTILINE)
+    # Cells side by side are folded on their own, so that only the letters can be counted.
+    # A list leaves out the headings of empty cells.
+    for text in said(document, headings_too=False):
+        wanted = Counter("".join(visible(text).split()).casefold())
+        found = Counter("".join(shown.split()).casefold())
+        assert {each for each in wanted if found[each] < wanted[each]} <= {":"}, text
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_table_that_is_too_wide_is_a_list(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    row = [("orders",), ("word " * 60,), ("",), ("b",)]
+    file = io.StringIO()
+    TextWriter(file, color=False).block(Table(("Table", "Cause", "Hint", "By"), [row]))
+    text = file.getvalue()
+    assert text.startswith("orders\n  cause  word word")
+    assert text.rstrip().endswith("\n  by     b")
+    assert "hint" not in text
+    assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize(("width", "shown"), [(40, "Table Size"), (30, "T S")])
+def test_columns_to_spare_go_first_and_then_headings(
+    width: int, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    rows = [[("orders",), ("a" * 30,), ("1",)]]
+    table = Table(("Table", "Path", "Size" if width == 40 else "Size" * 8), rows)
+    file = io.StringIO()
+    short = ("T", "P", "S")
+    TextWriter(file, color=False).block(table._replace(short=short, spare=frozenset({1})))
+    first, second, *more = file.getvalue().splitlines()
+    assert first.split() == shown.split()
+    assert second.split() == ["orders", "1"]
+    assert any("T Table" in line for line in more) is (width == 30)
 
 
 @pytest.mark.parametrize("render", [document_markdown, lambda d: document_html(d, Words())])
