@@ -17,13 +17,13 @@ from benchmarks.page import Figure, Section, row
 from benchmarks.pairs import Cost, in_turns, mebibytes, processor, run
 from benchmarks.peers import deltaproto
 from benchmarks.scale import Scale
-from deltaproto.report.interface import SCHEMA_VERSION
+from deltaproto.render.interface import SCHEMA_VERSION
 
 PEER = """
 import json, sys
 from collections import Counter
-from deltaproto.checking.saved import read_entry
-from deltaproto.clients.catalogue import Catalogue
+from deltaproto.inspection.saved import read_entry
+from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.verdicts import client_verdicts
 from deltaproto.policy.document import load_policy
 from deltaproto.policy.rules import all_rules

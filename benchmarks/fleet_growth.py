@@ -26,7 +26,7 @@ from deltaproto.fleet.discovery import Source
 from deltaproto.fleet.inventory import inventory_at
 from deltaproto.fleet.scan import Request
 from deltaproto.fleet.spark_scan import scan_with_spark
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.session import spark_session
 root, to, cores = sys.argv[1:]
 settings = SparkSettings(conf={"spark.master": f"local[{cores}]"})

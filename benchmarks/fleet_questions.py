@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from benchmarks.page import Figure, Section
 from benchmarks.scale import FleetScale
-from deltaproto.checking.check import Checker
-from deltaproto.checking.site import site_catalogue, site_policy
-from deltaproto.fleet.drift.change import Kind
+from deltaproto.fleet.drift.diff import ChangeKind
 from deltaproto.fleet.inventory import InventoryTables, inventory_at
-from deltaproto.fleet.past import LocalQuestions, pair
+from deltaproto.fleet.scan_history import LocalQuestions, pair
 from deltaproto.fleet.schemas import Inventory, schema
+from deltaproto.policy.evaluate import Checker
+from deltaproto.policy.local_catalog import site_catalogue, site_policy
 
 POLICY = Path(__file__).parents[1] / "policies" / "databricks-and-open-readers.yaml"
 _TOLD = """
@@ -124,7 +124,7 @@ def _on_spark(folder: str, checker: Checker, count: int, changed: int) -> list[F
     """Drift and policy as Spark jobs."""
     from deltaproto.fleet.spark_checks import SparkChecks
     from deltaproto.fleet.spark_questions import SparkQuestions
-    from deltaproto.tables.interface import SparkSettings
+    from deltaproto.protocol.table_state import SparkSettings
     from deltaproto.tables.session import spark_session
 
     conf = {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "8"}
@@ -138,7 +138,7 @@ def _on_spark(folder: str, checker: Checker, count: int, changed: int) -> list[F
     _must(
         "drift",
         {row["change"]: row["count"] for row in kinds},
-        {str(Kind.FEATURE_APPEARED): changed},
+        {str(ChangeKind.FEATURE_APPEARED): changed},
     )
     began = time.perf_counter()
     tally = SparkChecks(questions, both.now, checker).tally()
@@ -156,7 +156,7 @@ def _on_spark(folder: str, checker: Checker, count: int, changed: int) -> list[F
 
 def _here(inventory: InventoryTables, changed: int) -> list[Figure]:
     """Drift through DataFusion, in this process."""
-    from deltaproto.fleet.drift.local import drift
+    from deltaproto.fleet.drift.query import drift
 
     questions = LocalQuestions(inventory)
     began = time.perf_counter()

@@ -12,12 +12,12 @@ from benchmarks.page import Figure, Section, row
 from benchmarks.pairs import Cost, Side, in_turns, processor
 from benchmarks.peers import deltaproto
 from benchmarks.scale import Scale
-from deltaproto.clients.needs import needs
+from deltaproto.clients.requirements import table_requirements
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Fingerprint
-from deltaproto.planning.table import Table
-from deltaproto.protocol import catalogue
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.request import PlanInput
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 
 GOALS = {
@@ -67,14 +67,16 @@ def measured(folder: Path, scale: Scale) -> Section:
 
 def everything() -> float:
     """The median milliseconds in which a table with every registered feature is planned."""
-    names = [f.name for f in catalogue.all_features() if catalogue.registered(f.name)]
+    names = [f.name for f in feature_catalog.all_features() if feature_catalog.registered(f.name)]
     protocol = Protocol.carrying(names)
-    given = Given(
+    given = PlanInput(
         name="t",
         location="file:///t",
         sql="t",
         table=Table(protocol, vectors=True, traced=frozenset(names)),
-        needs=needs(protocol, dict.fromkeys(protocol.supported, True), {}, by_name=True),
+        needs=table_requirements(
+            protocol, dict.fromkeys(protocol.supported, True), {}, by_name=True
+        ),
         states=(),
         fingerprint=Fingerprint(None, 0, protocol, None),
     )

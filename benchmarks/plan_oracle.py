@@ -42,7 +42,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=0, help="stop after so long; 0: never")
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT))
-    from deltaproto.tables.interface import SparkSettings
+    from deltaproto.protocol.table_state import SparkSettings
     from deltaproto.tables.session import spark_session
     from tests.planning import trial as downgrades
     from tests.planning import upgrade_trial as upgrades

@@ -14,8 +14,8 @@ from benchmarks.page import Figure, Section, row
 from benchmarks.pairs import Cost, in_turns, seconds
 from benchmarks.scale import FleetScale
 from deltaproto.cli.main import main as deltaproto
-from deltaproto.clients.catalogue import Catalogue
-from deltaproto.drafting.users import newest
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.plan_inputs.client_scope import newest
 from tests.browser.chromium import SWITCHES, chromium
 
 _SECONDS, _MEBIBYTES, _MILLISECONDS = 30, 15, 2000

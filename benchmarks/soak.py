@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from deltaproto.execution.answer import error_class
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.execution.verify import error_class
+from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.session import spark_session
 
 PLANS = (

@@ -10,7 +10,7 @@ import json
 import sys
 import time
 
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.session import spark_session
 
 

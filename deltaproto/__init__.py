@@ -3,7 +3,7 @@
     from deltaproto import plan_downgrade
     plan = plan_downgrade("/data/orders", for_clients=["trino@452"])
 
-The functions are described in `deltaproto.api`.
+The functions are described in `deltaproto.app`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from deltaproto.api import (
-        apply,
-        check,
-        inspect_table,
-        plan_downgrade,
-        plan_upgrade,
-        to_dict,
-    )
+    from deltaproto.app import apply, check, inspect_table, plan_downgrade, plan_upgrade, to_dict
     from deltaproto.errors import DeltaprotoError, EngineError, TableError, UsageError
 
 
@@ -41,7 +34,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # The commands start without any of this.
-    home = "errors" if name.endswith("Error") else "api"
+    home = "errors" if name.endswith("Error") else "app"
     return getattr(importlib.import_module(f"deltaproto.{home}"), name)
 
 

@@ -108,3 +108,11 @@ class EngineError(TableError):
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(ErrorCode.ENGINE, message, hint)
+
+
+class SavedError(TableError):
+    """A table that could not be read when the inspection was made."""
+
+    def __init__(self, table: str, code: ErrorCode, message: str, hint: str) -> None:
+        super().__init__(code, message, hint)
+        self.table = table

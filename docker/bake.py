@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyspark
 
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.session import spark_session
 
 

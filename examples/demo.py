@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from deltaproto.errors import DeltaprotoError
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.session import spark_session
 
 ORDERS = "id bigint, customer string, amount decimal(10,2)"

@@ -118,7 +118,7 @@ def real_tables(spark: SparkSession) -> Mapping[str, str]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session, made by deltaproto itself."""
-    from deltaproto.tables.interface import SparkSettings
+    from deltaproto.protocol.table_state import SparkSettings
     from deltaproto.tables.session import spark_session
 
     session = spark_session(SparkSettings(conf=SMALL_TABLES))

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md's picture is what the imports say."""
+"""Who may import whom: the explicit graph of ARCHITECTURE.md, without a circle of files."""
 
 from __future__ import annotations
 
@@ -7,25 +7,101 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "deltaproto"
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 HEAVY = {"deltalake", "pyspark", "pyarrow", "delta", "obstore", "jinja2", "msgspec", "sqlglot"}
 
+EVERYBODY = {"errors", "identity", "location", "redaction"}
+"""single modules that every package may import"""
 
-def picture() -> list[str]:
-    """The packages, from above to below."""
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    drawn = re.search(r"## The picture\n\n```text\n(.*?)```", text, re.DOTALL)
-    assert drawn is not None
-    return re.findall(r"^([a-z_]+) ", drawn[1], re.MULTILINE)
+ALLOWED = {
+    "protocol": set(),
+    "sql": set(),
+    "tables": {"protocol", "sql"},
+    "clients": {"protocol"},
+    "policy": {"clients", "protocol", "sql"},
+    "inspection": {"clients", "policy", "protocol", "tables"},
+    "conflicts": {"inspection", "protocol", "sql", "tables"},
+    "planning": {"clients", "conflicts", "policy", "protocol", "sql"},
+    "plan_inputs": {"clients", "inspection", "planning", "policy", "protocol", "sql", "tables"},
+    "execution": {
+        "clients",
+        "inspection",
+        "plan_inputs",
+        "planning",
+        "policy",
+        "protocol",
+        "sql",
+        "tables",
+    },
+    "fleet": {
+        "clients",
+        "inspection",
+        "plan_inputs",
+        "planning",
+        "policy",
+        "protocol",
+        "sql",
+        "tables",
+    },
+    "certification": {"clients", "inspection", "protocol", "tables"},
+    "render": {
+        "certification",
+        "clients",
+        "conflicts",
+        "execution",
+        "fleet",
+        "inspection",
+        "planning",
+        "policy",
+        "protocol",
+        "sql",
+    },
+    "app": {
+        "execution",
+        "inspection",
+        "plan_inputs",
+        "planning",
+        "policy",
+        "protocol",
+        "render",
+        "tables",
+    },
+    "cli": {
+        "certification",
+        "clients",
+        "conflicts",
+        "execution",
+        "fleet",
+        "inspection",
+        "plan_inputs",
+        "planning",
+        "policy",
+        "protocol",
+        "render",
+        "tables",
+    },
+}
+PURE = ("protocol", "sql", "clients", "policy", "planning")
+"""packages that know no engine"""
+LIGHT = (*PURE, "inspection", "conflicts", "app", "cli")
+"""packages of which every start imports something"""
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    """Every module of a package, and adapters apart: they run elsewhere."""
-    for file in sorted(PACKAGE.rglob("*.py")):
-        place = file.relative_to(PACKAGE)
-        if place.parts[:2] != ("certification", "adapters"):
-            yield place.as_posix(), ast.parse(file.read_text())
+def module_name(file: Path) -> str:
+    name = file.relative_to(PACKAGE.parent).with_suffix("").as_posix().replace("/", ".")
+    return name.removesuffix(".__init__")
+
+
+# Adapters run in the clients' own Pythons, one file at a time.
+TREES = {
+    module_name(file): ast.parse(file.read_text(encoding="utf-8"))
+    for file in sorted(PACKAGE.rglob("*.py"))
+    if file.relative_to(PACKAGE).parts[:2] != ("certification", "adapters")
+}
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -35,38 +111,88 @@ def imported(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "relative imports hide what they reach"
-            module = node.module or ""
-            yield module
-            if module == "deltaproto":
-                yield from (f"deltaproto.{alias.name}" for alias in node.names)
+            base = node.module or ""
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                yield full if full in TREES else base
 
 
-def test_every_package_is_in_the_picture() -> None:
-    folders = {each.name for each in PACKAGE.iterdir() if (each / "__init__.py").exists()}
-    assert folders == set(picture())
+def package(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
 
 
-def test_arrows_point_down() -> None:
-    levels = {name: level for level, name in enumerate(picture())}
-    wrong = []
-    for module, tree in modules():
-        here = module.partition("/")[0]
-        for name in imported(tree):
-            parts = name.split(".")
-            if parts[0] != "deltaproto" or len(parts) < 2 or parts[1] not in levels:
-                continue
-            if here in levels and levels[parts[1]] < levels[here]:
-                wrong.append(f"{module} imports {name}")
-            if here in ("errors.py", "whoami.py"):
-                wrong.append(f"{module} imports {name}")
+def edges() -> set[tuple[str, str]]:
+    """Pairs of modules, of which the first imports the second."""
+    return {
+        (module, name)
+        for module, tree in TREES.items()
+        for name in imported(tree)
+        if name in TREES and name != module
+    }
+
+
+def test_the_graph_holds_every_package_and_no_circle() -> None:
+    folders = {each.parent.name for each in PACKAGE.glob("*/__init__.py")}
+    assert folders == set(ALLOWED)
+    below: set[str] = set()
+    for name, allowed in ALLOWED.items():
+        assert allowed <= below, f"{name} may import what stands after it"
+        below.add(name)
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_a_package_imports_what_the_graph_allows(name: str) -> None:
+    found = {
+        package(target)
+        for module, target in edges()
+        if package(module) == name and package(target) not in {name, ""} | EVERYBODY
+    }
+    assert found == ALLOWED[name]
+
+
+def test_what_everybody_imports_imports_no_package() -> None:
+    wrong = [
+        f"{module} imports {target}"
+        for module, target in edges()
+        if package(module) in EVERYBODY and package(target) not in EVERYBODY
+    ]
     assert wrong == []
 
 
-def test_protocol_and_planning_know_no_engine() -> None:
+def test_no_files_import_each_other_in_a_circle() -> None:
+    follows: dict[str, set[str]] = {}
+    for module, target in edges():
+        # A package's own file imports what it hands out.
+        if not target.startswith(f"{module}.") and not module.startswith(f"{target}."):
+            follows.setdefault(module, set()).add(target)
+    while leaves := [m for m, targets in follows.items() if not targets & set(follows)]:
+        for leaf in leaves:
+            del follows[leaf]
+    circle = {m: sorted(t & set(follows)) for m, t in follows.items()}
+    assert circle == {}
+
+
+def test_the_picture_shows_the_packages_and_their_imports() -> None:
+    drawn = re.search(r"```text\n(.*?)```", ARCHITECTURE, re.DOTALL)
+    assert drawn is not None
+    lines = re.findall(r"^([a-z_]+) *(?:→ (.*))?$", drawn[1], re.MULTILINE)
+    assert {name: set(below.split()) for name, below in lines} == ALLOWED
+
+
+def test_each_package_has_its_paragraph() -> None:
+    for name in ALLOWED:
+        assert re.search(rf"^\*\*`{name}`\*\* ", ARCHITECTURE, re.MULTILINE), name
+
+
+def test_it_stays_short() -> None:
+    assert len(ARCHITECTURE.splitlines()) <= 200
+
+
+def test_pure_packages_know_no_engine() -> None:
     wrong = [
         f"{module} imports {name}"
-        for module, tree in modules()
-        if module.partition("/")[0] in ("protocol", "planning", "policy", "clients")
+        for module, tree in TREES.items()
+        if package(module) in PURE
         for name in imported(tree)
         if name.partition(".")[0] in HEAVY - {"msgspec"}
     ]
@@ -75,10 +201,9 @@ def test_protocol_and_planning_know_no_engine() -> None:
 
 def test_heavy_modules_are_imported_where_they_are_used() -> None:
     """What a start imports is decided at the top of modules, outside of functions."""
-    light = ("cli", "api", "checking", "inspection", "policy", "clients", "protocol", "planning")
     wrong = []
-    for module, tree in modules():
-        if module.partition("/")[0] not in light:
+    for module, tree in TREES.items():
+        if package(module) not in LIGHT:
             continue
         for node in tree.body:
             names = imported(node) if isinstance(node, ast.Import | ast.ImportFrom) else ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import json
 import re
@@ -16,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.cli import short
+from deltaproto.cli import fast_parser
 from deltaproto.cli.variables import OWN, variable
 from deltaproto.errors import ErrorCode, ExitCode
 from deltaproto.policy.rules import all_rules
@@ -79,7 +78,7 @@ class TestCommandLine:
         assert len(called) > len(COMMANDS)
         for match in called:
             name, *words = shlex.split(match[1], comments=True)
-            assert short.parse(COMMANDS[name], words) is not None, match[0]
+            assert fast_parser.parse(COMMANDS[name], words) is not None, match[0]
 
     def test_every_environment_variable_is_one(self) -> None:
         real = {variable(c.name, o.flags[0]) for c in COMMANDS.values() for o in c.options}
@@ -277,34 +276,6 @@ class TestMake:
 
 
 class TestArchitecture:
-    @pytest.fixture
-    def picture(self) -> list[str]:
-        """The packages of the picture, from the top down."""
-        (block,) = blocks(section(ARCHITECTURE, "The picture"), "text")
-        return re.findall(r"^([a-z_]+) {2,}", block, re.MULTILINE)
-
-    def test_its_packages_exist(self, picture: list[str]) -> None:
-        assert len(picture) > 3
-        for name in picture:
-            assert (ROOT / "deltaproto" / name / "__init__.py").is_file(), name
-
-    def test_its_arrows_are_the_imports(self, picture: list[str]) -> None:
-        packages = [p.parent.name for p in (ROOT / "deltaproto").glob("*/__init__.py")]
-        for position, name in enumerate(picture):
-            below = picture[position:]
-            for path in (ROOT / "deltaproto" / name).rglob("*.py"):
-                for imported in self.imports(path):
-                    assert imported in below or imported not in packages, f"{path}: {imported}"
-                    assert name != "protocol" or imported == "protocol", f"{path}: {imported}"
-
-    def imports(self, path: Path) -> Iterator[str]:
-        """What of deltaproto the file imports: packages, modules or names at its top level."""
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module is not None:
-                package, *rest = node.module.split(".")
-                if package == "deltaproto":
-                    yield from rest[:1] or [alias.name for alias in node.names]
-
     def test_the_files_it_names_exist(self) -> None:
         ours = ("deltaproto", "tests", "tools", "benchmarks", "examples", "docker")
         there = [f"/{path}" for folder in ours for path in (ROOT / folder).rglob("*.py")]

@@ -7,12 +7,18 @@ import pickle
 
 import pytest
 
-from deltaproto.checking.saved import SavedError
 from deltaproto.clients.members import EntryError
-from deltaproto.errors import DeltaprotoError, EngineError, ErrorCode, TableError, UsageError
+from deltaproto.errors import (
+    DeltaprotoError,
+    EngineError,
+    ErrorCode,
+    SavedError,
+    TableError,
+    UsageError,
+)
 from deltaproto.policy.document.errors import PolicyError, Position
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.interface import UnsupportedProtocol
+from deltaproto.protocol.table_state import UnsupportedProtocol
 
 ERRORS = (
     UsageError("a", "b"),

@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from deltaproto.whoami import whoami
+from deltaproto.identity import current_actor
 
 
 def test_without_a_list_of_users_there_is_the_number(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setitem(sys.modules, "pwd", None)
-    found = whoami()
+    found = current_actor()
     assert found.actor == str(os.getuid())
     assert found.pid == os.getpid()
     assert found.host
@@ -22,4 +22,4 @@ def test_without_a_list_of_users_there_is_the_number(monkeypatch: pytest.MonkeyP
 
 def test_a_user_is_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "ann")
-    assert whoami().actor == "ann"
+    assert current_actor().actor == "ann"

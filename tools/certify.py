@@ -25,19 +25,19 @@ from pathlib import Path
 
 from deltaproto.certification.certify import certify
 from deltaproto.certification.client import roster, subject
+from deltaproto.certification.cross_check import against
 from deltaproto.certification.entry import entry, left_over
-from deltaproto.certification.kit.case import Kit, load_kit
-from deltaproto.certification.kit.make import make_kit
-from deltaproto.certification.known import known_tables
-from deltaproto.certification.referee import SPARK, Referee
+from deltaproto.certification.fixtures.case import Kit, load_kit
+from deltaproto.certification.fixtures.make import make_kit
+from deltaproto.certification.published import known_tables
 from deltaproto.certification.runner import in_order
-from deltaproto.certification.settle import against
-from deltaproto.clients import measurement, scheme
-from deltaproto.clients.catalogue import Catalogue, shipped
+from deltaproto.certification.verify_writes import SPARK, Referee
+from deltaproto.clients import measurement, version_scheme
+from deltaproto.clients.catalog import Catalogue, shipped
 from deltaproto.clients.measurement import Measurement
 from deltaproto.errors import DeltaprotoError
-from deltaproto.report.certification.words import told
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.render.certification.words import told
 from deltaproto.tables.session import spark_session
 from tools.settled import measured_document, survey_document
 
@@ -165,8 +165,8 @@ def derive(kit: Kit, survey: Path | None = None) -> None:
         (REFERENCE / "measured-and-documented.md").write_text(text, encoding="utf-8")
 
 
-def _version(measured: Measurement) -> scheme.Version:
-    parsed = scheme.parse("dotted", measured.version or "0")
+def _version(measured: Measurement) -> version_scheme.Version:
+    parsed = version_scheme.parse("dotted", measured.version or "0")
     assert parsed is not None
     return parsed
 

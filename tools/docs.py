@@ -26,10 +26,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deltaproto import api
-from deltaproto.api.given import NONE
+from deltaproto import app
+from deltaproto.app.arguments import NONE
 from deltaproto.cli.main import COMMANDS, main
-from deltaproto.report.schemas import schema
+from deltaproto.render.schemas import schema
 from tools.man import manual
 from tools.recipes import RECIPES
 
@@ -150,9 +150,9 @@ def commands() -> str:
 
 def functions() -> str:
     """The functions with their arguments, from their docstrings."""
-    parts = ["# Python\n", inspect.getdoc(api) or ""]
+    parts = ["# Python\n", inspect.getdoc(app) or ""]
     for name in _FUNCTIONS:
-        function = getattr(api, name)
+        function = getattr(app, name)
         signature = inspect.signature(function)
         lines = [f"    {each}," for each in _spelt(signature)]
         result = str(signature.return_annotation)
@@ -200,7 +200,7 @@ def schemas() -> str:
     """The members of every JSON output."""
     parts = [
         "# JSON",
-        "Every output has a JSON Schema; the package brings them in `deltaproto/report/schemas`.",
+        "Every output has a JSON Schema; the package brings them in `deltaproto/render/schemas`.",
     ]
     for name in _SCHEMAS:
         document = schema(name)

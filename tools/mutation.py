@@ -2,7 +2,7 @@
 
     python -m tools.mutation                        every mutant
     python -m tools.mutation --sample 500 --seed 3  so many of each package, drawn with a seed
-    python -m tools.mutation 'deltaproto.planning.cost.*'
+    python -m tools.mutation 'deltaproto.planning.search.cost.*'
 
 mutmut makes the mutants and notes which test calls which function; `tools.trying` tries them. What
 survived is listed, and `mutmut show NAME` shows what it changes. A mutant is killed when a test
@@ -29,7 +29,7 @@ from tools.trying import CONTROL
 
 MUTANTS = Path("mutants")
 PACKAGES = ("protocol", "planning")
-_ANY = "deltaproto.protocol.runtime.x_*_1"
+_ANY = "deltaproto.protocol.databricks_runtime.x_*_1"
 """mutmut tries these few itself, for which it makes all mutants"""
 
 

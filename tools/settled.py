@@ -11,13 +11,13 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from deltaproto.certification.entry import Known, Left, outcomes
-from deltaproto.clients.capability import Access
 from deltaproto.clients.matching import Verdict
-from deltaproto.clients.measurement import Measurement, Outcome
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Kind
-from deltaproto.report.certification.words import counts
-from deltaproto.report.document import (
+from deltaproto.clients.measurement import MeasuredOutcome, Measurement
+from deltaproto.clients.model import Access
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind
+from deltaproto.render.certification.words import counts
+from deltaproto.render.document import (
     Block,
     Bullets,
     Code,
@@ -26,10 +26,10 @@ from deltaproto.report.document import (
     Paragraph,
     Section,
     Strong,
-    Table,
+    TableBlock,
     listed,
 )
-from deltaproto.report.document.markdown import document_markdown
+from deltaproto.render.document.markdown import document_markdown
 
 Differences = Mapping[str, Sequence[Left]]
 _HEAD = "<!-- Made by `make certify`; what is written here by hand is lost. -->\n\n"
@@ -70,7 +70,7 @@ def measured_document(
                 " shows one of them again.",
             )
         ),
-        Table(("Client", "Calls itself", "On", *(str(each) for each in _SHOWN)), rows),
+        TableBlock(("Client", "Calls itself", "On", *(str(each) for each in _SHOWN)), rows),
         Section(
             "ranges",
             "Where the catalogue's ranges say otherwise",
@@ -106,11 +106,11 @@ def measured_document(
 
 
 _SHOWN = (
-    Outcome.RIGHT,
-    Outcome.REFUSED,
-    Outcome.WRONG,
-    Outcome.CRASHED,
-    Outcome.TIMED_OUT,
+    MeasuredOutcome.RIGHT,
+    MeasuredOutcome.REFUSED,
+    MeasuredOutcome.WRONG,
+    MeasuredOutcome.CRASHED,
+    MeasuredOutcome.TIMED_OUT,
 )
 
 
@@ -134,7 +134,7 @@ def _listed(differences: Differences) -> Block:
             )
     if not rows:
         return Paragraph(("Nowhere.",))
-    return Table(("Client", "Access", "Says", "Tables", "Of the first"), rows)
+    return TableBlock(("Client", "Access", "Says", "Tables", "Of the first"), rows)
 
 
 def survey_document(file: Path, measured: Sequence[Measurement], tables: Iterable[Known]) -> str:
@@ -160,7 +160,7 @@ def survey_document(file: Path, measured: Sequence[Measurement], tables: Iterabl
                 continue
             verdict = _says(said, known[case], access)
             asked += 1
-            fine = {Outcome.RIGHT: Verdict.OK, Outcome.REFUSED: Verdict.REFUSED}
+            fine = {MeasuredOutcome.RIGHT: Verdict.OK, MeasuredOutcome.REFUSED: Verdict.REFUSED}
             if fine.get(found.outcome) is verdict:
                 agreeing += 1
                 continue
@@ -208,7 +208,7 @@ def survey_document(file: Path, measured: Sequence[Measurement], tables: Iterabl
                 ),
             ]
         ),
-        Table(
+        TableBlock(
             ("Client", "Access", "Survey", "Measured", "Tables", "Of the first"),
             rows,
         ),
@@ -253,10 +253,14 @@ def _passes(
         return version <= side["max_version"]
     if version in (side.get("legacy_versions") or ()):
         return True
-    implied = catalogue.implied_by(version, 6) if reads else catalogue.implied_by(2, version)
+    implied = (
+        feature_catalog.implied_by(version, 6) if reads else feature_catalog.implied_by(2, version)
+    )
     if reads:
         implied = frozenset(
-            name for name in implied if catalogue.record(name).kind is Kind.READER_WRITER
+            name
+            for name in implied
+            if feature_catalog.record(name).kind is FeatureKind.READER_WRITER
         )
     needed = (listed or frozenset()) if version == top else implied
     return needed <= set(side.get("features") or ())

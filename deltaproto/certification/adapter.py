@@ -17,8 +17,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from deltaproto.certification.operation import Request
-from deltaproto.certification.process import Limits, Process, Stop, Stopped
+from deltaproto.certification.operation import AdapterRequest
+from deltaproto.certification.process import Process, ProcessEnd, ProcessLimits, Stopped
 from deltaproto.errors import EngineError
 
 HOST = Path(__file__).parent / "host.py"
@@ -30,7 +30,7 @@ _KEPT = re.compile(
 )
 
 
-class Kind(StrEnum):
+class ReplyKind(StrEnum):
     """What became of one request."""
 
     ANSWERED = "answered"
@@ -44,7 +44,7 @@ class Kind(StrEnum):
 class Reply(NamedTuple):
     """The answer to one request."""
 
-    kind: Kind
+    kind: ReplyKind
     answer: Any = None
     message: str = ""
     """why it failed, or how it ended"""
@@ -59,7 +59,7 @@ class Adapter(Protocol):
     def lacks(self, function: str) -> bool:
         """Whether it has said already that it offers no such function."""
 
-    def ask(self, table: Path, request: Request) -> Reply:
+    def ask(self, table: Path, request: AdapterRequest) -> Reply:
         """Put one request; what the client does to end itself is an answer as well."""
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class Served:
         python: Path,
         file: Path,
         folder: Path,
-        limits: Limits,
+        limits: ProcessLimits,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._command = [str(python), str(HOST), str(file)]
@@ -107,7 +107,7 @@ class Served:
     def lacks(self, function: str) -> bool:
         return self.offers is not None and function not in self.offers
 
-    def ask(self, table: Path, request: Request) -> Reply:
+    def ask(self, table: Path, request: AdapterRequest) -> Reply:
         self._number += 1
         plain = {
             "id": self._number,
@@ -119,7 +119,7 @@ class Served:
             process = self._started()
             seconds = self._limits.seconds + (0 if self._answered else self._limits.first)
             if self.lacks(request.function):
-                return Reply(Kind.NOT_OFFERED)
+                return Reply(ReplyKind.NOT_OFFERED)
             process.forget_output()
             process.send(json.dumps(plain) + "\n")
             line = process.line(seconds)
@@ -132,7 +132,7 @@ class Served:
             return _stopped(stopped)
         except _NO_KNOWN_FORM:
             self.close()
-            return Reply(Kind.CRASHED, message=_STRANGE)
+            return Reply(ReplyKind.CRASHED, message=_STRANGE)
         return reply
 
     def close(self) -> None:
@@ -151,17 +151,17 @@ class Served:
             found = json.loads(line)
             if not found["ready"]:
                 process.kill()
-                raise Stopped(Stop.DIED, _failure(found["failed"]), process.said)
+                raise Stopped(ProcessEnd.DIED, _failure(found["failed"]), process.said)
             self.release, self.python = found["release"], found["python"]
             self.offers = frozenset(found["offers"])
         except _NO_KNOWN_FORM:
             process.kill()
-            raise Stopped(Stop.DIED, _STRANGE, process.said) from None
+            raise Stopped(ProcessEnd.DIED, _STRANGE, process.said) from None
         self._process = process
         return process
 
 
-class Command:
+class CommandAdapter:
     """Any program: called as `COMMAND OPERATION TABLE`, with the request in JSON on its input.
 
     It prints rows as JSON objects, one a line; a count or a sum as a number; a schema as objects
@@ -173,7 +173,7 @@ class Command:
     python = ""
     _NO_SUCH_OPERATION = 64
 
-    def __init__(self, command: str, folder: Path, limits: Limits) -> None:
+    def __init__(self, command: str, folder: Path, limits: ProcessLimits) -> None:
         self._words = shlex.split(command)
         self._folder, self._limits = folder, limits
 
@@ -181,7 +181,7 @@ class Command:
         # It may offer rows without a condition, and none with one.
         return False
 
-    def ask(self, table: Path, request: Request) -> Reply:
+    def ask(self, table: Path, request: AdapterRequest) -> Reply:
         plain = {"operation": request.function, "table": str(table), **request.arguments}
         command = [*self._words, request.function, str(table)]
         try:
@@ -204,9 +204,9 @@ class Command:
         if code < 0:
             return _stopped(process.how_it_died())
         if code == self._NO_SUCH_OPERATION:
-            return Reply(Kind.NOT_OFFERED)
+            return Reply(ReplyKind.NOT_OFFERED)
         if code:
-            return Reply(Kind.FAILED, message=_last(process.said) or f"exit code {code}")
+            return Reply(ReplyKind.FAILED, message=_last(process.said) or f"exit code {code}")
         return _printed(request.function, [line for line in lines if line.strip()])
 
     def close(self) -> None:
@@ -222,28 +222,28 @@ def _printed(function: str, lines: list[bytes]) -> Reply:
     try:
         found = [json.loads(line) for line in lines]
     except ValueError:
-        return Reply(Kind.CRASHED, message="it printed what is not JSON")
+        return Reply(ReplyKind.CRASHED, message="it printed what is not JSON")
     if function in _NUMBERS:
-        return Reply(Kind.ANSWERED, found[0] if len(found) == 1 else None)
+        return Reply(ReplyKind.ANSWERED, found[0] if len(found) == 1 else None)
     if function == "schema":
         with contextlib.suppress(KeyError, TypeError):
-            return Reply(Kind.ANSWERED, [[each["name"], each["type"]] for each in found])
-        return Reply(Kind.CRASHED, message="it printed columns without name and type")
-    return Reply(Kind.ANSWERED, found if function == "rows" else None)
+            return Reply(ReplyKind.ANSWERED, [[each["name"], each["type"]] for each in found])
+        return Reply(ReplyKind.CRASHED, message="it printed columns without name and type")
+    return Reply(ReplyKind.ANSWERED, found if function == "rows" else None)
 
 
 def _reply(found: Mapping[str, Any]) -> Reply:
     if "failed" in found:
-        kind = Kind.CRASHED if found["failed"]["panic"] else Kind.FAILED
+        kind = ReplyKind.CRASHED if found["failed"]["panic"] else ReplyKind.FAILED
         return Reply(kind, message=_failure(found["failed"]))
     if found.get("offered") is False:
-        return Reply(Kind.NOT_OFFERED)
-    return Reply(Kind.ANSWERED, found.get("answer"))
+        return Reply(ReplyKind.NOT_OFFERED)
+    return Reply(ReplyKind.ANSWERED, found.get("answer"))
 
 
 def _stopped(stopped: Stopped) -> Reply:
-    kind = Kind.TIMED_OUT if stopped.why is Stop.TIMED_OUT else Kind.CRASHED
-    said = _last(stopped.said) if stopped.why is Stop.DIED else ""
+    kind = ReplyKind.TIMED_OUT if stopped.why is ProcessEnd.TIMED_OUT else ReplyKind.CRASHED
+    said = _last(stopped.said) if stopped.why is ProcessEnd.DIED else ""
     return Reply(kind, message=f"{stopped.detail}: {said}" if said else stopped.detail)
 
 

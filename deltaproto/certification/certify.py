@@ -10,24 +10,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 from deltaproto import __version__
-from deltaproto.certification.adapter import Adapter, Command, Served
-from deltaproto.certification.client import Subject, environment, installed
-from deltaproto.certification.kit.case import Kit
-from deltaproto.certification.process import Limits
-from deltaproto.certification.referee import Referee
-from deltaproto.certification.runner import Runner, Wanted
+from deltaproto.certification.adapter import Adapter, CommandAdapter, Served
+from deltaproto.certification.client import ClientUnderTest, environment, installed
+from deltaproto.certification.fixtures.case import Kit
+from deltaproto.certification.process import ProcessLimits
+from deltaproto.certification.runner import ClientRun, Wanted
 from deltaproto.certification.scrub import scrubbed
+from deltaproto.certification.verify_writes import Referee
 from deltaproto.clients.measurement import Measurement
 
 
 def certify(
-    subject: Subject,
+    subject: ClientUnderTest,
     kit: Kit,
     referee: Referee | None,
     cache: Path,
     *,
     command: str | None = None,
-    limits: Limits = Limits(),
+    limits: ProcessLimits = ProcessLimits(),
     wanted: Wanted = lambda _case, _operation: True,
     progress: Callable[[int, int], None] | None = None,
 ) -> Measurement:
@@ -47,12 +47,12 @@ def certify(
         folder = Path(made)
         home = folder / "home"
         home.mkdir()
-        seen: list[Served | Command] = []
+        seen: list[Served | CommandAdapter] = []
 
         def start() -> Adapter:
-            adapter: Served | Command
+            adapter: Served | CommandAdapter
             if command is not None:
-                adapter = Command(command, Path.cwd(), limits)
+                adapter = CommandAdapter(command, Path.cwd(), limits)
             else:
                 adapter = Served(python, subject.file, home, limits, needed)
                 adapter.start()
@@ -61,7 +61,7 @@ def certify(
 
         tables = folder / "tables"
         tables.mkdir()
-        runner = Runner(
+        runner = ClientRun(
             kit,
             start,
             referee,

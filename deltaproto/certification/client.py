@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from deltaproto.clients.candidate import Reference, parse_reference
+from deltaproto.clients.resolve import Reference, parse_reference
 from deltaproto.errors import EngineError, UsageError
 
 _FOLDER = Path(__file__).parent / "adapters"
@@ -47,7 +47,7 @@ class Roster(NamedTuple):
         return str(Reference(self.client, self.path, None))
 
 
-class Subject(NamedTuple):
+class ClientUnderTest(NamedTuple):
     """A client at a version, and how it is run."""
 
     reference: Reference
@@ -77,7 +77,7 @@ def roster() -> tuple[Roster, ...]:
     )
 
 
-def subject(text: str, adapter: Path | None = None) -> Subject:
+def subject(text: str, adapter: Path | None = None) -> ClientUnderTest:
     """What `text` refers to: a client of the roster, or any name with an adapter of one's own.
 
     Raises:
@@ -88,7 +88,7 @@ def subject(text: str, adapter: Path | None = None) -> Subject:
         if not adapter.is_file():
             raise UsageError(f"no adapter at {adapter}", "give a Python file")
         requires = _filled(adapter, requirements(adapter), reference)
-        return Subject(reference, adapter.absolute(), requires, 1)
+        return ClientUnderTest(reference, adapter.absolute(), requires, 1)
     paths = [each for each in roster() if each.client == reference.id]
     if not paths:
         known = ", ".join(dict.fromkeys(each.client for each in roster()))
@@ -115,7 +115,9 @@ def subject(text: str, adapter: Path | None = None) -> Subject:
             raise UsageError(
                 f"{entry} needs {variable}", f"set it as {entry.file} says in its first lines"
             )
-    return Subject(reference, entry.file, _pinned(entry, reference), entry.workers, entry.needs)
+    return ClientUnderTest(
+        reference, entry.file, _pinned(entry, reference), entry.workers, entry.needs
+    )
 
 
 def requirements(file: Path) -> tuple[str, ...]:

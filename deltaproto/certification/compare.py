@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from deltaproto.certification.kit.case import Case, Row, by_id
-from deltaproto.certification.kit.recipe import ANY
+from deltaproto.certification.fixtures.case import ReferenceTable, Row, by_id
+from deltaproto.certification.fixtures.recipe import ANY
 
 _MIDNIGHT = re.compile(r"[T ]00:00:00(\.0+)?$")
 _ZONE = re.compile(r"(Z|\+00:00|[+]0000)$")
@@ -29,7 +29,7 @@ _TYPES = {
 _FAMILY = {word: name for name, words in _TYPES.items() for word in words.split()}
 
 
-def rows_differ(case: Case, found: Any, wanted: Sequence[Row]) -> str:
+def rows_differ(case: ReferenceTable, found: Any, wanted: Sequence[Row]) -> str:
     """What is wrong with these rows, in words; empty when nothing is."""
     if not isinstance(found, list) or not all(isinstance(row, Mapping) for row in found):
         return "no rows came back" if found is None else "what came back are not rows"
@@ -56,7 +56,7 @@ def number_differs(found: Any, wanted: int) -> str:
     return "" if _equal_numbers(found, wanted) else f"{_shown(found)} instead of {wanted}"
 
 
-def schema_differs(case: Case, found: Any) -> str:
+def schema_differs(case: ReferenceTable, found: Any) -> str:
     """What is wrong with these columns; a type that goes by an unknown name is not judged.
 
     Clients name times with and without zone in ways that cannot be told apart; they are one here.

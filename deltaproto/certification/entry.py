@@ -11,38 +11,42 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from deltaproto.certification.fixtures.case import ReferenceTable
+from deltaproto.certification.fixtures.recipe import FeatureEvidence
 from deltaproto.certification.gates import (
     is_for_readers,
     read_gate,
     taken_readers,
     write_gate,
 )
-from deltaproto.certification.kit.case import Case
-from deltaproto.certification.kit.recipe import State
 from deltaproto.certification.scrub import shortened
-from deltaproto.clients.capability import Access, Path, Range, Where
 from deltaproto.clients.entry import parse_client
-from deltaproto.clients.hazards import EXPRESSION
 from deltaproto.clients.matching import Verdict, judge
-from deltaproto.clients.measurement import Cell, Measurement, Operation, Outcome
-from deltaproto.clients.needs import Needs
+from deltaproto.clients.measurement import (
+    MeasuredOutcome,
+    Measurement,
+    MeasurementCell,
+    ResultColumn,
+)
+from deltaproto.clients.model import Access, AppliesTo, Path, Range
+from deltaproto.clients.requirements import EXPRESSION, TableRequirements
 
 _LONGEST = 160
 _PAIR = re.compile(r"protocol\.([12])-([1-6])")
 _FIRST = "protocol.1-2"
 _PLAIN, _EVERY = "plain", ""
 """what goes wrong on the plainest table goes wrong on every table"""
-_NO_VERDICT = frozenset({Operation.SCHEMA, Operation.TIME_TRAVEL, Operation.OVERWRITE})
+_NO_VERDICT = frozenset({ResultColumn.SCHEMA, ResultColumn.TIME_TRAVEL, ResultColumn.OVERWRITE})
 """what does not decide whether a table can be used: an older version may have another protocol, and
 policies know no access that replaces a table"""
-_SEVERITY = (Outcome.WRONG, Outcome.REFUSED, Outcome.RIGHT)
+_SEVERITY = (MeasuredOutcome.WRONG, MeasuredOutcome.REFUSED, MeasuredOutcome.RIGHT)
 _WRITES = (Access.APPEND, Access.DML, Access.MAINTAIN)
 
 
-class Found(NamedTuple):
+class ObservedAccess(NamedTuple):
     """What a client does with a table, for one kind of access."""
 
-    outcome: Outcome
+    outcome: MeasuredOutcome
     """right, refused or WRONG; who crashes or hangs does not answer, which is a refusal"""
     why: str
 
@@ -53,7 +57,7 @@ class Left(NamedTuple):
     case: str
     access: Access
     verdict: Verdict
-    outcome: Outcome
+    outcome: MeasuredOutcome
     why: str
 
     @property
@@ -61,29 +65,29 @@ class Left(NamedTuple):
         """The entry promises more than the client keeps; else it is only too careful."""
         if self.verdict is Verdict.OK:
             return True
-        return self.verdict is Verdict.REFUSED and self.outcome is Outcome.WRONG
+        return self.verdict is Verdict.REFUSED and self.outcome is MeasuredOutcome.WRONG
 
 
 class Known(NamedTuple):
     """A reference table, as far as an entry is concerned."""
 
-    case: Case
-    needs: Needs
+    case: ReferenceTable
+    needs: TableRequirements
 
 
-def outcomes(cells: Iterable[Cell]) -> dict[tuple[str, Access], Found]:
+def outcomes(cells: Iterable[MeasurementCell]) -> dict[tuple[str, Access], ObservedAccess]:
     """Table and access to what came of it: the worst of the operations that are offered."""
-    found: dict[tuple[str, Access], Found] = {}
+    found: dict[tuple[str, Access], ObservedAccess] = {}
     for cell in cells:
-        if cell.outcome is Outcome.NOT_OFFERED or cell.operation in _NO_VERDICT:
+        if cell.outcome is MeasuredOutcome.NOT_OFFERED or cell.operation in _NO_VERDICT:
             continue
-        given_up = cell.outcome in (Outcome.CRASHED, Outcome.TIMED_OUT)
-        outcome = Outcome.REFUSED if given_up else cell.outcome
+        given_up = cell.outcome in (MeasuredOutcome.CRASHED, MeasuredOutcome.TIMED_OUT)
+        outcome = MeasuredOutcome.REFUSED if given_up else cell.outcome
         why = f"{cell.operation}: {cell.why}" if cell.why else ""
         here = (cell.case, cell.operation.access)
         known = found.get(here)
         if known is None or _SEVERITY.index(outcome) < _SEVERITY.index(known.outcome):
-            found[here] = Found(outcome, why)
+            found[here] = ObservedAccess(outcome, why)
     return found
 
 
@@ -124,7 +128,9 @@ def entry(measured: Measurement, tables: Iterable[Known]) -> dict[str, Any]:
 
 
 def _writers_reading(
-    plain: dict[str, Any], cases: list[Case], found: Mapping[tuple[str, Access], Found]
+    plain: dict[str, Any],
+    cases: list[ReferenceTable],
+    found: Mapping[tuple[str, Access], ObservedAccess],
 ) -> None:
     """Add what the writer takes of the reader's side, where it is another library than reads."""
     read, write = plain.get("read"), plain.get("write")
@@ -142,12 +148,12 @@ def _writers_reading(
 def _hazards(
     plain: Mapping[str, Any],
     measured: Measurement,
-    found: Mapping[tuple[str, Access], Found],
+    found: Mapping[tuple[str, Access], ObservedAccess],
     known: Mapping[str, Known],
 ) -> list[dict[str, Any]]:
     """What became of the tables with a hazard, where the gates do not decide."""
     each = _parsed(plain, measured)
-    decided: dict[tuple[str, Access], tuple[Found, str]] = {}
+    decided: dict[tuple[str, Access], tuple[ObservedAccess, str]] = {}
     for (name, access), was in sorted(found.items()):
         hazard = known[name].case.hazard
         if hazard is None or access not in each.paths[0].access:
@@ -158,7 +164,7 @@ def _hazards(
         # A MERGE inserts rows as well: what an append takes or refuses, it does too.
         append = decided.get((hazard, Access.APPEND))
         of_constraint = hazard.startswith(EXPRESSION) and access is Access.DML
-        if of_constraint and was.outcome is Outcome.RIGHT and append is not None:
+        if of_constraint and was.outcome is MeasuredOutcome.RIGHT and append is not None:
             decided[hazard, access] = append
     grouped: dict[tuple[str, Verdict, str], dict[str, Any]] = {}
     right: dict[tuple[str, ...], list[str]] = {}
@@ -167,9 +173,9 @@ def _hazards(
         if fine:
             right.setdefault(tuple(map(str, fine)), []).append(hazard)
     for (hazard, access), (was, name) in decided.items():
-        if was.outcome is Outcome.RIGHT:
+        if was.outcome is MeasuredOutcome.RIGHT:
             continue
-        verdict = Verdict.REFUSED if was.outcome is Outcome.REFUSED else Verdict.WRONG
+        verdict = Verdict.REFUSED if was.outcome is MeasuredOutcome.REFUSED else Verdict.WRONG
         item = grouped.setdefault(
             (hazard, verdict, name),
             {
@@ -188,18 +194,18 @@ def _hazards(
     return [*grouped.values(), *fine_ones]
 
 
-def _right(decided: tuple[Found, str]) -> bool:
-    return decided[0].outcome is Outcome.RIGHT
+def _right(decided: tuple[ObservedAccess, str]) -> bool:
+    return decided[0].outcome is MeasuredOutcome.RIGHT
 
 
-def _bare(needs: Needs) -> Needs:
+def _bare(needs: TableRequirements) -> TableRequirements:
     """What a table asks by its protocol alone."""
     return needs._replace(hazards=frozenset(), unseen=frozenset())
 
 
-def _passes(found: Mapping[tuple[str, Access], Found], case: str, access: Access) -> bool:
+def _passes(found: Mapping[tuple[str, Access], ObservedAccess], case: str, access: Access) -> bool:
     was = found.get((case, access))
-    return was is not None and was.outcome is not Outcome.REFUSED
+    return was is not None and was.outcome is not MeasuredOutcome.REFUSED
 
 
 def left_over(
@@ -225,22 +231,24 @@ def differences(
     ]
 
 
-def _agreeing(case: Case, access: Access, outcome: Outcome) -> tuple[Verdict, ...]:
+def _agreeing(
+    case: ReferenceTable, access: Access, outcome: MeasuredOutcome
+) -> tuple[Verdict, ...]:
     # Who refuses to remove rows of an append-only table does what is right.
-    if case.append_only and access is Access.DML and outcome is Outcome.RIGHT:
+    if case.append_only and access is Access.DML and outcome is MeasuredOutcome.RIGHT:
         return (*_AGREES[outcome], Verdict.REFUSED)
     return _AGREES[outcome]
 
 
-_AGREES: Mapping[Outcome, tuple[Verdict, ...]] = {
-    Outcome.RIGHT: (Verdict.OK, Verdict.UNKNOWN),
-    Outcome.REFUSED: (Verdict.REFUSED, Verdict.UNKNOWN),
-    Outcome.WRONG: (Verdict.WRONG, Verdict.UNKNOWN),
+_AGREES: Mapping[MeasuredOutcome, tuple[Verdict, ...]] = {
+    MeasuredOutcome.RIGHT: (Verdict.OK, Verdict.UNKNOWN),
+    MeasuredOutcome.REFUSED: (Verdict.REFUSED, Verdict.UNKNOWN),
+    MeasuredOutcome.WRONG: (Verdict.WRONG, Verdict.UNKNOWN),
 }
 """an entry that claims nothing contradicts nothing"""
 
 
-def _verdict(each: Range, needs: Needs, access: Access) -> Verdict:
+def _verdict(each: Range, needs: TableRequirements, access: Access) -> Verdict:
     return judge(each, each.paths[0], needs, access).verdict
 
 
@@ -253,7 +261,7 @@ def _parsed(plain: Mapping[str, Any], measured: Measurement) -> Range:
 def _known_bad(
     plain: Mapping[str, Any],
     measured: Measurement,
-    found: Mapping[tuple[str, Access], Found],
+    found: Mapping[tuple[str, Access], ObservedAccess],
     known: Mapping[str, Known],
 ) -> list[dict[str, Any]]:
     """What the gates do not tell, one item for each feature, reach and failure."""
@@ -265,14 +273,14 @@ def _known_bad(
             continue
         said = _verdict(each, _bare(known[name].needs), access)
         feature = case.feature or (_EVERY if case.name == _PLAIN else None)
-        if feature is None or was.outcome is Outcome.RIGHT or said in _AGREES[was.outcome]:
+        if feature is None or was.outcome is MeasuredOutcome.RIGHT or said in _AGREES[was.outcome]:
             continue
         if access not in each.paths[0].access:
             continue
         # A refusal by the gates goes before all else, unless it is said that it does not hold.
         ungated = said is Verdict.REFUSED
-        where = _where(case, known[name].needs) if case.feature else Where.SUPPORTED.value
-        fails = was.outcome is Outcome.REFUSED
+        where = _where(case, known[name].needs) if case.feature else AppliesTo.SUPPORTED.value
+        fails = was.outcome is MeasuredOutcome.REFUSED
         item = items.setdefault(
             (feature, where, fails, ungated),
             {
@@ -290,17 +298,21 @@ def _known_bad(
 
 
 def _bad_pairs(
-    each: Range, found: Mapping[tuple[str, Access], Found], known: Mapping[str, Known]
+    each: Range, found: Mapping[tuple[str, Access], ObservedAccess], known: Mapping[str, Known]
 ) -> list[dict[str, Any]]:
     """Legacy pairs that fare otherwise than the versions of both sides alone."""
-    items: dict[tuple[Access, Outcome], dict[str, Any]] = {}
+    items: dict[tuple[Access, MeasuredOutcome], dict[str, Any]] = {}
     for (name, access), was in sorted(found.items()):
         pair = _PAIR.fullmatch(name)
-        if pair is None or was.outcome is Outcome.RIGHT or access not in each.paths[0].access:
+        if (
+            pair is None
+            or was.outcome is MeasuredOutcome.RIGHT
+            or access not in each.paths[0].access
+        ):
             continue
         if _verdict(each, known[name].needs, access) is not Verdict.OK:
             continue
-        fails = was.outcome is Outcome.REFUSED
+        fails = was.outcome is MeasuredOutcome.REFUSED
         item = items.setdefault(
             (access, was.outcome),
             {
@@ -309,7 +321,7 @@ def _bad_pairs(
                 "access": [str(access)],
                 "what": shortened(was.why, _LONGEST),
                 "reference": f"certify, {name}",
-                "where": Where.SUPPORTED.value,
+                "where": AppliesTo.SUPPORTED.value,
                 **({"fails": True} if fails else {}),
             },
         )
@@ -317,14 +329,14 @@ def _bad_pairs(
     return list(items.values())
 
 
-def _where(case: Case, table: Needs) -> str:
+def _where(case: ReferenceTable, table: TableRequirements) -> str:
     """Which tables it happens to: as few as this one is among."""
     assert case.feature is not None
-    if case.state is State.LISTED:
-        return Where.SUPPORTED.value
-    if case.state is State.PRESENT and table.holds(case.feature):
-        return Where.PRESENT.value
-    return Where.USED.value
+    if case.state is FeatureEvidence.LISTED:
+        return AppliesTo.SUPPORTED.value
+    if case.state is FeatureEvidence.PRESENT and table.holds(case.feature):
+        return AppliesTo.PRESENT.value
+    return AppliesTo.USED.value
 
 
 def _with(measured: Measurement) -> str:

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from deltaproto.certification.kit.case import Case
-from deltaproto.certification.kit.recipe import State
-from deltaproto.clients.capability import STRANGE
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Kind
+from deltaproto.certification.fixtures.case import ReferenceTable
+from deltaproto.certification.fixtures.recipe import FeatureEvidence
+from deltaproto.clients.model import STRANGE
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind
 
 Passes = Callable[[str], bool]
 """whether the client took the table of that name, right or wrong"""
 
 
-def read_gate(cases: Iterable[Case], passes: Passes) -> dict[str, Any]:
+def read_gate(cases: Iterable[ReferenceTable], passes: Passes) -> dict[str, Any]:
     """What the client takes to read, of the tables that only list something."""
     names = _features(cases, passes, readers=True)
     gate = _gate(passes, _BY_READER, names, "protocol.3-7-empty", _UNKNOWN_READERS)
@@ -28,7 +28,7 @@ def read_gate(cases: Iterable[Case], passes: Passes) -> dict[str, Any]:
     return gate
 
 
-def write_gate(cases: Iterable[Case], passes: Passes) -> dict[str, Any]:
+def write_gate(cases: Iterable[ReferenceTable], passes: Passes) -> dict[str, Any]:
     """What the client takes to write."""
     names = _features(cases, passes, readers=False)
     gate = _gate(passes, _BY_WRITER, names, "protocol.1-7", _UNKNOWN_WRITERS)
@@ -45,7 +45,7 @@ def taken_readers(passes: Passes) -> list[int]:
 
 def is_for_readers(feature: str) -> bool:
     """Whether readers must know the feature."""
-    return catalogue.record(feature).kind is Kind.READER_WRITER
+    return feature_catalog.record(feature).kind is FeatureKind.READER_WRITER
 
 
 def _gate(
@@ -83,11 +83,11 @@ _UNKNOWN_READERS = ("protocol.unknown-reader", "protocol.4-7")
 _UNKNOWN_WRITERS = ("protocol.unknown-writer", "protocol.1-8")
 
 
-def _features(cases: Iterable[Case], passes: Passes, *, readers: bool) -> list[str]:
+def _features(cases: Iterable[ReferenceTable], passes: Passes, *, readers: bool) -> list[str]:
     return sorted(
         case.feature
         for case in cases
-        if case.state is State.LISTED
+        if case.state is FeatureEvidence.LISTED
         and case.feature is not None
         and (not readers or is_for_readers(case.feature))
         and passes(case.name)
@@ -97,4 +97,6 @@ def _features(cases: Iterable[Case], passes: Passes, *, readers: bool) -> list[s
 
 def _draft(feature: str) -> bool:
     """Requires other features, by a draft that nobody is held to: it was tried with them only."""
-    return not catalogue.registered(feature) and bool(catalogue.record(feature).required_features)
+    return not feature_catalog.registered(feature) and bool(
+        feature_catalog.record(feature).required_features
+    )

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from deltaproto.certification.kit.case import by_id
-from deltaproto.tables.log.actions import read_actions
+from deltaproto.certification.fixtures.case import by_id
+from deltaproto.tables.log.files import LogListing, read_actions, sort_names
 from deltaproto.tables.log.live_files import live_files
-from deltaproto.tables.log.names import Listing, sort_names
-from deltaproto.tables.log.replay import check_reach, replay
+from deltaproto.tables.log.snapshot import check_reach, replay
 from deltaproto.tables.storage.local import LocalLogStore
 
 
-class Seen(NamedTuple):
+class ObservedVersion(NamedTuple):
     """One version of a table."""
 
     version: int
@@ -40,7 +39,7 @@ class Seen(NamedTuple):
         return self.configuration.get(key, "").lower() == "true"
 
 
-def observe(table: Path) -> Seen:
+def observe(table: Path) -> ObservedVersion:
     """The newest version, read with the log reader and nothing else.
 
     Raises:
@@ -54,7 +53,7 @@ def observe(table: Path) -> Seen:
     assert snapshot.metadata is not None
     metadata = snapshot.metadata
     live = live_files(store, listing, version).files
-    return Seen(
+    return ObservedVersion(
         version=version,
         protocol=snapshot.protocol.to_action(),
         table_id=metadata.id or "",
@@ -86,8 +85,8 @@ def commits_since(table: Path, version: int) -> list[list[dict[str, Any]]]:
 
 
 def rows_untouched(
-    before: Seen,
-    after: Seen,
+    before: ObservedVersion,
+    after: ObservedVersion,
     commits: Sequence[Sequence[Mapping[str, Any]]],
     source: Path,
     table: Path,
@@ -127,7 +126,7 @@ def plain_rows(table: Path) -> list[dict[str, Any]] | None:
     return by_id(rows)
 
 
-def _log(table: Path) -> tuple[LocalLogStore, Listing]:
+def _log(table: Path) -> tuple[LocalLogStore, LogListing]:
     store = LocalLogStore(str(table))
     return store, sort_names(store.list())
 

@@ -20,7 +20,7 @@ _TAIL = 4000
 _PROC = Path("/proc")
 
 
-class Limits(NamedTuple):
+class ProcessLimits(NamedTuple):
     """What a client may take. Memory is watched on Linux only."""
 
     seconds: float = 30.0
@@ -35,7 +35,7 @@ class Limits(NamedTuple):
     """bytes of resident memory, of the process and its children"""
 
 
-class Stop(StrEnum):
+class ProcessEnd(StrEnum):
     """Why a process was ended, or ended."""
 
     DIED = "died"
@@ -47,7 +47,7 @@ class Stop(StrEnum):
 class Stopped(Exception):
     """The process is gone; `said` is the end of its standard error."""
 
-    def __init__(self, why: Stop, detail: str, said: str = "") -> None:
+    def __init__(self, why: ProcessEnd, detail: str, said: str = "") -> None:
         super().__init__(detail)
         self.why, self.detail, self.said = why, detail, said
 
@@ -66,7 +66,7 @@ class Process:
         command: Sequence[str],
         environment: Mapping[str, str],
         folder: Path,
-        limits: Limits,
+        limits: ProcessLimits,
     ) -> None:
         self._limits = limits
         self._process = subprocess.Popen(
@@ -117,7 +117,7 @@ class Process:
                 if time.monotonic() >= until:
                     self.kill()
                     raise Stopped(
-                        Stop.TIMED_OUT, f"no answer within {seconds:g} s", self.said
+                        ProcessEnd.TIMED_OUT, f"no answer within {seconds:g} s", self.said
                     ) from None
 
     def ended(self, seconds: float) -> int:
@@ -126,7 +126,9 @@ class Process:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise Stopped(Stop.TIMED_OUT, f"did not end within {seconds:g} s", self.said) from None
+            raise Stopped(
+                ProcessEnd.TIMED_OUT, f"did not end within {seconds:g} s", self.said
+            ) from None
 
     def forget_output(self) -> None:
         """What was printed until now counts no more."""
@@ -145,13 +147,15 @@ class Process:
             code = self._process.wait(5)
         except subprocess.TimeoutExpired:
             self.kill()
-            return Stopped(Stop.DIED, "it closed its output", self.said)
+            return Stopped(ProcessEnd.DIED, "it closed its output", self.said)
         for reader in self._readers:
             reader.join(1)
         if code < 0:
             with contextlib.suppress(ValueError):
-                return Stopped(Stop.DIED, f"killed by {signal.Signals(-code).name}", self.said)
-        return Stopped(Stop.DIED, f"ended with exit code {code}", self.said)
+                return Stopped(
+                    ProcessEnd.DIED, f"killed by {signal.Signals(-code).name}", self.said
+                )
+        return Stopped(ProcessEnd.DIED, f"ended with exit code {code}", self.said)
 
     def kill(self) -> None:
         """End it and all that it started."""
@@ -169,12 +173,14 @@ class Process:
         if printed > self._limits.output:
             self.kill()
             raise Stopped(
-                Stop.FLOODED, f"printed more than {self._limits.output // 1024**2} MiB", self.said
+                ProcessEnd.FLOODED,
+                f"printed more than {self._limits.output // 1024**2} MiB",
+                self.said,
             )
         if _memory(self._process.pid) > self._limits.memory:
             self.kill()
             most = self._limits.memory // 1024**2
-            raise Stopped(Stop.MEMORY, f"took more than {most:,} MiB of memory", self.said)
+            raise Stopped(ProcessEnd.MEMORY, f"took more than {most:,} MiB of memory", self.said)
 
     def _read_lines(self, stream: BufferedReader) -> None:
         rest = b""

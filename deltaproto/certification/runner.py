@@ -9,33 +9,33 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from deltaproto.certification.adapter import Adapter, Kind, Reply
-from deltaproto.certification.kit.case import Case, Kit
-from deltaproto.certification.observe import Seen, observe
-from deltaproto.certification.operation import Request, operations, requests
+from deltaproto.certification.adapter import Adapter, Reply, ReplyKind
+from deltaproto.certification.fixtures.case import Kit, ReferenceTable
+from deltaproto.certification.observe import ObservedVersion, observe
+from deltaproto.certification.operation import AdapterRequest, operations, requests
 from deltaproto.certification.outcome import (
     judge_read,
     judge_write,
     must_fail,
     without_answer,
 )
-from deltaproto.certification.referee import Referee
-from deltaproto.clients.measurement import Cell, Operation, Outcome
+from deltaproto.certification.verify_writes import Referee
+from deltaproto.clients.measurement import MeasuredOutcome, MeasurementCell, ResultColumn
 
 PATIENCE = 3
 """after so many time-outs of one function in a row it is not tried again"""
 _TABLE_PATIENCE = 2
 """after so many time-outs on one table nothing more is tried there"""
-Wanted = Callable[[Case, Operation], bool]
+Wanted = Callable[[ReferenceTable, ResultColumn], bool]
 
 
-def in_order(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+def in_order(cells: Iterable[MeasurementCell]) -> tuple[MeasurementCell, ...]:
     """Cells by table and operation."""
-    order = list(Operation)
+    order = list(ResultColumn)
     return tuple(sorted(cells, key=lambda cell: (cell.case, order.index(cell.operation))))
 
 
-class Runner:
+class ClientRun:
     """One run of one client.
 
     Args:
@@ -63,17 +63,17 @@ class Runner:
         self._done = 0
         self._stopped = False
 
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[MeasurementCell, ...]:
         """Every cell, by table and operation."""
         plan = [(case, asked) for case in self._kit.cases if (asked := self._asked(case))]
         self._total = sum(len(asked) for _, asked in plan)
         rest = iter(plan)
         with ThreadPoolExecutor(2, thread_name_prefix="referee") as judging:
-            pending: list[Future[Cell]] = []
+            pending: list[Future[MeasurementCell]] = []
 
-            def work() -> list[Cell]:
+            def work() -> list[MeasurementCell]:
                 adapter = self._start()
-                found: list[Cell] = []
+                found: list[MeasurementCell] = []
                 try:
                     while (item := self._next(rest)) is not None:
                         found += self._case(adapter, *item, judging, pending)
@@ -93,7 +93,7 @@ class Runner:
                     raise
         return in_order(cells)
 
-    def _asked(self, case: Case) -> list[Operation]:
+    def _asked(self, case: ReferenceTable) -> list[ResultColumn]:
         return [
             operation
             for operation in operations(case)
@@ -101,19 +101,19 @@ class Runner:
         ]
 
     def _next(
-        self, rest: Iterator[tuple[Case, list[Operation]]]
-    ) -> tuple[Case, list[Operation]] | None:
+        self, rest: Iterator[tuple[ReferenceTable, list[ResultColumn]]]
+    ) -> tuple[ReferenceTable, list[ResultColumn]] | None:
         with self._lock:
             return None if self._stopped else next(rest, None)
 
     def _case(
         self,
         adapter: Adapter,
-        case: Case,
-        asked: Sequence[Operation],
+        case: ReferenceTable,
+        asked: Sequence[ResultColumn],
         judging: ThreadPoolExecutor,
-        pending: list[Future[Cell]],
-    ) -> Iterator[Cell]:
+        pending: list[Future[MeasurementCell]],
+    ) -> Iterator[MeasurementCell]:
         source = self._kit.table(case)
         before = observe(source)
         reading = self._copy(source, case, "read")
@@ -129,15 +129,20 @@ class Runner:
             table = self._copy(source, case, operation)
             (request,) = requests(case, operation)
             reply = self._ask(adapter, case, table, request)
-            if reply.kind is Kind.NOT_OFFERED:
+            if reply.kind is ReplyKind.NOT_OFFERED:
                 shutil.rmtree(table.parent)
-                yield self._told(Cell(case.name, operation, Outcome.NOT_OFFERED))
+                yield self._told(MeasurementCell(case.name, operation, MeasuredOutcome.NOT_OFFERED))
                 continue
             pending.append(judging.submit(self._judge, case, operation, before, table, reply))
 
     def _judge(
-        self, case: Case, operation: Operation, before: Seen, table: Path, reply: Reply
-    ) -> Cell:
+        self,
+        case: ReferenceTable,
+        operation: ResultColumn,
+        before: ObservedVersion,
+        table: Path,
+        reply: Reply,
+    ) -> MeasurementCell:
         assert self._referee is not None
         try:
             cell = self._judged(self._referee, case, operation, before, table, reply)
@@ -148,46 +153,50 @@ class Runner:
     def _judged(
         self,
         referee: Referee,
-        case: Case,
-        operation: Operation,
-        before: Seen,
+        case: ReferenceTable,
+        operation: ResultColumn,
+        before: ObservedVersion,
         table: Path,
         reply: Reply,
-    ) -> Cell:
+    ) -> MeasurementCell:
         failed = without_answer(case, operation, reply)
         if failed is not None:
             # Whoever is stopped in the middle may have committed; that is no fault of its own.
-            if failed.outcome is not Outcome.TIMED_OUT and referee.committed(before, table):
+            if failed.outcome is not MeasuredOutcome.TIMED_OUT and referee.committed(before, table):
                 why = f"it failed, and changed the table all the same: {failed.why}"
-                return Cell(case.name, operation, Outcome.WRONG, why)
+                return MeasurementCell(case.name, operation, MeasuredOutcome.WRONG, why)
             return failed
         if "write" in case.must_refuse or must_fail(case, operation):
             return judge_write(case, operation, ())
         faults = referee.faults(case, operation, before, table, self._kit.table(case))
         return judge_write(case, operation, faults)
 
-    def _ask(self, adapter: Adapter, case: Case, table: Path, request: Request) -> Reply:
+    def _ask(
+        self, adapter: Adapter, case: ReferenceTable, table: Path, request: AdapterRequest
+    ) -> Reply:
         if adapter.lacks(request.function):
-            return Reply(Kind.NOT_OFFERED)
+            return Reply(ReplyKind.NOT_OFFERED)
         if self._hung[request.function] >= PATIENCE:
-            return Reply(Kind.TIMED_OUT, message=f"not tried: {PATIENCE} others took too long")
+            return Reply(ReplyKind.TIMED_OUT, message=f"not tried: {PATIENCE} others took too long")
         if self._hung_on[case.name] >= _TABLE_PATIENCE:
-            return Reply(Kind.TIMED_OUT, message="not tried: others on this table took too long")
+            return Reply(
+                ReplyKind.TIMED_OUT, message="not tried: others on this table took too long"
+            )
         reply = adapter.ask(table, request)
         with self._lock:
-            if reply.kind is Kind.TIMED_OUT:
+            if reply.kind is ReplyKind.TIMED_OUT:
                 self._hung[request.function] += 1
                 self._hung_on[case.name] += 1
-            elif reply.kind is not Kind.NOT_OFFERED:
+            elif reply.kind is not ReplyKind.NOT_OFFERED:
                 self._hung[request.function] = 0
         return reply
 
-    def _copy(self, source: Path, case: Case, purpose: str) -> Path:
+    def _copy(self, source: Path, case: ReferenceTable, purpose: str) -> Path:
         target = self._folder / case.name / purpose / case.folder
         shutil.copytree(source, target)
         return target
 
-    def _told(self, cell: Cell) -> Cell:
+    def _told(self, cell: MeasurementCell) -> MeasurementCell:
         with self._lock:
             self._done += 1
             done = self._done

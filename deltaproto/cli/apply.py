@@ -8,23 +8,23 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from deltaproto.checking.check import Checker
-from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option
-from deltaproto.cli.executing import FORMAT, PLANS, beside, read_all, shown, starts
-from deltaproto.cli.interrupted import going_on, terminable
-from deltaproto.cli.way_back import way_back
+from deltaproto.cli.plan_io import FORMAT, PLANS, default_journal_dir, lazy_runner, read_all, shown
+from deltaproto.cli.signals import resume_hint, terminable
+from deltaproto.cli.undo_plan import way_back
 from deltaproto.errors import ExitCode, TableError, UsageError
+from deltaproto.execution.append_log import AUDIT
 from deltaproto.execution.apply import Session, apply_plans, unprepared
-from deltaproto.execution.plan_file import Planned, plan_files
-from deltaproto.execution.prepare import Context, Prepared
-from deltaproto.execution.records import AUDIT
+from deltaproto.execution.plan_file import LoadedPlan, plan_files
+from deltaproto.execution.prepare import Context, PreparedPlan
 from deltaproto.execution.result import Applied
 from deltaproto.execution.undo import StalePlan
-from deltaproto.execution.waiting import Limits
-from deltaproto.report.paint import flat
-from deltaproto.tables.redact import Redactor
+from deltaproto.execution.waits import WaitLimits
+from deltaproto.policy.evaluate import Checker
+from deltaproto.policy.local_catalog import site_catalogue, site_policy
+from deltaproto.redaction import Redactor
+from deltaproto.render.terminal import single_line
 
 _MOST = 64
 _AGAIN = "what was committed stays and is on record; the same command again goes on from there"
@@ -33,7 +33,7 @@ _AGAIN = "what was committed stays and is on record; the same command again goes
 def run(values: Mapping[str, Any]) -> int:
     """Carry out every plan, render each result, and return the worst exit code."""
     plans, codes = read_all(values["plans"], allow_empty=values["allow_empty"])
-    options.within(values["parallel"], "--parallel", _MOST)
+    options.require_range(values["parallel"], "--parallel", _MOST)
     storage = options.pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
@@ -41,7 +41,7 @@ def run(values: Mapping[str, Any]) -> int:
     context = Context(
         storage,
         spark,
-        folder=lambda path: values["journal"] or beside(path),
+        folder=lambda path: values["journal"] or default_journal_dir(path),
         policy=policy,
         checker=None
         if policy is None
@@ -49,7 +49,7 @@ def run(values: Mapping[str, Any]) -> int:
         allow_irreversible=values["allow_irreversible"],
         outside_window=values["outside_window"],
     )
-    options.spare(
+    options.refuse_overwrite(
         values["output"],
         (
             *plan_files(values["plans"], allow_empty=True),
@@ -61,17 +61,17 @@ def run(values: Mapping[str, Any]) -> int:
     with shown("apply", values, redact, many=len(plans) > 1) as to:
         session = Session(
             context,
-            starts(spark),
+            lazy_runner(spark),
             audit=lambda path: values["audit"] or os.path.join(context.folder(path), AUDIT),
             redact=redact,
             observer=to.display,
-            limits=Limits(values["retries"], values["wait"]),
+            limits=WaitLimits(values["retries"], values["wait"]),
             dry_run=values["dry_run"],
             parallel=values["parallel"],
         )
         asks = not (values["yes"] or values["dry_run"])
 
-        def confirm(prepared: Prepared) -> str | None:
+        def confirm(prepared: PreparedPlan) -> str | None:
             to.text.warned(prepared)
             if not asks or prepared.refused is not None or not prepared.left:
                 return None
@@ -79,7 +79,7 @@ def run(values: Mapping[str, Any]) -> int:
 
         ready, stuck = _chosen(plans, context, values)
         to.report.expect([*(each.planned.id for each in stuck), *(each.id for each in ready)])
-        with terminable(), going_on(None if values["dry_run"] else _AGAIN):
+        with terminable(), resume_hint(None if values["dry_run"] else _AGAIN):
             for applied in chain(stuck, apply_plans(ready, session, confirm, ask_all_first=asks)):
                 codes.add(applied.code)
                 to.result(applied)
@@ -91,12 +91,12 @@ def run(values: Mapping[str, Any]) -> int:
 
 
 def _chosen(
-    plans: Sequence[Planned], context: Context, values: Mapping[str, Any]
-) -> tuple[list[Planned], list[Applied]]:
+    plans: Sequence[LoadedPlan], context: Context, values: Mapping[str, Any]
+) -> tuple[list[LoadedPlan], list[Applied]]:
     """The plans to carry out, with --undo the ways back; and those that have none."""
     if not values["undo"]:
         return list(plans), []
-    ready: list[Planned] = []
+    ready: list[LoadedPlan] = []
     stuck: list[Applied] = []
     for planned in plans:
         try:
@@ -118,9 +118,9 @@ def _typed(table: str) -> str | None:
             "give --yes to go on without being asked",
         )
     name = table.rstrip("/").rpartition("/")[2].strip()
-    print(f"Type {flat(name)} to carry this out: ", end="", file=sys.stderr)
+    print(f"Type {single_line(name)} to carry this out: ", end="", file=sys.stderr)
     sys.stderr.flush()
-    with going_on("nothing was changed"):
+    with resume_hint("nothing was changed"):
         typed = sys.stdin.readline()
     return None if typed.strip() in (name, table.strip()) else "it was not confirmed"
 

@@ -8,12 +8,12 @@ import time
 from contextlib import ExitStack
 from typing import Any, Self
 
-from deltaproto.execution.plan_file import Planned
+from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.result import StepRecord
 from deltaproto.planning.plan import Step
-from deltaproto.report.apply_text import ApplyText
-from deltaproto.report.paint import duration, flat
-from deltaproto.report.plan_json import stamp
+from deltaproto.render.apply_text import ApplyText
+from deltaproto.render.plan_json import stamp
+from deltaproto.render.terminal import duration, single_line
 
 _SHOWN = 12
 _EVERY_SECONDS = 600.0
@@ -38,19 +38,19 @@ class Display:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def began(self, planned: Planned, step: Step) -> None:
+    def began(self, planned: LoadedPlan, step: Step) -> None:
         """A step's statement is sent."""
         self._set(planned, f"{step.id} {step.action}")
 
-    def progress(self, planned: Planned, step: Step, done: int, known: int) -> None:
+    def progress(self, planned: LoadedPlan, step: Step, done: int, known: int) -> None:
         """Of the engine's tasks for the step, so many are done."""
         self._set(planned, f"{step.id} {step.action}, {done} of {known} tasks")
 
-    def retries(self, planned: Planned, step: Step, winner: str, seconds: float) -> None:
+    def retries(self, planned: LoadedPlan, step: Step, winner: str, seconds: float) -> None:
         """A step lost a race."""
         self._text.retries(planned, step, winner, seconds)
 
-    def waits(self, planned: Planned, step: Step, until: float) -> None:
+    def waits(self, planned: LoadedPlan, step: Step, until: float) -> None:
         """The next step comes later."""
         left = duration(max(until - time.time(), 0) / 3600)
         said = f"{step.id} waits for {left} more, until {stamp(until)}"
@@ -59,7 +59,7 @@ class Display:
         else:
             self._set(planned, said)
 
-    def finished(self, planned: Planned, record: StepRecord) -> None:
+    def finished(self, planned: LoadedPlan, record: StepRecord) -> None:
         """A step is over."""
         self._set(planned, None)
         self._text.finished(planned, record, many=self._many)
@@ -68,7 +68,7 @@ class Display:
         """The run was interrupted."""
         print("stopping: what was sent comes to its end, nothing else is sent", file=sys.stderr)
 
-    def _line(self, planned: Planned, said: str) -> None:
+    def _line(self, planned: LoadedPlan, said: str) -> None:
         """Print a line where no display can be redrawn, at most every ten minutes."""
         now = time.monotonic()
         with self._lock:
@@ -76,9 +76,9 @@ class Display:
             if last is not None and now - last < _EVERY_SECONDS:
                 return
             self._printed[planned.id] = now
-            print(flat(f"{planned.plan.table}: {said}"), file=sys.stderr, flush=True)
+            print(single_line(f"{planned.plan.table}: {said}"), file=sys.stderr, flush=True)
 
-    def _set(self, planned: Planned, said: str | None) -> None:
+    def _set(self, planned: LoadedPlan, said: str | None) -> None:
         if not self._show:
             return
         with self._lock:
@@ -96,7 +96,7 @@ class Display:
             self._status = self._stack.enter_context(Console(stderr=True).status(""))
         now = time.monotonic()
         lines = [
-            f"{flat(said)}, {now - since:.0f} s"
+            f"{single_line(said)}, {now - since:.0f} s"
             for since, said in list(self._running.values())[:_SHOWN]
         ]
         from rich.text import Text

@@ -8,26 +8,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.certification.certify import certify
-from deltaproto.certification.client import Subject, roster, subject
+from deltaproto.certification.client import ClientUnderTest, roster, subject
+from deltaproto.certification.cross_check import against
 from deltaproto.certification.entry import entry
-from deltaproto.certification.kit.case import Case, Kit, load_kit
-from deltaproto.certification.kit.recipes import KIT_VERSION
-from deltaproto.certification.known import known_tables
+from deltaproto.certification.fixtures.case import Kit, ReferenceTable, load_kit
+from deltaproto.certification.fixtures.recipes import KIT_VERSION
 from deltaproto.certification.operation import operations as of_case
-from deltaproto.certification.process import Limits
+from deltaproto.certification.process import ProcessLimits
+from deltaproto.certification.published import known_tables
 from deltaproto.certification.runner import Wanted
-from deltaproto.certification.settle import against
-from deltaproto.checking.site import site_catalogue
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.progress import rated, waiting
-from deltaproto.clients.candidate import parse_reference
-from deltaproto.clients.catalogue import shipped, shipped_ids
-from deltaproto.clients.measurement import Measurement, Operation, Outcome, to_json
+from deltaproto.clients.catalog import shipped, shipped_ids
+from deltaproto.clients.measurement import MeasuredOutcome, Measurement, ResultColumn, to_json
+from deltaproto.clients.resolve import parse_reference
 from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError
 from deltaproto.policy.finding import FailOn
-from deltaproto.report.certification.words import Certified
-from deltaproto.report.certification.write import write_certified
+from deltaproto.policy.local_catalog import site_catalogue
+from deltaproto.render.certification.words import Certified
+from deltaproto.render.certification.write import write_certified
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,13 +39,13 @@ _LONGEST = 86_400
 def run(values: Mapping[str, Any]) -> int:
     """Make a kit, or measure a client on one and render what was found."""
     show = not (values["no_progress"] or values["quiet"])
-    options.within(values["timeout"], "--timeout", _LONGEST)
+    options.require_range(values["timeout"], "--timeout", _LONGEST)
     if values["make_kit"] is not None:
         _made(Path(values["make_kit"]), values, show=show)
         if values["client"] is None:
             return int(ExitCode.OK)
     for name in ("entry", "results", "output"):
-        options.spare(values[name], (values["adapter"],), f"--{name}")
+        options.refuse_overwrite(values[name], (values["adapter"],), f"--{name}")
     chosen = _subject(values)
     operations = _operations(values["operation"])
     kit = _kit(values, show=show)
@@ -55,7 +55,7 @@ def run(values: Mapping[str, Any]) -> int:
         raise _nothing("no reference table of the kit has one of the requested operations")
     referee = None
     if any(not operation.reads for operation in operations):
-        from deltaproto.certification.referee import Referee
+        from deltaproto.certification.verify_writes import Referee
 
         referee = Referee(_spark(values, "starting Spark, which looks at what was written", show))
     with rated("cells", show=show) as step:
@@ -65,7 +65,7 @@ def run(values: Mapping[str, Any]) -> int:
             referee,
             _cache() / "clients",
             command=values["command"],
-            limits=Limits(seconds=values["timeout"]),
+            limits=ProcessLimits(seconds=values["timeout"]),
             wanted=wanted,
             progress=lambda done, _total: step(done),
         )
@@ -91,7 +91,7 @@ def run(values: Mapping[str, Any]) -> int:
 
 def measured_any(measured: Measurement) -> bool:
     """Whether anything was asked of the client that it offers."""
-    return any(cell.outcome is not Outcome.NOT_OFFERED for cell in measured.cells)
+    return any(cell.outcome is not MeasuredOutcome.NOT_OFFERED for cell in measured.cells)
 
 
 def _nothing(why: str) -> TableError:
@@ -102,26 +102,26 @@ def _nothing(why: str) -> TableError:
     )
 
 
-def _subject(values: Mapping[str, Any]) -> Subject:
+def _subject(values: Mapping[str, Any]) -> ClientUnderTest:
     if values["client"] is None:
         known = ", ".join(f"{each}@{each.versions[-1]}" for each in roster())
         raise UsageError("which client?", f"for example one of {known}")
     if values["command"] is not None:
         reference = parse_reference(values["client"])
-        return Subject(reference, Path(), (), 1)
+        return ClientUnderTest(reference, Path(), (), 1)
     adapter = values["adapter"]
     return subject(values["client"], None if adapter is None else Path(adapter))
 
 
-def _operations(names: tuple[str, ...]) -> tuple[Operation, ...]:
-    known = {str(operation): operation for operation in Operation}
+def _operations(names: tuple[str, ...]) -> tuple[ResultColumn, ...]:
+    known = {str(operation): operation for operation in ResultColumn}
     for name in names:
         if name not in known:
             raise UsageError(f"there is no operation {name}", f"one of {', '.join(known)}")
-    return tuple(known[name] for name in names) or tuple(Operation)
+    return tuple(known[name] for name in names) or tuple(ResultColumn)
 
 
-def _wanted(kit: Kit, patterns: tuple[str, ...], operations: tuple[Operation, ...]) -> Wanted:
+def _wanted(kit: Kit, patterns: tuple[str, ...], operations: tuple[ResultColumn, ...]) -> Wanted:
     names = [case.name for case in kit.cases]
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
@@ -130,7 +130,7 @@ def _wanted(kit: Kit, patterns: tuple[str, ...], operations: tuple[Operation, ..
                 "for example deletionVectors.present, or 'columnMapping.*'",
             )
 
-    def wanted(case: Case, operation: Operation) -> bool:
+    def wanted(case: ReferenceTable, operation: ResultColumn) -> bool:
         named = not patterns or any(fnmatchcase(case.name, pattern) for pattern in patterns)
         return named and operation in operations
 
@@ -149,7 +149,7 @@ def _kit(values: Mapping[str, Any], *, show: bool) -> Kit:
 
 
 def _made(folder: Path, values: Mapping[str, Any], *, show: bool) -> None:
-    from deltaproto.certification.kit.make import make_kit
+    from deltaproto.certification.fixtures.make import make_kit
 
     spark = _spark(values, "starting Spark", show)
     with rated("reference tables", show=show) as step:
@@ -157,7 +157,7 @@ def _made(folder: Path, values: Mapping[str, Any], *, show: bool) -> None:
 
 
 def _spark(values: Mapping[str, Any], message: str, show: bool) -> SparkSession:
-    from deltaproto.certification.referee import SPARK
+    from deltaproto.certification.verify_writes import SPARK
     from deltaproto.tables.session import spark_session
 
     settings = options.spark_settings(values)
@@ -201,9 +201,9 @@ def _arguments(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _code(measured: Measurement, fail_on: FailOn) -> ExitCode:
     found = {cell.outcome for cell in measured.cells}
-    worst: dict[FailOn, set[Outcome]] = {
-        FailOn.ERROR: {Outcome.WRONG},
-        FailOn.WARNING: {Outcome.WRONG, Outcome.CRASHED, Outcome.TIMED_OUT},
+    worst: dict[FailOn, set[MeasuredOutcome]] = {
+        FailOn.ERROR: {MeasuredOutcome.WRONG},
+        FailOn.WARNING: {MeasuredOutcome.WRONG, MeasuredOutcome.CRASHED, MeasuredOutcome.TIMED_OUT},
         FailOn.NEVER: set(),
     }
     return ExitCode.FINDINGS if found & worst[fail_on] else ExitCode.OK

@@ -8,14 +8,6 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
-from deltaproto.checking.age import Ages
-from deltaproto.checking.baseline import Baseline
-from deltaproto.checking.check import Checked, Checker, unreadable
-from deltaproto.checking.known import KnownFindings, require_comparable, saved_command
-from deltaproto.checking.live import facts
-from deltaproto.checking.notes import notes
-from deltaproto.checking.saved import SavedError, read_saved
-from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inspect import READER, given_tables
@@ -33,21 +25,29 @@ from deltaproto.cli.inventories import (
     told,
 )
 from deltaproto.cli.progress import counting, waiting, warn
-from deltaproto.clients.candidate import parse_reference
-from deltaproto.clients.capability import Client
-from deltaproto.clients.catalogue import Catalogue
-from deltaproto.drafting.words import accesses
-from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.model import Client
+from deltaproto.clients.resolve import parse_reference
+from deltaproto.errors import ErrorCode, ExitCode, SavedError, TableError, UsageError, no_tables
 from deltaproto.fleet.newest import NewestState
-from deltaproto.fleet.past import PastScan, lost_rows
+from deltaproto.fleet.scan_history import PastScan, lost_rows
 from deltaproto.fleet.schemas import is_inventory
+from deltaproto.inspection.age import Ages
+from deltaproto.inspection.facts import facts
+from deltaproto.inspection.known_findings import KnownFindings, require_comparable, saved_command
+from deltaproto.inspection.saved import read_saved
+from deltaproto.plan_inputs.parse_goal import accesses
+from deltaproto.policy.baseline import Baseline
+from deltaproto.policy.client_caveats import notes
+from deltaproto.policy.context import TableFacts
 from deltaproto.policy.document import Policy
-from deltaproto.policy.facts import Facts
+from deltaproto.policy.evaluate import Checked, Checker, unreadable
 from deltaproto.policy.finding import FailOn, exit_code
-from deltaproto.report.check import CheckFormat, Style, write_check
-from deltaproto.report.interface import NOTICES
-from deltaproto.report.usability import UNDECLARED
-from deltaproto.tables.defect import one_table
+from deltaproto.policy.local_catalog import declared, site_catalogue, site_policy
+from deltaproto.render.check import CheckFormat, Style, write_check
+from deltaproto.render.interface import NOTICES
+from deltaproto.render.usability import UNDECLARED
+from deltaproto.tables.engine_errors import one_table
 
 _EVERY = "all"
 """what --client takes for every client"""
@@ -80,7 +80,7 @@ def run(values: Mapping[str, Any]) -> int:
     )
     codes = {ExitCode.OK}
     names = list(given_tables(values["tables"], allow_empty=values["allow_empty"]))
-    options.spare(
+    options.refuse_overwrite(
         values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"])
     )
     known = [UNDECLARED] if survey else list(notes(checker.clients))
@@ -267,7 +267,7 @@ def _one_or_many(
             yield from _of_scan(name, inventory, scan, state, checker)
         return
     for found in _read(name, values, known, codes, show):
-        if not isinstance(found, Facts):
+        if not isinstance(found, TableFacts):
             yield found
             continue
         try:
@@ -299,7 +299,7 @@ def _of_scan(
 
 def _read(
     name: str, values: Mapping[str, Any], known: list[str], codes: set[ExitCode], show: bool
-) -> Iterator[Facts | Checked]:
+) -> Iterator[TableFacts | Checked]:
     if os.path.isfile(name):
         ages, older = Ages(name, datetime.now(UTC), max_age(values)), False
         try:
@@ -308,16 +308,16 @@ def _read(
                     NOTICES.extend(notices)
                     if values["fail_on"] is FailOn.WARNING:
                         codes.add(ExitCode.FINDINGS)
-                older = older or (isinstance(found, Facts) and found.older)
+                older = older or (isinstance(found, TableFacts) and found.older)
                 yield unreadable(found.table, found) if isinstance(found, SavedError) else found
         except TableError as error:
             yield unreadable(name, error)
         if older:
             NOTICES.append(f"{name}: it was made with --version, so the newest version is unknown")
         return
-    from deltaproto.inspection import Request, Unreadable, inspect_table, uses_spark
+    from deltaproto.inspection import ReadRequest, Unreadable, inspect_table, uses_spark
 
-    request = Request(
+    request = ReadRequest(
         reader=values["reader"],
         storage_options=options.pairs(values["storage_option"], "--storage-option"),
         spark=options.spark_settings(values),

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.checking.site import site_catalogue
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
-from deltaproto.clients.candidate import parse_reference
-from deltaproto.clients.catalogue import Catalogue
-from deltaproto.clients.columns import Column, columns_of, newest_columns
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.feature_matrix import MatrixColumn, columns_of, newest_columns
+from deltaproto.clients.resolve import parse_reference
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.report.clients import write_candidate, write_client, write_clients
-from deltaproto.report.clients_matrix import write_matrix
-from deltaproto.report.interface import Format, PageFormat
+from deltaproto.policy.local_catalog import site_catalogue
+from deltaproto.render.clients import write_candidate, write_client, write_clients
+from deltaproto.render.clients_matrix import write_matrix
+from deltaproto.render.interface import Format, PageFormat
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Render the catalogue, one client, or one version of it with its matrix."""
-    options.spare(values["output"], values["catalogue"])
+    options.refuse_overwrite(values["output"], values["catalogue"])
     catalogue = site_catalogue(values["catalogue"])
     page, color = values["format"], not values["no_color"]
     named = values["client"]
@@ -48,7 +48,7 @@ def run(values: Mapping[str, Any]) -> int:
     return int(ExitCode.OK)
 
 
-def _of_one(catalogue: Catalogue, named: str) -> list[Column]:
+def _of_one(catalogue: Catalogue, named: str) -> list[MatrixColumn]:
     reference = parse_reference(named)
     client = catalogue.get(reference.id)
     found = columns_of(client)

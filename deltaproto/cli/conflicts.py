@@ -9,25 +9,18 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.progress import waiting
+from deltaproto.conflicts import delta_rs, exceptions, operation
+from deltaproto.conflicts.matrix import MatrixEngine
+from deltaproto.conflicts.operation import ExceptionName, ExceptionRecord, Operation
+from deltaproto.conflicts.query import PendingStatement, Question, RowLevel
+from deltaproto.conflicts.row_level import PREVIEW_SETTING, Compute
+from deltaproto.conflicts.suspects import Suspects
+from deltaproto.conflicts.table_matrix import conflicts
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.history.suspects import Suspects
-from deltaproto.inspection import (
-    Inspection,
-    Request,
-    Unreadable,
-    inspect_table,
-    uses_spark,
-)
-from deltaproto.inspection.conflicts import conflicts
-from deltaproto.inspection.question import Question, RowLevel, Statement
-from deltaproto.protocol.conflicts import delta_rs, exceptions, operation
-from deltaproto.protocol.conflicts.by_row import PREVIEW_SETTING, Compute
-from deltaproto.protocol.conflicts.exception import ExceptionName, ExceptionRecord
-from deltaproto.protocol.conflicts.matrix import MatrixEngine
-from deltaproto.protocol.conflicts.operation import Operation
+from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_table, uses_spark
+from deltaproto.protocol.databricks_runtime import named_runtime
 from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel
-from deltaproto.protocol.runtime import named_runtime
-from deltaproto.report.conflicts import write_conflicts
+from deltaproto.render.conflicts import write_conflicts
 
 
 class Switch(StrEnum):
@@ -97,7 +90,7 @@ def _engine(text: str) -> tuple[MatrixEngine, str | None]:
 def _inspected(values: Mapping[str, Any]) -> Inspection | None:
     if (table := values["table"]) is None:
         return None
-    request = Request(
+    request = ReadRequest(
         storage_options=options.pairs(values["storage_option"], "--storage-option"),
         spark=options.spark_settings(values),
     )
@@ -118,23 +111,23 @@ def _at(values: Mapping[str, Any]) -> int | None:
 
 
 def _suspects(values: Mapping[str, Any], record: ExceptionRecord, at: int) -> Suspects:
-    from deltaproto.history.suspects import find_suspects
+    from deltaproto.conflicts.suspects import find_suspects
 
     stored = options.pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values)
     return find_suspects(values["table"], stored, spark, record.name, at)
 
 
-def _statement(values: Mapping[str, Any]) -> Statement | None:
+def _statement(values: Mapping[str, Any]) -> PendingStatement | None:
     if (sql := values["sql"]) is None:
         return None
     if values["operation"] is not None:
         raise UsageError(
             "--sql and --operation exclude each other", "the statement says what it does"
         )
-    from deltaproto.inspection.statement import classify
+    from deltaproto.conflicts.classify import classify
 
-    return Statement(sql, classify(sql))
+    return PendingStatement(sql, classify(sql))
 
 
 def _operation(flag: str, text: str | None) -> Operation | None:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 
-def twin(flag: str) -> str:
+def environment_name(flag: str) -> str:
     """The environment variable that stands in for a long flag."""
     return f"DELTAPROTO_{_bare(flag).upper()}"
 
@@ -77,7 +77,7 @@ class Command(NamedTuple):
     options: tuple[Option, ...] = ()
 
 
-def spread(command: Command, words: Sequence[str]) -> list[str]:
+def expand_multi_values(command: Command, words: Sequence[str]) -> list[str]:
     """`--drop A B` as `--drop A --drop B`, for options that take several values."""
     greedy = {flag: o.follows for o in command.options for flag in o.flags if o.follows}
     found: list[str] = []

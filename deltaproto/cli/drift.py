@@ -21,11 +21,11 @@ from deltaproto.cli.inventories import (
 )
 from deltaproto.cli.progress import waiting, warn
 from deltaproto.errors import ExitCode, TableError, no_tables
-from deltaproto.fleet.drift.culprit import Detective
-from deltaproto.fleet.past import pair
+from deltaproto.fleet.drift.attribution import CommitAttributor
+from deltaproto.fleet.scan_history import pair
 from deltaproto.policy.finding import FailOn, exit_code_for
-from deltaproto.report.drift import DriftCounts, missing, whole, write_drift
-from deltaproto.report.interface import NOTICES, Format
+from deltaproto.render.drift import DriftCounts, missing, whole, write_drift
+from deltaproto.render.interface import NOTICES, Format
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -44,7 +44,9 @@ def run(values: Mapping[str, Any]) -> int:
         old = old_scans(values["inventory"], scans[1:], now, max_age(values))
         left = [] if values["until"] else _not_compared(inventory, values["inventory"], storage)
         NOTICES.extend((*old, *left))
-        changes = inventory.drift(scans, None if values["no_commits"] else Detective(storage))
+        changes = inventory.drift(
+            scans, None if values["no_commits"] else CommitAttributor(storage)
+        )
         color = not values["no_color"]
         write_drift(scans, changes, counts, values["format"], file, now, color=color)
     if values["format"] is Format.JSONL:

@@ -9,7 +9,7 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.policy.rules import all_rules, find_rule
-from deltaproto.report.rules import write_rule, write_rules
+from deltaproto.render.rules import write_rule, write_rules
 
 
 def run(values: Mapping[str, Any]) -> int:

@@ -8,16 +8,16 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.protocol import catalogue
-from deltaproto.report.catalogue import write_features
+from deltaproto.protocol import feature_catalog
+from deltaproto.render.catalogue import write_features
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Render the catalogue, or one feature of it."""
     name = values["name"]
-    chosen = catalogue.all_features()
+    chosen = feature_catalog.all_features()
     if name is not None:
-        feature, near = catalogue.search(name)
+        feature, near = feature_catalog.search(name)
         if feature is None:
             raise UsageError(
                 f"no feature is called {name}",

@@ -9,9 +9,9 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.progress import counting, waiting
 from deltaproto.errors import ExitCode, UsageError
-from deltaproto.history import table_history
-from deltaproto.report.history import write_history
-from deltaproto.tables.location import Kind, locate
+from deltaproto.inspection.history import table_history
+from deltaproto.location import LocationKind, locate
+from deltaproto.render.history import write_history
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -23,7 +23,9 @@ def run(values: Mapping[str, Any]) -> int:
         )
     show = not (values["no_progress"] or values["quiet"])
     with (
-        waiting(f"asking Spark about {table}", show=show and locate(table).kind is Kind.NAME),
+        waiting(
+            f"asking Spark about {table}", show=show and locate(table).kind is LocationKind.NAME
+        ),
         counting("commits read", show=show) as seen,
     ):
         history = table_history(

@@ -10,21 +10,15 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.progress import tracked, waiting
 from deltaproto.errors import ExitCode, UsageError, no_tables
-from deltaproto.inspection import (
-    Inspection,
-    Request,
-    Unreadable,
-    inspect_table,
-    uses_spark,
-)
+from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_table, uses_spark
 from deltaproto.inspection.interface import ReaderChoice
 from deltaproto.policy.finding import FailOn, exit_code
-from deltaproto.report.inspection import InspectionReport
+from deltaproto.render.inspection import InspectionReport
 
 
 def run(values: Mapping[str, Any]) -> int:
     """Inspect every table, render each, and return the worst exit code."""
-    request = Request(
+    request = ReadRequest(
         reader=values["reader"],
         version=values["version"],
         use_checksums=not values["no_crc"],
@@ -74,7 +68,7 @@ def given_tables(given: Iterable[str], *, allow_empty: bool) -> Iterator[str]:
             continue
         if sys.stdin.isatty():
             raise UsageError("- reads tables from standard input, which is a terminal")
-        from deltaproto.tables.redact import public
+        from deltaproto.redaction import public
 
         empty = not allow_empty
         for line in sys.stdin:

@@ -8,20 +8,20 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 from typing import Protocol as Interface
 
-from deltaproto.checking import age
 from deltaproto.cli import options
 from deltaproto.cli.declare import Option
 from deltaproto.errors import UsageError
+from deltaproto.inspection import age
 
 if TYPE_CHECKING:
-    from deltaproto.checking.check import Checked, Checker
-    from deltaproto.fleet.drift.change import Change
-    from deltaproto.fleet.drift.culprit import Detective
+    from deltaproto.fleet.drift.attribution import CommitAttributor
+    from deltaproto.fleet.drift.diff import Difference
+    from deltaproto.fleet.evaluate import PolicyTally
     from deltaproto.fleet.inventory import InventoryTables
     from deltaproto.fleet.newest import NewestState
-    from deltaproto.fleet.past import Pair, PastScan
-    from deltaproto.fleet.policy_tally import PolicyTally
+    from deltaproto.fleet.scan_history import Pair, PastScan
     from deltaproto.fleet.spark_checks import SparkChecks
+    from deltaproto.policy.evaluate import Checked, Checker
 
 
 _MOST_DAYS = 36_500
@@ -90,7 +90,7 @@ class Asked(Lists, Interface):
         """Check that no row of a scan is missing or stored twice."""
         ...
 
-    def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
+    def drift(self, pair: Pair, detective: CommitAttributor | None) -> Iterator[Difference]:
         """Every change between two scans, by location."""
         ...
 
@@ -109,25 +109,25 @@ class Asked(Lists, Interface):
 
 class _Here:
     def __init__(self, inventory: InventoryTables) -> None:
-        from deltaproto.fleet.past import LocalQuestions
+        from deltaproto.fleet.scan_history import LocalQuestions
 
         self._inventory, self._questions = inventory, LocalQuestions(inventory)
         self.scans = self._questions.scans
         self.require_whole = self._questions.require_whole
         self.locations = self._questions.locations
 
-    def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
-        from deltaproto.fleet.drift.local import drift
+    def drift(self, pair: Pair, detective: CommitAttributor | None) -> Iterator[Difference]:
+        from deltaproto.fleet.drift.query import drift
 
         return drift(self._questions, pair, detective)
 
     def checked(self, scan: PastScan, checker: Checker) -> Iterator[Checked]:
-        from deltaproto.fleet.checks import checked
+        from deltaproto.fleet.evaluate import checked
 
         return checked(self._questions, scan, checker)
 
     def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
-        from deltaproto.fleet.policy_tally import PolicyTally
+        from deltaproto.fleet.evaluate import PolicyTally
 
         tally = PolicyTally()
         for each in checker.with_policy(self.checked(scan, checker)):
@@ -151,7 +151,7 @@ class _OnSpark:
         self.require_whole = self._questions.require_whole
         self.locations = self._questions.locations
 
-    def drift(self, pair: Pair, detective: Detective | None) -> Iterator[Change]:
+    def drift(self, pair: Pair, detective: CommitAttributor | None) -> Iterator[Difference]:
         from deltaproto.fleet.spark_questions import changes
 
         return changes(self._questions.drift(pair, detective, ordered=True))
@@ -195,7 +195,7 @@ def chosen(asked: Lists, wanted: str | None) -> PastScan:
     Raises:
         UsageError: when there is none.
     """
-    from deltaproto.fleet.past import newest, pick
+    from deltaproto.fleet.scan_history import newest, pick
 
     scans = asked.scans()
     return pick(scans, wanted) if wanted else newest(scans)

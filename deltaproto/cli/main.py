@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from deltaproto.cli import short
-from deltaproto.cli.declare import Command, spread
-from deltaproto.cli.hidden import addresses
-from deltaproto.cli.interrupted import interrupted
+from deltaproto.cli import fast_parser
+from deltaproto.cli.declare import Command, expand_multi_values
 from deltaproto.cli.pipes import outlive_readers
+from deltaproto.cli.redact_argv import addresses
+from deltaproto.cli.signals import interrupted
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, UsageError
 
 # A command's module is imported when the command is called, so that each start pays only for
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return report(_unexpected(error), words)
     finally:
-        if shown := sys.modules.get("deltaproto.report.interface"):
+        if shown := sys.modules.get("deltaproto.render.interface"):
             # They belong to this run; a program may call this twice.
             shown.NOTICES.clear()
     return code
@@ -89,8 +89,8 @@ def _run(words: list[str]) -> int:
         command = command_named(words[0])
         if any(name.startswith("DELTAPROTO_") for name in os.environ):
             _heed_environment(command, words)
-        words = [words[0], *addresses(spread(command, words[1:]))]
-        values = short.parse(command, words[1:])
+        words = [words[0], *addresses(expand_multi_values(command, words[1:]))]
+        values = fast_parser.parse(command, words[1:])
         if values is not None:
             return command.run(values)
         commands = [command]
@@ -108,7 +108,7 @@ def _heed_environment(command: Command, words: Sequence[str]) -> None:
 
     refuse_ambiguous(command)
     if notices := weakened(command, words):
-        from deltaproto.report import interface
+        from deltaproto.render import interface
 
         interface.NOTICES.extend(notices)
         for notice in notices:
@@ -118,7 +118,7 @@ def _heed_environment(command: Command, words: Sequence[str]) -> None:
 def _traceback(words: Sequence[str], *raised: Any) -> None:
     import traceback
 
-    from deltaproto.cli.hidden import redactor
+    from deltaproto.cli.redact_argv import redactor
 
     sys.stderr.write(redactor(words)("".join(traceback.format_exception(*raised))))
 
@@ -139,7 +139,7 @@ class _Defect(DeltaprotoError):
 def _unexpected(error: Exception) -> DeltaprotoError:
     """A library that cannot be imported is a matter of what is installed, all else a defect."""
     if isinstance(error, FileNotFoundError) and _without_directory():
-        from deltaproto.tables.location import NOWHERE
+        from deltaproto.location import NOWHERE
 
         return UsageError(*NOWHERE)
     if not isinstance(error, ImportError) or (error.name or "").startswith("deltaproto"):
@@ -159,21 +159,21 @@ def _without_directory() -> bool:
 
 def report(error: DeltaprotoError, words: Sequence[str]) -> int:
     """Say what went wrong, on standard error and in JSON modes as JSON too."""
-    from deltaproto.cli.hidden import redactor
+    from deltaproto.cli.redact_argv import redactor
 
     redact = redactor(words)
     error.message, error.hint = redact(error.message), redact(error.hint)
     if _wants_json(words):
-        from deltaproto.report.interface import dumps, envelope, error_fields
+        from deltaproto.render.interface import dumps, envelope, error_fields
 
         command = words[0] if words and words[0] in COMMANDS else ""
         document = envelope(command, {"error": error_fields(error)}, complete=False)
         print(dumps(document, indent=None))
-    from deltaproto.report.paint import flat
+    from deltaproto.render.terminal import single_line
 
-    print(f"error: {flat(error.message)}", file=sys.stderr)
+    print(f"error: {single_line(error.message)}", file=sys.stderr)
     if error.hint:
-        print(f"hint: {flat(error.hint)}", file=sys.stderr)
+        print(f"hint: {single_line(error.hint)}", file=sys.stderr)
     return int(error.exit_code)
 
 

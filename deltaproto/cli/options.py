@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
+from deltaproto.cli.atomic_output import TruncateOnFirstWrite
 from deltaproto.cli.declare import Option
-from deltaproto.cli.late import Late
 from deltaproto.cli.progress import warn
 from deltaproto.errors import UsageError
 from deltaproto.policy.finding import FailOn
-from deltaproto.report.interface import Format, PageFormat
-from deltaproto.tables.interface import SparkSettings
-from deltaproto.tables.remote import check_remote
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.render.interface import Format, PageFormat
+from deltaproto.tables.spark_connect import check_remote
 
 if TYPE_CHECKING:
-    from deltaproto.checking.check import Checker
+    from deltaproto.policy.evaluate import Checker
 
 _NOTICES = 3
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -86,7 +86,7 @@ def spark_settings(values: Mapping[str, Any]) -> SparkSettings:
     storage = pairs(values["storage_option"], "--storage-option")
     if not storage:
         return settings
-    from deltaproto.tables.storage.hadoop import hadoop_conf
+    from deltaproto.tables.storage.through_spark import hadoop_conf
 
     return settings._replace(hadoop=hadoop_conf(storage))
 
@@ -128,7 +128,7 @@ def did_you_mean(near: Sequence[str], otherwise: str) -> str:
     return f"did you mean {', '.join(near)}?" if near else otherwise
 
 
-def within(value: int | None, flag: str, most: int) -> None:
+def require_range(value: int | None, flag: str, most: int) -> None:
     """Refuse a number that is given and makes no sense.
 
     Raises:
@@ -138,7 +138,9 @@ def within(value: int | None, flag: str, most: int) -> None:
         raise UsageError(f"{flag} {value} makes no sense", f"give a number from 1 to {most}")
 
 
-def spare(output: str | None, read: Iterable[str | None], flag: str = "--output") -> None:
+def refuse_overwrite(
+    output: str | None, read: Iterable[str | None], flag: str = "--output"
+) -> None:
     """Refuse to write over a file that is read.
 
     Raises:
@@ -183,7 +185,7 @@ def _created(path: str) -> IO[str]:
             f"cannot write {path}: it lies in a table's log", "choose another --output"
         )
     try:
-        return Late(path)
+        return TruncateOnFirstWrite(path)
     except OSError as error:
         raise UsageError(
             f"cannot write {path}: {error.strerror}", "choose another --output"

@@ -8,12 +8,12 @@ from typing import Any
 
 from deltaproto.cli import plans
 from deltaproto.cli.declare import Command, Option
-from deltaproto.drafting.goals import downgrading, letting_in
-from deltaproto.drafting.words import feature_names, versions
 from deltaproto.errors import UsageError
+from deltaproto.plan_inputs.client_scope import downgrading, letting_in
+from deltaproto.plan_inputs.parse_goal import feature_names, versions
 from deltaproto.planning.downgrade import Downgrade
-from deltaproto.planning.search import History
-from deltaproto.protocol import catalogue
+from deltaproto.planning.search.search import HistoryChoice
+from deltaproto.protocol import feature_catalog
 
 _GOALS = ("--lowest", "--drop", "--for-client", "--policy", "--to")
 _HINT = f"one of {', '.join(_GOALS)}"
@@ -46,7 +46,7 @@ def run(values: Mapping[str, Any]) -> int:
 
 def is_feature(word: str) -> bool:
     """Whether a word after `--drop A` is one more feature, and no table."""
-    return all(catalogue.search(part)[0] is not None for part in word.split(",") if part)
+    return all(feature_catalog.search(part)[0] is not None for part in word.split(",") if part)
 
 
 def is_client(word: str) -> bool:
@@ -99,7 +99,7 @@ COMMAND = Command(
         Option(
             ("--history",),
             "keep: nothing is truncated, checkpointProtection may stay; truncate: it does not.",
-            History,
+            HistoryChoice,
         ),
         Option(
             ("--rewrite",),

@@ -9,10 +9,10 @@ from typing import Any
 from deltaproto.cli import options, plans
 from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.plan_downgrade import is_client, is_feature
-from deltaproto.drafting.goals import upgrading
-from deltaproto.drafting.words import script, split, versions, wanted_features
 from deltaproto.errors import UsageError
-from deltaproto.planning.asked import Upgrade
+from deltaproto.plan_inputs.client_scope import upgrading
+from deltaproto.plan_inputs.parse_goal import script, split, versions, wanted_features
+from deltaproto.planning.upgrade_request import Upgrade
 
 _ASKS = ("--enable", "--set", "--to", "--isolation", "--cluster-by", "--sql")
 

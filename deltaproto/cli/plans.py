@@ -8,9 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from deltaproto.checking.age import Ages
-from deltaproto.checking.saved import saved_entries
-from deltaproto.checking.site import DEFAULT_ACCESS, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option
 from deltaproto.cli.inspect import given_tables
@@ -24,21 +21,23 @@ from deltaproto.cli.inventories import (
     scan_notices,
 )
 from deltaproto.cli.progress import counting, waiting, warn
-from deltaproto.drafting.alike import Alike
-from deltaproto.drafting.goals import Planner
-from deltaproto.drafting.live import look
-from deltaproto.drafting.saved import given_entry
-from deltaproto.drafting.users import Users
-from deltaproto.drafting.words import accesses, split
 from deltaproto.errors import ExitCode, TableError, UsageError, no_tables
 from deltaproto.fleet.schemas import is_inventory
+from deltaproto.inspection.age import Ages
+from deltaproto.inspection.saved import saved_entries
+from deltaproto.location import LocationKind, locate
+from deltaproto.plan_inputs.cache import Alike
+from deltaproto.plan_inputs.client_scope import Planner, Users
+from deltaproto.plan_inputs.from_log import load_plan_input
+from deltaproto.plan_inputs.from_snapshot import given_entry
+from deltaproto.plan_inputs.parse_goal import accesses, split
 from deltaproto.planning.engine import Engine, parse_engine
-from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
-from deltaproto.report.plan import PlanReport, Script
-from deltaproto.report.plan_script import is_complete
-from deltaproto.tables.defect import one_table
-from deltaproto.tables.location import Kind, locate
+from deltaproto.planning.request import PlanInput
+from deltaproto.policy.local_catalog import DEFAULT_ACCESS, site_policy
+from deltaproto.render.plan import PlanReport, Script
+from deltaproto.render.plan_script import is_complete
+from deltaproto.tables.engine_errors import one_table
 
 TABLES = Argument(
     "tables",
@@ -137,7 +136,7 @@ def plan_tables(
             "--where, --scan and --fresh are about inventories", "give one with --from"
         )
     engine = parse_engine(values["engine"]) if values["engine"] else Engine()
-    options.spare(
+    options.refuse_overwrite(
         values["output"], (*names, values["policy"], *values.get("sql", ()), *values["catalogue"])
     )
     codes = {ExitCode.OK}
@@ -190,7 +189,7 @@ def _code(plan: Plan, detailed: bool) -> ExitCode:
 
 def _tables(
     names: Iterable[str], inventories: set[str], values: Mapping[str, Any]
-) -> Iterator[tuple[str, Given | TableError]]:
+) -> Iterator[tuple[str, PlanInput | TableError]]:
     show = not (values["no_progress"] or values["quiet"])
     with counting("tables planned", show=show) as seen:
         number = 0
@@ -206,10 +205,10 @@ def _tables(
 
 def _kept(
     name: str, values: Mapping[str, Any], show: bool
-) -> Iterator[tuple[str, Given | TableError]]:
+) -> Iterator[tuple[str, PlanInput | TableError]]:
     from deltaproto.fleet.inventory import inventory_at
-    from deltaproto.fleet.past import LocalQuestions
-    from deltaproto.fleet.plannable import kept_tables
+    from deltaproto.fleet.read_inventory import kept_tables
+    from deltaproto.fleet.scan_history import LocalQuestions
 
     storage = options.pairs(values["storage_option"], "--storage-option")
     questions = LocalQuestions(inventory_at(name, storage))
@@ -239,14 +238,14 @@ def _kept(
 
 def _read(
     name: str, values: Mapping[str, Any], show: bool
-) -> Iterator[tuple[str, Given | TableError]]:
+) -> Iterator[tuple[str, PlanInput | TableError]]:
     if os.path.isfile(name):
         ages = Ages(name, datetime.now(UTC), max_age(values))
         for entry in saved_entries(name, ages):
             for notice in ages.new():
                 warn(notice)
             try:
-                found: Given | TableError = given_entry(entry, name, ages)
+                found: PlanInput | TableError = given_entry(entry, name, ages)
             except TableError as error:
                 found = error
             yield str(entry.get("table", name)), found
@@ -254,9 +253,9 @@ def _read(
     storage = options.pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values)
     try:
-        by_name = locate(name).kind is Kind.NAME
+        by_name = locate(name).kind is LocationKind.NAME
         with waiting(f"asking Spark about {name}", show=show and by_name), one_table():
-            found = look(name, storage, spark, time.time())
+            found = load_plan_input(name, storage, spark, time.time())
     except TableError as error:
         found = error
     yield name, found

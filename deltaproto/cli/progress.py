@@ -11,9 +11,9 @@ _WORTH_SHOWING = 20
 
 def warn(text: str) -> None:
     """Print a warning to standard error."""
-    from deltaproto.report.paint import flat
+    from deltaproto.render.terminal import single_line
 
-    print(f"warning: {flat(text)}", file=sys.stderr)
+    print(f"warning: {single_line(text)}", file=sys.stderr)
 
 
 def tracked(items: Sequence[str], verb: str, *, show: bool) -> Iterator[str]:
@@ -36,9 +36,9 @@ def waiting(message: str, *, show: bool) -> Iterator[None]:
     from rich.console import Console
     from rich.text import Text
 
-    from deltaproto.report.paint import flat
+    from deltaproto.render.terminal import single_line
 
-    with Console(stderr=True).status(Text(flat(message))):
+    with Console(stderr=True).status(Text(single_line(message))):
         yield
 
 

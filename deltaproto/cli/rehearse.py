@@ -7,13 +7,13 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option
-from deltaproto.cli.executing import FORMAT, PLANS, beside, read_all, shown, starts
+from deltaproto.cli.plan_io import FORMAT, PLANS, default_journal_dir, lazy_runner, read_all, shown
 from deltaproto.errors import ExitCode
 from deltaproto.execution.plan_file import plan_files
 from deltaproto.execution.prepare import Context
 from deltaproto.execution.rehearse import Rehearsal, rehearse
-from deltaproto.execution.waiting import Limits
-from deltaproto.tables.redact import Redactor
+from deltaproto.execution.waits import WaitLimits
+from deltaproto.redaction import Redactor
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -22,13 +22,13 @@ def run(values: Mapping[str, Any]) -> int:
     storage = options.pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
-    options.spare(values["output"], plan_files(values["plans"], allow_empty=True))
+    options.refuse_overwrite(values["output"], plan_files(values["plans"], allow_empty=True))
     with shown("rehearse", values, redact, many=len(plans) > 1) as to:
         by = Rehearsal(
-            Context(storage, spark, folder=beside),
-            starts(spark),
+            Context(storage, spark, folder=default_journal_dir),
+            lazy_runner(spark),
             to.display,
-            Limits(),
+            WaitLimits(),
             redact,
             values["scratch"],
         )

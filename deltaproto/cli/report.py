@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from deltaproto.checking.check import Checker
-from deltaproto.checking.policy_use import requires
-from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
 from deltaproto.cli.inventories import (
@@ -20,14 +17,17 @@ from deltaproto.cli.inventories import (
     scan_notices,
 )
 from deltaproto.cli.progress import waiting, warn
-from deltaproto.drafting.users import newest
 from deltaproto.errors import ErrorCode, ExitCode, TableError, UsageError, no_tables
 from deltaproto.fleet.inventory import inventory_at
 from deltaproto.fleet.overview import overview
-from deltaproto.fleet.past import LocalQuestions
+from deltaproto.fleet.scan_history import LocalQuestions
+from deltaproto.plan_inputs.client_scope import newest
 from deltaproto.policy.document import Policy
-from deltaproto.report.interface import NOTICES
-from deltaproto.report.overview.write import ReportFormat, rendered
+from deltaproto.policy.evaluate import Checker
+from deltaproto.policy.local_catalog import declared, site_catalogue, site_policy
+from deltaproto.policy.usage import requires
+from deltaproto.render.interface import NOTICES
+from deltaproto.render.overview.write import ReportFormat, rendered
 
 _MOST = 50_000
 
@@ -38,7 +38,7 @@ def run(values: Mapping[str, Any]) -> int:
         raise UsageError(f"--most {values['most']} is less than 0", "give a number of tables")
     storage = options.pairs(values["storage_option"], "--storage-option")
     policy = values["policy"]
-    options.spare(values["output"], (policy, *values["catalogue"]))
+    options.refuse_overwrite(values["output"], (policy, *values["catalogue"]))
     checker = _checker(policy, values["catalogue"], allow_empty=values["allow_empty"])
     show = not (values["no_progress"] or values["quiet"])
     with waiting("reading the inventory", show=show):

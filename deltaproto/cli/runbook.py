@@ -9,25 +9,25 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
-from deltaproto.activity import Activity, read_activity
-from deltaproto.checking.check import Checker
-from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option
-from deltaproto.cli.executing import PLANS, beside, load_all
+from deltaproto.cli.plan_io import PLANS, default_journal_dir, load_all
 from deltaproto.cli.progress import counting
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
-from deltaproto.execution.gates import Gate, by_hand
-from deltaproto.execution.plan_file import Planned, plan_files
+from deltaproto.execution.plan_file import LoadedPlan, plan_files
+from deltaproto.execution.preflight import GateResult, by_hand
 from deltaproto.execution.prepare import Context, foreseen
-from deltaproto.execution.sight import named
+from deltaproto.execution.progress import named
 from deltaproto.execution.warning import rulings, windows_of
+from deltaproto.inspection.activity import Activity, read_activity
 from deltaproto.policy.document import Policy
-from deltaproto.report.runbook.book import Book, Entry
-from deltaproto.report.runbook.phrases import phrases
-from deltaproto.report.runbook.write import RunbookFormat, rendered
-from deltaproto.tables.defect import one_table
-from deltaproto.tables.redact import Redactor
+from deltaproto.policy.evaluate import Checker
+from deltaproto.policy.local_catalog import site_catalogue, site_policy
+from deltaproto.redaction import Redactor
+from deltaproto.render.runbook.book import Book, RunbookEntry
+from deltaproto.render.runbook.phrases import phrases
+from deltaproto.render.runbook.write import RunbookFormat, rendered
+from deltaproto.tables.engine_errors import one_table
 
 _AT_ONCE = 8
 _NEEDS_SPARK = EngineError(
@@ -57,7 +57,7 @@ def run(values: Mapping[str, Any]) -> int:
         values["policy"],
         values["catalogue"],
     )
-    options.spare(
+    options.refuse_overwrite(
         values["output"],
         (
             *plan_files(values["plans"], allow_empty=True),
@@ -67,7 +67,7 @@ def run(values: Mapping[str, Any]) -> int:
     )
     format = values["format"]
     if values["template"]:
-        from deltaproto.report.runbook.template import filled
+        from deltaproto.render.runbook.template import filled
 
         made = filled(values["template"], book, say, format)
     else:
@@ -79,7 +79,7 @@ def run(values: Mapping[str, Any]) -> int:
     return int(ExitCode.worst(codes))
 
 
-def _codes(entry: Entry) -> Iterator[ExitCode]:
+def _codes(entry: RunbookEntry) -> Iterator[ExitCode]:
     """The exit codes of the gates at which `apply` would refuse a plan.
 
     Not of those that the runbook itself opens: it gives the time, the flag, and steps by hand.
@@ -91,8 +91,8 @@ def _codes(entry: Entry) -> Iterator[ExitCode]:
 
 
 def _entries(
-    plans: list[Planned], policy: Policy | None, values: Mapping[str, Any], start: float
-) -> tuple[Entry, ...]:
+    plans: list[LoadedPlan], policy: Policy | None, values: Mapping[str, Any], start: float
+) -> tuple[RunbookEntry, ...]:
     storage = options.pairs(values["storage_option"], "--storage-option")
     spark = options.spark_settings(values)
 
@@ -102,9 +102,9 @@ def _entries(
     checker = None
     if policy is not None and catalogue is not None:
         checker = Checker(policy, catalogue, today=day)
-    context = Context(storage, spark, beside, policy, checker)
+    context = Context(storage, spark, default_journal_dir, policy, checker)
 
-    def activity(planned: Planned) -> Activity | DeltaprotoError | None:
+    def activity(planned: LoadedPlan) -> Activity | DeltaprotoError | None:
         if values["no_activity"] or not planned.plan.changes:
             return None
         try:
@@ -114,7 +114,7 @@ def _entries(
             error.message = redact(error.message)
             return error
 
-    def gates(planned: Planned) -> tuple[Gate, ...]:
+    def gates(planned: LoadedPlan) -> tuple[GateResult, ...]:
         by_name = not planned.plan.sql_name.startswith("delta.`")
         unread = _NEEDS_SPARK if values["no_activity"] and by_name else None
         found = foreseen(planned, context, start, unread)
@@ -122,8 +122,8 @@ def _entries(
             gate._replace(message=redact(gate.message), hint=redact(gate.hint)) for gate in found
         )
 
-    def look(planned: Planned) -> Entry:
-        return Entry(
+    def look(planned: LoadedPlan) -> RunbookEntry:
+        return RunbookEntry(
             planned,
             activity(planned),
             windows_of(policy, planned.plan),

@@ -7,23 +7,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from deltaproto.checking.check import Checker
-from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option
-from deltaproto.cli.interrupted import going_on
 from deltaproto.cli.inventories import ENGINE, EngineChoice, opened_inventory
 from deltaproto.cli.progress import rated, waiting
+from deltaproto.cli.signals import resume_hint
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
+from deltaproto.fleet.discovered import DiscoveredTable, Selection, UnreadablePlace
 from deltaproto.fleet.discovery import Source
-from deltaproto.fleet.found import Found, Selection, Unseen
 from deltaproto.fleet.inventory import inventory_at
-from deltaproto.fleet.past import LocalQuestions, extent_of, pair, pick
-from deltaproto.fleet.scan import Request, Scan, scan
+from deltaproto.fleet.scan import Scan, ScanRequest, scan
+from deltaproto.fleet.scan_history import LocalQuestions, extent_of, pair, pick
 from deltaproto.fleet.settings_file import NAME, NUMBERS, read_settings
+from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.finding import FailOn, Severity, exit_code_for
-from deltaproto.report.drift import DriftCounts
-from deltaproto.report.scan import Afterwards, ScanFormat, write_scan
+from deltaproto.policy.local_catalog import site_catalogue, site_policy
+from deltaproto.render.drift import DriftCounts
+from deltaproto.render.scan import Afterwards, ScanFormat, write_scan
 
 _SOURCES = {"roots": "roots", "lists": "list", "catalogs": "catalog"}
 """key of the file, and the option that it stands for"""
@@ -39,13 +39,13 @@ def run(values: Mapping[str, Any]) -> int:
             "there is nothing to scan", f"give a ROOT, a --catalog or a --list, or write {NAME}"
         )
     for name, most in NUMBERS.items():
-        options.within(values[name], f"--{name}", most)
+        options.require_range(values[name], f"--{name}", most)
     if values["keep"] and not values["to"]:
         raise UsageError("--keep needs --to", "it is about the inventory's old scans")
     if values["resume"] and not values["to"]:
         raise UsageError("--resume needs --to", "it names the inventory of the scan to resume")
     storage = options.pairs(values["storage_option"], "--storage-option")
-    request = Request(
+    request = ScanRequest(
         Source(
             tuple(values["roots"]),
             tuple(values["list"]),
@@ -64,12 +64,14 @@ def run(values: Mapping[str, Any]) -> int:
     )
     checker = _checker(values)
     # Lists are read while the scan goes on.
-    options.spare(values["output"], (*values["list"], values["policy"], values["config"]))
+    options.refuse_overwrite(
+        values["output"], (*values["list"], values["policy"], values["config"])
+    )
     with options.opened(values["output"]) as file:
         show = not (values["no_progress"] or values["quiet"])
         total = _expected(request) if show else None
         with (
-            going_on(_RESUME if values["to"] else None),
+            resume_hint(_RESUME if values["to"] else None),
             rated("tables", total=total, show=show) as progress,
         ):
             if values["engine"] is EngineChoice.SPARK:
@@ -109,7 +111,7 @@ def _with_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
     return merged
 
 
-def _expected(request: Request) -> int | None:
+def _expected(request: ScanRequest) -> int | None:
     """How many tables the last scan of the same roots met; None where nobody knows."""
     if request.inventory is None:
         return None
@@ -121,7 +123,7 @@ def _expected(request: Request) -> int | None:
     return None
 
 
-def _in_catalogs(values: Mapping[str, Any]) -> Iterator[Found | Unseen]:
+def _in_catalogs(values: Mapping[str, Any]) -> Iterator[DiscoveredTable | UnreadablePlace]:
     if values["catalog"]:
         from deltaproto.fleet.catalogs import tables_of
         from deltaproto.tables.session import spark_session

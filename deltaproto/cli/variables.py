@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from deltaproto.cli.declare import Command, twin
+from deltaproto.cli.declare import Command, environment_name
 from deltaproto.errors import UsageError
 
 COMMAND_LINE_ONLY = frozenset(
@@ -67,13 +67,13 @@ def variable(command: str, flag: str) -> str | None:
     """Return the environment variable of a command's long flag, or None if it has none."""
     if flag in COMMAND_LINE_ONLY:
         return None
-    return OWN.get(flag, {}).get(command) or twin(flag)
+    return OWN.get(flag, {}).get(command) or environment_name(flag)
 
 
 def weakened(command: Command, words: Sequence[str]) -> list[str]:
     """Describe what the environment switches off of the command's gate."""
     given = any(word == _FAIL_ON or word.startswith(f"{_FAIL_ON}=") for word in words)
-    name = twin(_FAIL_ON)
+    name = environment_name(_FAIL_ON)
     if given or os.environ.get(name) != "never":
         return []
     if all(_FAIL_ON not in option.flags for option in command.options):
@@ -89,7 +89,7 @@ def refuse_ambiguous(command: Command) -> None:
     """
     for option in command.options:
         flag = option.flags[0]
-        read, name = variable(command.name, flag), twin(flag)
+        read, name = variable(command.name, flag), environment_name(flag)
         if read == name or not os.environ.get(name):
             continue
         if read is None:

@@ -6,23 +6,23 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.clients import hazards, members, scheme
-from deltaproto.clients.capability import (
+from deltaproto.clients import members, requirements, version_scheme
+from deltaproto.clients.members import EntryError
+from deltaproto.clients.model import (
     EVERY,
     READING,
     Access,
+    AppliesTo,
     Client,
     Confidence,
     Evidence,
-    Gate,
     Handling,
     KnownBad,
     Path,
+    ProtocolGate,
     Range,
-    Where,
 )
-from deltaproto.clients.judgement import Verdict
-from deltaproto.clients.members import EntryError
+from deltaproto.clients.verdict import Verdict
 
 _CLIENT = {"id", "name", "aliases", "versions", "ranges", "measured", "decodes_paths", "hazards"}
 _PATH = {"read", "write", "access", "known_bad", "hazards"}
@@ -73,8 +73,10 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
     """
     members.known_keys(plain, _CLIENT, where)
     versions = members.text(plain, "versions", where, "none")
-    if versions not in scheme.SCHEMES:
-        raise EntryError(f"{where}: versions: {versions}", f"one of {', '.join(scheme.SCHEMES)}")
+    if versions not in version_scheme.SCHEMES:
+        raise EntryError(
+            f"{where}: versions: {versions}", f"one of {', '.join(version_scheme.SCHEMES)}"
+        )
     name = _name(members.text(plain, "id", where), f"{where}: id")
     ranges = [
         _range(item, versions, f"{where}: ranges[{number}]")
@@ -111,7 +113,7 @@ def _of_all(plain: Mapping[str, Any], each: Range, versions: str, where: str) ->
     found = dict(_hazards(plain, where, (each.start, versions)))
     if members.flag(plain, "decodes_paths", where):
         handling = Handling(Verdict.UNKNOWN, _MISLED)
-        found = {(hazards.PERCENT_IN_PATH, access): handling for access in Access} | found
+        found = {(requirements.PERCENT_IN_PATH, access): handling for access in Access} | found
     return found
 
 
@@ -134,8 +136,8 @@ def _hazards(
             continue
         words = members.names(item, "hazards", place)
         for word in words:
-            if not hazards.is_hazard(word):
-                known = ", ".join(sorted(hazards.WORDS))
+            if not requirements.is_hazard(word):
+                known = ", ".join(sorted(requirements.WORDS))
                 raise EntryError(
                     f"{place}: unknown hazard {word}",
                     f"one of {known}, type NAME, or expression NAME",
@@ -191,8 +193,8 @@ def _measured(plain: Any, versions: str, where: str) -> Range:
         version = None
     else:
         version = members.text(plain, "version", where)
-        if scheme.parse(versions, version) is None:
-            example = scheme.EXAMPLES[versions]
+        if version_scheme.parse(versions, version) is None:
+            example = version_scheme.EXAMPLES[versions]
             raise EntryError(f"{where}: {version} is no {versions} version", f"such as {example}")
     rest = {key: value for key, value in plain.items() if key != "version"}
     each = _range({"confidence": Confidence.MEASURED.value, **rest}, versions, where)
@@ -204,9 +206,9 @@ def _among(item: Mapping[str, Any], start: str | None, versions: str, where: str
     first, end = (_version(item, key, versions, where) for key in ("from", "before"))
     if first is None and end is None:
         return True
-    here = None if start is None else scheme.parse(versions, start)
-    bound = None if first is None else scheme.parse(versions, first)
-    after = None if end is None else scheme.parse(versions, end)
+    here = None if start is None else version_scheme.parse(versions, start)
+    bound = None if first is None else version_scheme.parse(versions, first)
+    after = None if end is None else version_scheme.parse(versions, end)
     if here is None:
         return bound is None
     return (bound is None or here >= bound) and (after is None or here < after)
@@ -242,13 +244,13 @@ def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
     )
 
 
-def _gate(plain: Any, side: str, where: str) -> Gate:
+def _gate(plain: Any, side: str, where: str) -> ProtocolGate:
     members.known_keys(plain, _GATE | set(_WRITERS_READING), where)
     for key in _WRITERS_READING:
         if side == "read" and key in plain:
             raise EntryError(f"{where}: {key} belongs to write", "it says what writers take")
     unchecked = plain.get("unchecked")
-    return Gate(
+    return ProtocolGate(
         legacy=_versions(plain, "legacy", side, where),
         features=frozenset(members.features(plain, "features", where))
         if "features" in plain
@@ -316,7 +318,7 @@ def _known_bad(plain: Any, where: str) -> KnownBad:
         what=members.text(plain, "what", where),
         reference=members.text(plain, "reference", where, ""),
         fails=members.flag(plain, "fails", where),
-        where=members.choice(plain, "where", Where, where, Where.USED),
+        where=members.choice(plain, "where", AppliesTo, where, AppliesTo.USED),
         ungated=members.flag(plain, "ungated", where),
         pairs=_pairs(plain, where),
         disputed=members.flag(plain, "disputed", where),
@@ -358,7 +360,7 @@ def _ordered(ranges: list[Range], versions: str, where: str) -> None:
     for number, (start, end) in enumerate(known):
         if start and end and start >= end:
             raise EntryError(f"{where}: ranges[{number}] is empty", "from is inclusive, before not")
-        newest = scheme.parse(versions, ranges[number].newest or "")
+        newest = version_scheme.parse(versions, ranges[number].newest or "")
         if newest and ((start and newest < start) or (end and newest >= end)):
             raise EntryError(
                 f"{where}: ranges[{number}]: newest: {ranges[number].newest} is outside the range",
@@ -374,10 +376,13 @@ def _ordered(ranges: list[Range], versions: str, where: str) -> None:
             )
 
 
-def bounds(each: Range, versions: str) -> tuple[scheme.Version | None, scheme.Version | None]:
+def bounds(
+    each: Range, versions: str
+) -> tuple[version_scheme.Version | None, version_scheme.Version | None]:
     """The first version of a range, and the first after it; None where it is open."""
     start, end = (
-        None if text is None else scheme.parse(versions, text) for text in (each.start, each.end)
+        None if text is None else version_scheme.parse(versions, text)
+        for text in (each.start, each.end)
     )
     return start, end
 
@@ -393,7 +398,7 @@ def _version(plain: Mapping[str, Any], key: str, versions: str, where: str) -> s
         )
     if not isinstance(value, str):
         raise EntryError(f"{where}: {key}: {value} is not in quotes", f"write {key}: '{value}'")
-    if scheme.parse(versions, value) is None:
-        example = scheme.EXAMPLES[versions]
+    if version_scheme.parse(versions, value) is None:
+        example = version_scheme.EXAMPLES[versions]
         raise EntryError(f"{where}: {key}: {value} is no {versions} version", f"such as {example}")
     return value

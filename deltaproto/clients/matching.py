@@ -1,41 +1,164 @@
-"""Whether a client lets a table through, and because of which feature not.
-
-What each client's gates do is data (`capability`), how a gate works is in `gates`; this adds what
-lies beyond the gates: requirements, catalogs, and what a release does wrong.
-"""
+"""Whether a client lets a table through, gate by gate, and which feature decides."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from deltaproto.clients.capability import (
+from deltaproto.clients.model import (
     EVERY,
     READING,
     STRANGE,
     Access,
+    AppliesTo,
     Confidence,
-    Gate,
     KnownBad,
     Path,
+    ProtocolGate,
     Range,
-    Where,
 )
-from deltaproto.clients.gates import pass_gate, strange, understood
-from deltaproto.clients.hazards import (
+from deltaproto.clients.requirements import (
     APPEND_ONLY,
     EXPRESSION,
     HARMLESS_UNLESS_KNOWN,
     OF_FEATURES,
     UNNAMED_ROW_IDS,
+    TableRequirements,
     described,
 )
-from deltaproto.clients.judgement import Judgement, Verdict
-from deltaproto.clients.needs import Needs
-from deltaproto.protocol import catalogue
+from deltaproto.clients.verdict import PathVerdict, Verdict
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind, FeatureStatus
+from deltaproto.protocol.violations import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
 
-__all__ = ["OFFERS_NO", "Judgement", "Verdict", "judge"]
 
-_OK = Judgement(Verdict.OK)
+def pass_gate(
+    gate: ProtocolGate,
+    table: TableRequirements,
+    side: str,
+    version: int,
+    listed: frozenset[str] | None,
+    confidence: Confidence,
+) -> Iterator[PathVerdict]:
+    top = READER_FEATURES_VERSION if side == "reader" else WRITER_FEATURES_VERSION
+    # An odd pair such as (2,4) does not carry what one of its numbers implies.
+    implied = _implied(side, version) & table.protocol.supported
+    if gate.unchecked is None:
+        names = [*implied, *(listed or ())]
+        yield from _unchecked([n for n in sorted(names) if not understood(gate, n)], table)
+        yield from _modes(gate, table)
+        return
+    if version > top:
+        yield PathVerdict(Verdict.REFUSED, (), f"{side} version {version} is not defined")
+    elif version < top:
+        yield from _legacy(gate, table, side, version, implied)
+    elif gate.features is None:
+        yield PathVerdict(
+            _refusal(confidence),
+            tuple(sorted(listed or ())),
+            f"it knows no table features, and so not {side} version {version}",
+        )
+    else:
+        yield from _listed(gate, table, sorted(listed or ()), confidence)
+    yield from _modes(gate, table)
+
+
+def _legacy(
+    gate: ProtocolGate, table: TableRequirements, side: str, version: int, implied: Iterable[str]
+) -> Iterator[PathVerdict]:
+    if version not in gate.legacy:
+        lower = _carried(gate, side, version)
+        lacking = [name for name in sorted(implied) if name not in lower]
+        yield PathVerdict(
+            Verdict.REFUSED, tuple(lacking), f"it does not take {side} version {version}"
+        )
+        return
+    conditional = (gate.unused | gate.legacy_unused) & set(implied)
+    yield from _only_unused(sorted(conditional), table)
+    yield from _unchecked(sorted(gate.unchecked & set(implied) if gate.unchecked else ()), table)
+
+
+def _carried(gate: ProtocolGate, side: str, version: int) -> frozenset[str]:
+    """The features that the client takes below `version`: they are not what keeps it out."""
+    known = max((number for number in gate.legacy if number < version), default=0)
+    return _implied(side, known) | (gate.features or frozenset())
+
+
+def _implied(side: str, version: int) -> frozenset[str]:
+    """What a legacy version asks of this side, whatever the other side's version is."""
+    if side == "writer":
+        return feature_catalog.implied_by(READER_FEATURES_VERSION - 1, version)
+    every = feature_catalog.implied_by(version, WRITER_FEATURES_VERSION - 1)
+    return frozenset(
+        n for n in every if feature_catalog.record(n).kind is FeatureKind.READER_WRITER
+    )
+
+
+def _listed(
+    gate: ProtocolGate, table: TableRequirements, names: list[str], confidence: Confidence
+) -> Iterator[PathVerdict]:
+    assert gate.features is not None
+    unchecked = gate.unchecked or frozenset()
+    passing = [
+        name for name in names if name in unchecked or (STRANGE in unchecked and strange(name))
+    ]
+    for name in names:
+        if understood(gate, name) or name in gate.unused or name in passing:
+            continue
+        reason = "it does not know {}" + (", nor do we" if strange(name) else "")
+        yield PathVerdict(_refusal(confidence, nobody_knows=strange(name)), (name,), reason)
+    yield from _only_unused([n for n in names if n in gate.unused], table)
+    yield from _unchecked(passing, table)
+
+
+def understood(gate: ProtocolGate, name: str) -> bool:
+    return gate.features is not None and name in gate.features
+
+
+def _refusal(confidence: Confidence, *, nobody_knows: bool = False) -> Verdict:
+    # A list that was put together from documents says nothing of a name that nobody knows.
+    sure = (Confidence.MEASURED, Confidence.SOURCE)
+    known = confidence in sure if nobody_knows else confidence is not Confidence.INFERRED
+    return Verdict.REFUSED if known else Verdict.UNKNOWN
+
+
+def _only_unused(names: Iterable[str], table: TableRequirements) -> Iterator[PathVerdict]:
+    for name in names:
+        uses = table.uses(name)
+        if uses:
+            yield PathVerdict(Verdict.REFUSED, (name,), "it takes {} only while nothing uses it")
+        elif uses is None:
+            yield PathVerdict(
+                Verdict.UNKNOWN,
+                (name,),
+                "it takes {} only while nothing uses it, and that cannot be told",
+            )
+
+
+def _unchecked(names: Iterable[str], table: TableRequirements) -> Iterator[PathVerdict]:
+    for name in names:
+        if table.uses(name) is not False:
+            yield PathVerdict(Verdict.WRONG, (name,), "it lets {} through without understanding it")
+
+
+def _modes(gate: ProtocolGate, table: TableRequirements) -> Iterator[PathVerdict]:
+    for feature, mode in table.modes:
+        known = gate.modes.get(feature)
+        if known is not None and mode != "none" and mode not in known:
+            yield PathVerdict(
+                Verdict.REFUSED,
+                (feature,),
+                f"it knows {feature} only by {' or '.join(sorted(known)) or 'no mode'}",
+            )
+
+
+def strange(name: str) -> bool:
+    """A name that nobody knows."""
+    return feature_catalog.record(name).status is FeatureStatus.UNKNOWN
+
+
+__all__ = ["OFFERS_NO", "PathVerdict", "Verdict", "judge"]
+
+_OK = PathVerdict(Verdict.OK)
 OFFERS_NO = "it offers no "
 _APPEND_ONLY = (
     "delta.appendOnly is true: rows may be added, and an UPDATE, DELETE or MERGE that changes or "
@@ -43,10 +166,10 @@ _APPEND_ONLY = (
 )
 
 
-def judge(each: Range, path: Path, table: Needs, access: Access) -> Judgement:
+def judge(each: Range, path: Path, table: TableRequirements, access: Access) -> PathVerdict:
     """What becomes of `access` by this path of the client on a table with these needs."""
     if not path.offers(access):
-        return Judgement(Verdict.REFUSED, (), f"{OFFERS_NO}{_WORDS[access]}")
+        return PathVerdict(Verdict.REFUSED, (), f"{OFFERS_NO}{_WORDS[access]}")
     found = list(_judged(each, path, table, access))
     ungated = [
         item for bad in path.known_bad if bad.ungated for item in _known_bad(bad, table, access)
@@ -55,7 +178,7 @@ def judge(each: Range, path: Path, table: Needs, access: Access) -> Judgement:
         found = ungated
     if not found and access is Access.DML and APPEND_ONLY in table.hazards:
         held = tuple({"appendOnly"} & table.protocol.supported)
-        return Judgement(Verdict.REFUSED, held, _APPEND_ONLY)
+        return PathVerdict(Verdict.REFUSED, held, _APPEND_ONLY)
     if not found:
         return _OK
     worst = min((judgement.verdict for judgement in found), key=_DECIDING.index)
@@ -65,7 +188,7 @@ def judge(each: Range, path: Path, table: Needs, access: Access) -> Judgement:
         by_reason.setdefault(judgement.reason, {}).update(dict.fromkeys(judgement.because))
     because = dict.fromkeys(name for names in by_reason.values() for name in names)
     reasons = [reason.replace("{}", _and(names)) for reason, names in by_reason.items()]
-    return Judgement(worst, tuple(because), "; ".join(reasons))
+    return PathVerdict(worst, tuple(because), "; ".join(reasons))
 
 
 def _and(names: Iterable[str]) -> str:
@@ -84,17 +207,19 @@ _WORDS = {
 }
 
 
-def _judged(each: Range, path: Path, table: Needs, access: Access) -> Iterator[Judgement]:
+def _judged(
+    each: Range, path: Path, table: TableRequirements, access: Access
+) -> Iterator[PathVerdict]:
     if each.whole:
         yield from _requirements(path, table)
     if not table.by_name:
         yield from _catalog_only(each.catalog_only, table)
     for doubt in table.doubts:
-        yield Judgement(Verdict.UNKNOWN, (), doubt)
+        yield PathVerdict(Verdict.UNKNOWN, (), doubt)
     protocol = table.protocol
     confidence = Confidence.INFERRED if each.partial else each.confidence
     if violations := protocol.violations():
-        yield Judgement(
+        yield PathVerdict(
             Verdict.UNKNOWN, (), f"the protocol breaks the spec: {violations[0].message}"
         )
     if path.read is not None:
@@ -106,7 +231,7 @@ def _judged(each: Range, path: Path, table: Needs, access: Access) -> Iterator[J
         if taken is not None and protocol.min_reader_version not in (*taken, 3):
             because = tuple(sorted({"columnMapping"} & protocol.supported))
             reason = f"its writer does not take reader version {protocol.min_reader_version}"
-            yield Judgement(Verdict.REFUSED, because, reason)
+            yield PathVerdict(Verdict.REFUSED, because, reason)
         version, listed = protocol.min_writer_version, protocol.writer_features
         yield from pass_gate(path.write, table, "writer", version, listed, confidence)
     for bad in path.known_bad:
@@ -114,16 +239,18 @@ def _judged(each: Range, path: Path, table: Needs, access: Access) -> Iterator[J
     yield from _of_hazards(path, table, access)
 
 
-def _writers_reading(path: Path) -> Gate:
+def _writers_reading(path: Path) -> ProtocolGate:
     """The reader's gate for writes, which another library may make than reads."""
     assert path.read is not None
     if path.write is None or path.write.reader_features is None:
         return path.read
     readers = path.write.readers
-    return Gate(path.read.legacy if readers is None else readers, path.write.reader_features)
+    return ProtocolGate(
+        path.read.legacy if readers is None else readers, path.write.reader_features
+    )
 
 
-def _of_hazards(path: Path, table: Needs, access: Access) -> Iterator[Judgement]:
+def _of_hazards(path: Path, table: TableRequirements, access: Access) -> Iterator[PathVerdict]:
     for hazard in sorted(table.hazards):
         handling = path.handling(hazard, access)
         if handling is None and access not in _concerned(hazard):
@@ -132,19 +259,19 @@ def _of_hazards(path: Path, table: Needs, access: Access) -> Iterator[Judgement]
             continue
         if handling is None:
             reason = f"{described(hazard)}, and what it does with that was not measured"
-            yield Judgement(Verdict.UNKNOWN, _behind(hazard, table), reason)
+            yield PathVerdict(Verdict.UNKNOWN, _behind(hazard, table), reason)
         elif handling.verdict is not Verdict.OK:
             reason = f"{described(hazard)}: {_phrase(handling.what)}".rstrip(": ")
-            yield Judgement(handling.verdict, _behind(hazard, table), reason)
+            yield PathVerdict(handling.verdict, _behind(hazard, table), reason)
     # With doubts about the log, nothing was ok before.
     for hazard in () if table.doubts else sorted(table.unseen - table.hazards):
         handling = path.handling(hazard, access)
         if handling is not None and handling.verdict is not Verdict.OK:
             reason = f"nobody looked whether {described(hazard)}, which it cannot handle"
-            yield Judgement(Verdict.UNKNOWN, (), reason)
+            yield PathVerdict(Verdict.UNKNOWN, (), reason)
 
 
-def _behind(hazard: str, table: Needs) -> tuple[str, ...]:
+def _behind(hazard: str, table: TableRequirements) -> tuple[str, ...]:
     """The supported features that a hazard comes from."""
     supported = table.protocol.supported
     return tuple(n for n, words in OF_FEATURES.items() if hazard in words and n in supported)
@@ -165,16 +292,18 @@ _WRITING = _EVERY_ACCESS - READING
 _CHECKING = frozenset({Access.APPEND, Access.DML})
 
 
-def _requirements(path: Path, table: Needs) -> Iterator[Judgement]:
+def _requirements(path: Path, table: TableRequirements) -> Iterator[PathVerdict]:
     supported = table.protocol.supported
     for name in sorted(table.protocol.listed):
         if not any(understood(gate, name) for gate in (path.read, path.write) if gate):
             continue
         missing = [
-            other for other in catalogue.record(name).required_features if other not in supported
+            other
+            for other in feature_catalog.record(name).required_features
+            if other not in supported
         ]
         if missing:
-            yield Judgement(
+            yield PathVerdict(
                 Verdict.REFUSED,
                 (name,),
                 f"{name} is listed without {' and '.join(missing)}, and it refuses such a "
@@ -182,18 +311,20 @@ def _requirements(path: Path, table: Needs) -> Iterator[Judgement]:
             )
 
 
-def _catalog_only(names: frozenset[str], table: Needs) -> Iterator[Judgement]:
+def _catalog_only(names: frozenset[str], table: TableRequirements) -> Iterator[PathVerdict]:
     for name in sorted(names & table.protocol.supported):
-        yield Judgement(Verdict.REFUSED, (name,), "a {} table is reached by its catalog name only")
+        yield PathVerdict(
+            Verdict.REFUSED, (name,), "a {} table is reached by its catalog name only"
+        )
 
 
-def _known_bad(bad: KnownBad, table: Needs, access: Access) -> Iterator[Judgement]:
+def _known_bad(bad: KnownBad, table: TableRequirements, access: Access) -> Iterator[PathVerdict]:
     versions = table.protocol.min_reader_version, table.protocol.min_writer_version
     if bad.pairs and versions not in bad.pairs:
         return
     if EVERY in bad.features and access in bad.access:
         verdict = Verdict.REFUSED if bad.fails else Verdict.WRONG
-        yield Judgement(verdict, (), _phrase(bad.what))
+        yield PathVerdict(verdict, (), _phrase(bad.what))
         return
     names = table.protocol.supported
     if STRANGE not in bad.features:
@@ -205,23 +336,23 @@ def _known_bad(bad: KnownBad, table: Needs, access: Access) -> Iterator[Judgemen
         if access not in bad.access or uses is False:
             continue
         if bad.disputed:
-            yield Judgement(Verdict.UNKNOWN, (name,), _phrase(bad.what))
+            yield PathVerdict(Verdict.UNKNOWN, (name,), _phrase(bad.what))
         elif not bad.fails:
-            yield Judgement(Verdict.WRONG, (name,), _phrase(bad.what))
+            yield PathVerdict(Verdict.WRONG, (name,), _phrase(bad.what))
         elif uses:
-            yield Judgement(Verdict.REFUSED, (name,), _phrase(bad.what))
+            yield PathVerdict(Verdict.REFUSED, (name,), _phrase(bad.what))
         else:
             unsure = f"{_phrase(bad.what)}, and whether anything uses {{}} cannot be told"
-            yield Judgement(Verdict.UNKNOWN, (name,), unsure)
+            yield PathVerdict(Verdict.UNKNOWN, (name,), unsure)
 
 
-def _happens(where: Where, table: Needs, name: str) -> bool | None:
+def _happens(where: AppliesTo, table: TableRequirements, name: str) -> bool | None:
     match where:
-        case Where.SUPPORTED:
+        case AppliesTo.SUPPORTED:
             return True
-        case Where.PRESENT:
+        case AppliesTo.PRESENT:
             return table.holds(name)
-        case Where.USED:
+        case AppliesTo.USED:
             return table.uses(name)
 
 

@@ -12,14 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from deltaproto.clients.candidate import Reference
-from deltaproto.clients.capability import Access
+from deltaproto.clients.model import Access
+from deltaproto.clients.resolve import Reference
 from deltaproto.errors import UsageError
 
 _FOLDER = Path(__file__).parent / "measured"
 
 
-class Operation(StrEnum):
+class ResultColumn(StrEnum):
     """The columns of a client's results."""
 
     ROWS = "rows"
@@ -53,21 +53,21 @@ class Operation(StrEnum):
 
 
 _ACCESS = {
-    Operation.APPEND: Access.APPEND,
-    Operation.APPEND_OMITTING: Access.APPEND,
-    Operation.APPEND_VIOLATING: Access.APPEND,
-    Operation.OVERWRITE: Access.DML,
-    Operation.DELETE: Access.DML,
-    Operation.UPDATE: Access.DML,
-    Operation.MERGE: Access.DML,
-    Operation.OPTIMIZE: Access.MAINTAIN,
-    Operation.CHECKPOINT: Access.MAINTAIN,
-    Operation.VACUUM: Access.MAINTAIN,
-    Operation.CONFIGURE: Access.MAINTAIN,
+    ResultColumn.APPEND: Access.APPEND,
+    ResultColumn.APPEND_OMITTING: Access.APPEND,
+    ResultColumn.APPEND_VIOLATING: Access.APPEND,
+    ResultColumn.OVERWRITE: Access.DML,
+    ResultColumn.DELETE: Access.DML,
+    ResultColumn.UPDATE: Access.DML,
+    ResultColumn.MERGE: Access.DML,
+    ResultColumn.OPTIMIZE: Access.MAINTAIN,
+    ResultColumn.CHECKPOINT: Access.MAINTAIN,
+    ResultColumn.VACUUM: Access.MAINTAIN,
+    ResultColumn.CONFIGURE: Access.MAINTAIN,
 }
 
 
-class Outcome(StrEnum):
+class MeasuredOutcome(StrEnum):
     """What became of it, the best first."""
 
     RIGHT = "right"
@@ -82,12 +82,12 @@ class Outcome(StrEnum):
     """the client, or its adapter, has no such operation"""
 
 
-class Cell(NamedTuple):
+class MeasurementCell(NamedTuple):
     """One operation on one table."""
 
     case: str
-    operation: Operation
-    outcome: Outcome
+    operation: ResultColumn
+    outcome: MeasuredOutcome
     why: str = ""
     """the client's error, or what is wrong"""
 
@@ -112,7 +112,7 @@ class Measurement(NamedTuple):
     processors: int
     """of the machine: some clients answer otherwise on another number"""
     seconds: float
-    cells: tuple[Cell, ...]
+    cells: tuple[MeasurementCell, ...]
 
     @property
     def name(self) -> str:
@@ -122,7 +122,7 @@ class Measurement(NamedTuple):
 
 def to_json(measured: Measurement) -> str:
     """The file's text. Equal reasons are written once, and what is not offered is left out."""
-    kept = [cell for cell in measured.cells if cell.outcome is not Outcome.NOT_OFFERED]
+    kept = [cell for cell in measured.cells if cell.outcome is not MeasuredOutcome.NOT_OFFERED]
     reasons = list(dict.fromkeys(cell.why for cell in kept if cell.why))
     number = {why: position for position, why in enumerate(reasons)}
     cells: dict[str, dict[str, Any]] = {}
@@ -178,6 +178,6 @@ def file_name(client: str, path: str | None, version: str | None) -> str:
     return f"{named}@{version}" if version else named
 
 
-def _cell(case: str, operation: str, value: Any, reasons: list[str]) -> Cell:
+def _cell(case: str, operation: str, value: Any, reasons: list[str]) -> MeasurementCell:
     outcome, why = (value, "") if isinstance(value, str) else (value[0], reasons[value[1]])
-    return Cell(case, Operation(operation), Outcome(outcome), why)
+    return MeasurementCell(case, ResultColumn(operation), MeasuredOutcome(outcome), why)

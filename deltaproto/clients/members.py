@@ -59,9 +59,9 @@ def no_mistakes(found: Iterable[str], where: str) -> None:
     """Refuse names that nobody knows and that look like those of features."""
     import difflib
 
-    from deltaproto.protocol import catalogue
+    from deltaproto.protocol import feature_catalog
 
-    known = [feature.name for feature in catalogue.all_features()]
+    known = [feature.name for feature in feature_catalog.all_features()]
     for name in found:
         near = [] if name in known else difflib.get_close_matches(name, known, n=1, cutoff=0.85)
         if near:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from deltaproto.clients import hazards
-from deltaproto.clients.candidate import Candidate, Reference, beginning, latest
-from deltaproto.clients.capability import Access, Path
-from deltaproto.clients.matching import Judgement, Verdict, judge
-from deltaproto.clients.needs import Needs
-from deltaproto.protocol import catalogue
+from deltaproto.clients import requirements
+from deltaproto.clients.matching import PathVerdict, Verdict, judge
+from deltaproto.clients.model import Access, Path
+from deltaproto.clients.requirements import TableRequirements
+from deltaproto.clients.resolve import Candidate, Reference, beginning, latest
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.compatibility_mode import FORMAT, FORMATS, LOCATION
 from deltaproto.protocol.feature import Drop
 from deltaproto.protocol.protocol import Protocol
@@ -24,7 +24,7 @@ COPY_PROTOCOL = Protocol(1, 2)
 """what readers of a copy see: Delta and Iceberg metadata of version 1"""
 
 
-class Cost(StrEnum):
+class RemedyCost(StrEnum):
     """What a remedy takes, the cheapest first."""
 
     METADATA = "metadata"
@@ -44,7 +44,7 @@ class Remedy(NamedTuple):
 
     kind: str
     """raise-client, use-catalog, normalise, add-feature, drop-feature or read-copy"""
-    cost: Cost
+    cost: RemedyCost
     text: str
     client: str | None = None
     features: tuple[str, ...] = ()
@@ -61,7 +61,11 @@ class Remedy(NamedTuple):
 
 
 def remedies(
-    candidate: Candidate, path: Path, table: Needs, access: Access, judgement: Judgement
+    candidate: Candidate,
+    path: Path,
+    table: TableRequirements,
+    access: Access,
+    judgement: PathVerdict,
 ) -> tuple[Remedy, ...]:
     """The ways out of this judgement; empty when it is ok or nothing helps."""
     if judgement.verdict is Verdict.OK:
@@ -78,10 +82,12 @@ def remedies(
         )
         if remedy is not None
     ]
-    return tuple(sorted(found, key=lambda remedy: list(Cost).index(remedy.cost)))
+    return tuple(sorted(found, key=lambda remedy: list(RemedyCost).index(remedy.cost)))
 
 
-def _raised(candidate: Candidate, path: Path, table: Needs, access: Access) -> Remedy | None:
+def _raised(
+    candidate: Candidate, path: Path, table: TableRequirements, access: Access
+) -> Remedy | None:
     """The newest known version that passes, as do all from the first later one that does."""
     client, here = candidate.client, candidate.documented or candidate.range
     later = client.ranges[client.ranges.index(here) + 1 :] if here in client.ranges else ()
@@ -98,10 +104,12 @@ def _raised(candidate: Candidate, path: Path, table: Needs, access: Access) -> R
     text = f"upgrade the client to {newest}"
     if first is not None and first.version not in (None, newest.version):
         text += f" (works since {first.version})"
-    return Remedy("raise-client", Cost.CLIENT, text, client=str(newest))
+    return Remedy("raise-client", RemedyCost.CLIENT, text, client=str(newest))
 
 
-def _passing(there: Candidate, path: Path, table: Needs, access: Access) -> Reference | None:
+def _passing(
+    there: Candidate, path: Path, table: TableRequirements, access: Access
+) -> Reference | None:
     """The first path of a version that passes, the one of the same name or the only one."""
     others = [p for p in there.paths if path.name is None or p.name in (path.name, None)]
     for passing in others:
@@ -111,13 +119,17 @@ def _passing(there: Candidate, path: Path, table: Needs, access: Access) -> Refe
 
 
 def _completed(
-    candidate: Candidate, path: Path, table: Needs, access: Access, judgement: Judgement
+    candidate: Candidate,
+    path: Path,
+    table: TableRequirements,
+    access: Access,
+    judgement: PathVerdict,
 ) -> Remedy | None:
     """The features that listed ones require and the protocol lacks, when that is all it takes."""
     missing = {
         required
         for name in judgement.because
-        for required in catalogue.record(name).required_features
+        for required in feature_catalog.record(name).required_features
         if required not in table.protocol.supported
     }
     if not missing or candidate.range is None:
@@ -128,7 +140,7 @@ def _completed(
         return None
     return Remedy(
         "add-feature",
-        Cost.METADATA,
+        RemedyCost.METADATA,
         f"add what is missing from the protocol: {', '.join(names)}",
         features=names,
         command=f"deltaproto plan-upgrade {TABLE} --enable {' '.join(names)}",
@@ -136,14 +148,18 @@ def _completed(
 
 
 def _dropped(
-    candidate: Candidate, path: Path, table: Needs, access: Access, judgement: Judgement
+    candidate: Candidate,
+    path: Path,
+    table: TableRequirements,
+    access: Access,
+    judgement: PathVerdict,
 ) -> Remedy | None:
     if not judgement.because or not path.offers(access) or candidate.range is None:
         return None
     names = _droppable(table, judgement.because)
     if not names or set(names) & candidate.range.catalog_only:
         return None
-    drops = [catalogue.record(name).drop for name in names]
+    drops = [feature_catalog.record(name).drop for name in names]
     without = _without(table, names)
     if without is None or judge(candidate.range, path, without, access).verdict is not Verdict.OK:
         return None
@@ -154,7 +170,7 @@ def _dropped(
         text = f"ALTER TABLE … CLUSTER BY NONE (Delta 4.4 breaks the table else), then {text}"
     if not all(drop.delta_spark for drop in drops):
         text += ", which only Databricks can"
-    if cost is Cost.REWRITE:
+    if cost is RemedyCost.REWRITE:
         text += ", which rewrites data files"
     if any(drop.protects_history or drop.needs_truncate for drop in drops):
         protected = _protected(without)
@@ -174,19 +190,19 @@ def _dropped(
     )
 
 
-def _clustered(table: Needs) -> bool:
+def _clustered(table: TableRequirements) -> bool:
     return "clustering" in table.protocol.supported and table.uses("clustering") is not False
 
 
-def _droppable(table: Needs, because: tuple[str, ...]) -> tuple[str, ...]:
+def _droppable(table: TableRequirements, because: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the features that can go, after whatever requires them."""
     found: dict[str, None] = {}
 
     def take(name: str) -> bool:
-        drop = catalogue.record(name).drop
+        drop = feature_catalog.record(name).drop
         if not (drop.delta_spark or drop.databricks):
             return False
-        if all(take(other) for other in catalogue.dependents(name, table.protocol.supported)):
+        if all(take(other) for other in feature_catalog.dependents(name, table.protocol.supported)):
             found.setdefault(name)
             return True
         return False
@@ -196,7 +212,9 @@ def _droppable(table: Needs, because: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _normalised(candidate: Candidate, path: Path, table: Needs, access: Access) -> Remedy | None:
+def _normalised(
+    candidate: Candidate, path: Path, table: TableRequirements, access: Access
+) -> Remedy | None:
     """The lowest form of the same features, where it lets the client in."""
     protocol = table.protocol
     if candidate.range is None or protocol.violations() or protocol.lowest() == protocol:
@@ -206,29 +224,35 @@ def _normalised(candidate: Candidate, path: Path, table: Needs, access: Access) 
         return None
     return Remedy(
         "normalise",
-        Cost.METADATA,
+        RemedyCost.METADATA,
         f"store the same features as {protocol.lowest()}, as every protocol change by Delta Spark "
         "3.3 or later does",
     )
 
 
-def _by_name(candidate: Candidate, judgement: Judgement) -> Remedy | None:
+def _by_name(candidate: Candidate, judgement: PathVerdict) -> Remedy | None:
     if candidate.range is None or not set(judgement.because) & candidate.range.catalog_only:
         return None
     return Remedy(
-        "use-catalog", Cost.CLIENT, "reach the table by its catalog name, and check it by that"
+        "use-catalog",
+        RemedyCost.CLIENT,
+        "reach the table by its catalog name, and check it by that",
     )
 
 
 def _copied(
-    candidate: Candidate, path: Path, table: Needs, access: Access, judgement: Judgement
+    candidate: Candidate,
+    path: Path,
+    table: TableRequirements,
+    access: Access,
+    judgement: PathVerdict,
 ) -> Remedy | None:
     """Compatibility Mode of Databricks, for a client that reads and could read its copy."""
     if access is not Access.READ or candidate.range is None or not judgement.because:
         return None
     if table.doubts or table.protocol.violations():
         return None
-    copy = Needs(COPY_PROTOCOL, frozenset(), frozenset())
+    copy = TableRequirements(COPY_PROTOCOL, frozenset(), frozenset())
     if judge(candidate.range, path, copy, access).verdict is not Verdict.OK:
         return None
     command = (
@@ -237,7 +261,7 @@ def _copied(
     )
     return Remedy(
         "read-copy",
-        Cost.COPY,
+        RemedyCost.COPY,
         "if the table is managed by Unity Catalog on Databricks, let the client read the copy that "
         "Compatibility Mode keeps",
         # The statement takes a name of three parts.
@@ -245,15 +269,15 @@ def _copied(
     )
 
 
-def _cost(drops: list[Drop]) -> Cost:
+def _cost(drops: list[Drop]) -> RemedyCost:
     if any(drop.rewrites_data for drop in drops):
-        return Cost.REWRITE
+        return RemedyCost.REWRITE
     if any(drop.protects_history or drop.needs_truncate for drop in drops):
-        return Cost.HISTORY
-    return Cost.METADATA
+        return RemedyCost.HISTORY
+    return RemedyCost.METADATA
 
 
-def _with(table: Needs, names: tuple[str, ...]) -> Needs | None:
+def _with(table: TableRequirements, names: tuple[str, ...]) -> TableRequirements | None:
     """The table's needs once the features are there, not used yet."""
     protocol = table.protocol
     if protocol.violations():
@@ -264,13 +288,13 @@ def _with(table: Needs, names: tuple[str, ...]) -> Needs | None:
     return table._replace(protocol=protocol, unused=table.unused | new)
 
 
-def _without(table: Needs, names: tuple[str, ...]) -> Needs | None:
+def _without(table: TableRequirements, names: tuple[str, ...]) -> TableRequirements | None:
     """The table's needs once the features are gone; None when others require them."""
     protocol = table.protocol
     if protocol.violations():
         return None
     kept = protocol.supported - set(names)
-    if any(set(names) & set(catalogue.record(name).required_features) for name in kept):
+    if any(set(names) & set(feature_catalog.record(name).required_features) for name in kept):
         return None
     for name in names:
         protocol = protocol.without_feature(name)
@@ -281,11 +305,11 @@ def _without(table: Needs, names: tuple[str, ...]) -> Needs | None:
         used=table.used & left,
         unused=table.unused & left,
         modes=modes,
-        hazards=hazards.without(table.hazards, names),
+        hazards=requirements.without(table.hazards, names),
     )
 
 
-def _protected(table: Needs) -> Needs:
+def _protected(table: TableRequirements) -> TableRequirements:
     """What a fast drop of a protected feature leaves: checkpointProtection joins, in use."""
-    name = catalogue.CHECKPOINT_PROTECTION
+    name = feature_catalog.CHECKPOINT_PROTECTION
     return table._replace(protocol=table.protocol.with_feature(name), used=table.used | {name})

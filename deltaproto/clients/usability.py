@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from deltaproto.clients import scheme
-from deltaproto.clients.candidate import Candidate, Reference, beginning, referred
-from deltaproto.clients.capability import Access, Client, Path
-from deltaproto.clients.matching import Judgement, Verdict
-from deltaproto.clients.needs import Needs
+from deltaproto.clients import version_scheme
+from deltaproto.clients.matching import PathVerdict, Verdict
+from deltaproto.clients.model import Access, Client, Path
+from deltaproto.clients.requirements import TableRequirements
+from deltaproto.clients.resolve import Candidate, Reference, beginning, referred
 from deltaproto.clients.verdicts import judgements
 
 
@@ -59,7 +59,9 @@ class Usability(NamedTuple):
         return all(span.verdict is not Verdict.OK for span in self.spans)
 
 
-def usability(client: Client, accesses: Iterable[Access], table: Needs) -> Iterator[Usability]:
+def usability(
+    client: Client, accesses: Iterable[Access], table: TableRequirements
+) -> Iterator[Usability]:
     """What each path of the client's newest version can do, over all versions that are known."""
     candidates = known_versions(client)
     for access in accesses:
@@ -83,7 +85,7 @@ def known_versions(client: Client) -> tuple[Candidate, ...]:
         if each.newest is not None and each.newest not in found:
             found[each.newest] = referred(Reference(client.id, None, each.newest), client)
     by_version = {
-        None if text is None else scheme.parse(client.versions, text): candidate
+        None if text is None else version_scheme.parse(client.versions, text): candidate
         for text, candidate in found.items()
     }
     first = by_version.pop(None, None)
@@ -100,17 +102,17 @@ def _paths(newest: Candidate, access: Access) -> Iterator[str | None]:
 
 
 def _judgement(
-    candidate: Candidate, name: str | None, access: Access, table: Needs
-) -> Judgement | None:
+    candidate: Candidate, name: str | None, access: Access, table: TableRequirements
+) -> PathVerdict | None:
     """The judgement for a path by its name; of a version with one unnamed path, for that."""
-    by_path: dict[str | None, Judgement] = {}
+    by_path: dict[str | None, PathVerdict] = {}
     path: Path | None
     for path, judgement in judgements(candidate, access, table):
         by_path[None if path is None else path.name] = judgement
     return by_path.get(name, by_path.get(None))
 
 
-def _extend(spans: list[Span], version: str | None, judgement: Judgement) -> None:
+def _extend(spans: list[Span], version: str | None, judgement: PathVerdict) -> None:
     if spans and spans[-1].verdict is judgement.verdict:
         before = spans.pop()
         first = before.first

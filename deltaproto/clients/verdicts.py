@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from deltaproto.clients.candidate import Candidate, Reference
-from deltaproto.clients.capability import Access, Confidence, Path
-from deltaproto.clients.matching import Judgement, Verdict, judge
-from deltaproto.clients.needs import Needs
+from deltaproto.clients.matching import PathVerdict, Verdict, judge
+from deltaproto.clients.model import Access, Confidence, Path
 from deltaproto.clients.remedies import Remedy, remedies
+from deltaproto.clients.requirements import TableRequirements
+from deltaproto.clients.resolve import Candidate, Reference
 
 
 class ClientVerdict(NamedTuple):
@@ -36,8 +36,8 @@ class ClientVerdict(NamedTuple):
         return str(Reference(self.client, self.path, self.version))
 
 
-def client_verdicts(
-    candidate: Candidate, accesses: Iterable[Access], table: Needs
+def evaluate_clients(
+    candidate: Candidate, accesses: Iterable[Access], table: TableRequirements
 ) -> Iterator[ClientVerdict]:
     """One verdict for each access and path.
 
@@ -56,18 +56,18 @@ def client_verdicts(
 
 
 def judgements(
-    candidate: Candidate, access: Access, table: Needs
-) -> Iterator[tuple[Path | None, Judgement]]:
+    candidate: Candidate, access: Access, table: TableRequirements
+) -> Iterator[tuple[Path | None, PathVerdict]]:
     """The judgement for each path, without remedies; None for a version of which none is known."""
     candidate = _by_name(candidate, table)
     if candidate.range is None:
-        yield None, Judgement(Verdict.UNKNOWN, (), candidate.unknown)
+        yield None, PathVerdict(Verdict.UNKNOWN, (), candidate.unknown)
         return
     for path in _offering(candidate.paths, access):
         yield path, judge(candidate.range, path, table, access)
 
 
-def _by_name(candidate: Candidate, table: Needs) -> Candidate:
+def _by_name(candidate: Candidate, table: TableRequirements) -> Candidate:
     """For a table that is reached by name only: what is documented of it.
 
     Measurements are made by path, where such a table is refused.
@@ -94,7 +94,7 @@ def _verdict(
     candidate: Candidate,
     path: str | None,
     access: Access,
-    judgement: Judgement,
+    judgement: PathVerdict,
     found: tuple[Remedy, ...],
     confidence: Confidence | None,
 ) -> ClientVerdict:

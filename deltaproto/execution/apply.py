@@ -9,62 +9,61 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
+from deltaproto.execution.append_log import refusal
 from deltaproto.execution.audit import Audit
+from deltaproto.execution.executor import Stepping
 from deltaproto.execution.journal import Journal, JournalError, journal_path
-from deltaproto.execution.ledger import Ledger
-from deltaproto.execution.observer import Observer
-from deltaproto.execution.plan_file import Planned
-from deltaproto.execution.prepare import Context, Prepared, prepare
-from deltaproto.execution.recheck import Stop
-from deltaproto.execution.records import refusal
-from deltaproto.execution.result import Applied, Done, Status, StepRecord
-from deltaproto.execution.runner import Runner
-from deltaproto.execution.stepping import Stepping
-from deltaproto.execution.waiting import Limits
+from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.preflight import StopReason
+from deltaproto.execution.prepare import Context, PreparedPlan, prepare
+from deltaproto.execution.recorder import Ledger
+from deltaproto.execution.result import Applied, ApplyStatus, Observer, StepRecord, StepStatus
+from deltaproto.execution.runner import StatementRunner
+from deltaproto.execution.waits import WaitLimits
+from deltaproto.identity import current_actor
 from deltaproto.planning.plan import Step
-from deltaproto.tables.redact import Redactor
-from deltaproto.whoami import whoami
+from deltaproto.redaction import Redactor
 
 
 class Session(NamedTuple):
     """What a call of `apply` works with."""
 
     context: Context
-    runner: Callable[[], Runner]
+    runner: Callable[[], StatementRunner]
     """gives the one runner, and starts Spark when it is first asked"""
     audit: Callable[[str], str]
     """where the audit log of a plan file lies"""
     redact: Redactor
     observer: Observer
-    limits: Limits
+    limits: WaitLimits
     dry_run: bool = False
     parallel: int = 1
 
 
-Confirm = Callable[[Prepared], str | None]
+Confirm = Callable[[PreparedPlan], str | None]
 """shows the warning and asks; gives the reason where nobody agreed"""
 
 
 def apply_plans(
-    plans: Sequence[Planned], session: Session, confirm: Confirm, *, ask_all_first: bool
+    plans: Sequence[LoadedPlan], session: Session, confirm: Confirm, *, ask_all_first: bool
 ) -> Iterator[Applied]:
     """Every plan's result, as they come.
 
     With `ask_all_first`, nothing is executed before each plan was looked at and confirmed. When it
     is interrupted, or left before its end, statements that were sent are waited for; no other is.
     """
-    found: list[Planned | Prepared | Applied] = [
+    found: list[LoadedPlan | PreparedPlan | Applied] = [
         _asked(planned, session, confirm) if ask_all_first else planned for planned in plans
     ]
 
     halt = threading.Event()
     session = session._replace(limits=session.limits._replace(halted=halt.is_set))
 
-    def one(each: Planned | Prepared | Applied) -> Applied:
+    def one(each: LoadedPlan | PreparedPlan | Applied) -> Applied:
         if isinstance(each, Applied):
             return each
         try:
-            ready = _asked(each, session, confirm) if isinstance(each, Planned) else each
+            ready = _asked(each, session, confirm) if isinstance(each, LoadedPlan) else each
             return ready if isinstance(ready, Applied) else _carried_out(ready, session)
         except DeltaprotoError:
             raise
@@ -73,8 +72,8 @@ def apply_plans(
                 raise
             # A defect of ours on one plan must not hide what became of the others.
             said = f"internal error, {type(error).__name__}: {session.redact(str(error))}"
-            planned = each if isinstance(each, Planned) else each.planned
-            return Applied(planned, Status.UNREADABLE, ExitCode.UNREADABLE, said, _REPORT)
+            planned = each if isinstance(each, LoadedPlan) else each.planned
+            return Applied(planned, ApplyStatus.UNREADABLE, ExitCode.UNREADABLE, said, _REPORT)
 
     if session.parallel < 2 or len(plans) < 2:
         yield from map(one, found)
@@ -91,7 +90,7 @@ def apply_plans(
         pool.shutdown(cancel_futures=True)
 
 
-def _asked(planned: Planned, session: Session, confirm: Confirm) -> Applied | Prepared:
+def _asked(planned: LoadedPlan, session: Session, confirm: Confirm) -> Applied | PreparedPlan:
     """A plan that may be carried out, or why not."""
     limits = session.limits
     try:
@@ -101,7 +100,7 @@ def _asked(planned: Planned, session: Session, confirm: Confirm) -> Applied | Pr
     unconfirmed = confirm(prepared)
     refused = prepared.refused
     if refused is not None:
-        return _ended(prepared, Status.REFUSED, refused.code, refused.message, refused.hint)
+        return _ended(prepared, ApplyStatus.REFUSED, refused.code, refused.message, refused.hint)
     if not prepared.left and not (prepared.unaudited and not session.dry_run):
         return _finished(prepared)
     if session.dry_run:
@@ -112,33 +111,33 @@ def _asked(planned: Planned, session: Session, confirm: Confirm) -> Applied | Pr
         for name, path in places:
             if (why := refusal(path)) is not None:
                 said = f"cannot write the {name} {path}: {why}"
-                return _ended(prepared, Status.REFUSED, ExitCode.USAGE, said, _ROOM)
+                return _ended(prepared, ApplyStatus.REFUSED, ExitCode.USAGE, said, _ROOM)
         count = len(prepared.left)
         said = f"every gate is passed; {count} step{'s' * (count != 1)} would be executed"
-        return _ended(prepared, Status.READY, ExitCode.CHANGES, said)
+        return _ended(prepared, ApplyStatus.READY, ExitCode.CHANGES, said)
     if unconfirmed is not None:
         hint = "type the table's name, or give --yes"
-        return _ended(prepared, Status.REFUSED, ExitCode.USAGE, unconfirmed, hint)
+        return _ended(prepared, ApplyStatus.REFUSED, ExitCode.USAGE, unconfirmed, hint)
     return prepared
 
 
-def unprepared(planned: Planned, error: DeltaprotoError) -> Applied:
+def unprepared(planned: LoadedPlan, error: DeltaprotoError) -> Applied:
     """The result of a plan that could not even be looked at."""
-    status = Status.UNREADABLE if isinstance(error, TableError) else Status.REFUSED
+    status = ApplyStatus.UNREADABLE if isinstance(error, TableError) else ApplyStatus.REFUSED
     return Applied(planned, status, error.exit_code, error.message, error.hint)
 
 
-def _carried_out(prepared: Prepared, session: Session) -> Applied:
+def _carried_out(prepared: PreparedPlan, session: Session) -> Applied:
     planned, context = prepared.planned, session.context
     try:
         audit = Audit(session.audit(planned.path), session.redact)
     except DeltaprotoError as error:
-        return _ended(prepared, Status.REFUSED, error.exit_code, error.message, error.hint)
+        return _ended(prepared, ApplyStatus.REFUSED, error.exit_code, error.message, error.hint)
     stepping: Stepping | None = None
     try:
         with Journal(context.folder(planned.path), planned.id) as journal:
             table = session.redact(planned.plan.table)
-            journal.add("begin", session.limits.now(), table=table, **whoami()._asdict())
+            journal.add("begin", session.limits.now(), table=table, **current_actor()._asdict())
             if not prepared.left:
                 return _audited(prepared, Ledger(planned, "", journal, audit), session)
             runner = session.runner()
@@ -156,27 +155,31 @@ def _carried_out(prepared: Prepared, session: Session) -> Applied:
             return _after(prepared, stepping, stop, str(journal.path))
     except DeltaprotoError as error:
         if stepping is None or not stepping.executed:
-            return _ended(prepared, Status.REFUSED, _early_code(error), error.message, error.hint)
-        stop = Stop(ExitCode.FAILED, error.message, error.hint or _AGAIN)
+            return _ended(
+                prepared, ApplyStatus.REFUSED, _early_code(error), error.message, error.hint
+            )
+        stop = StopReason(ExitCode.FAILED, error.message, error.hint or _AGAIN)
         return _after(prepared, stepping, stop, None)
     except Exception as error:
         if stepping is None or not stepping.executed:
             raise
         # A defect of ours must not hide that part of the plan may be applied.
         said = f"internal error, {type(error).__name__}: {session.redact(str(error))}"
-        return _after(prepared, stepping, Stop(ExitCode.FAILED, said, _AGAIN), None)
+        return _after(prepared, stepping, StopReason(ExitCode.FAILED, said, _AGAIN), None)
     finally:
         audit.close()
 
 
-def _audited(prepared: Prepared, ledger: Ledger, session: Session) -> Applied:
+def _audited(prepared: PreparedPlan, ledger: Ledger, session: Session) -> Applied:
     """The result of a plan of which only audit lines are missing."""
     ledger.complete(prepared.unaudited, prepared.watched, session.limits.now())
     finished = _finished(prepared)
     if ledger.unaudited is None:
         return finished
     said = f"every step was done earlier, and {ledger.unaudited}"
-    return finished._replace(status=Status.FAILED, code=ExitCode.FAILED, message=said, hint=_AGAIN)
+    return finished._replace(
+        status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=said, hint=_AGAIN
+    )
 
 
 _REPORT = "a defect in deltaproto; apply this plan alone with --debug and report it"
@@ -189,13 +192,13 @@ def _early_code(error: DeltaprotoError) -> ExitCode:
 
 
 def _after(
-    prepared: Prepared, stepping: Stepping, stop: Stop | None, journal: str | None
+    prepared: PreparedPlan, stepping: Stepping, stop: StopReason | None, journal: str | None
 ) -> Applied:
     steps = (*stepping.records, *_pending(prepared, stepping.records))
     stands = stepping.stands
     applied = Applied(
         prepared.planned,
-        Status.DONE,
+        ApplyStatus.DONE,
         ExitCode.OK,
         "every step is done, and the table is as predicted",
         steps=steps,
@@ -208,38 +211,38 @@ def _after(
     )
     if stop is None:
         return applied
-    status = Status.FAILED
+    status = ApplyStatus.FAILED
     if stop.earliest is not None:
-        status = Status.WAITING
+        status = ApplyStatus.WAITING
     elif stop.code is not ExitCode.FAILED:
-        status = Status.REFUSED
+        status = ApplyStatus.REFUSED
     return applied._replace(
         status=status, code=stop.code, message=stop.message, hint=stop.hint, earliest=stop.earliest
     )
 
 
-def _pending(prepared: Prepared, records: Sequence[StepRecord]) -> Iterator[StepRecord]:
+def _pending(prepared: PreparedPlan, records: Sequence[StepRecord]) -> Iterator[StepRecord]:
     told = {record.id for record in records}
     for step in prepared.planned.plan.steps:
         if step.id not in told:
-            yield StepRecord(step.id, Done.PENDING)
+            yield StepRecord(step.id, StepStatus.PENDING)
 
 
-def _finished(prepared: Prepared) -> Applied:
+def _finished(prepared: PreparedPlan) -> Applied:
     steps = prepared.planned.plan.steps
     if not steps:
         said = "nothing to do: the table is as asked for"
-        return _ended(prepared, Status.NOTHING, ExitCode.OK, said)
+        return _ended(prepared, ApplyStatus.NOTHING, ExitCode.OK, said)
     said = "every step was done earlier, and the table is as predicted"
-    return _ended(prepared, Status.DONE, ExitCode.OK, said)
+    return _ended(prepared, ApplyStatus.DONE, ExitCode.OK, said)
 
 
 def _ended(
-    prepared: Prepared, status: Status, code: ExitCode, message: str, hint: str = ""
+    prepared: PreparedPlan, status: ApplyStatus, code: ExitCode, message: str, hint: str = ""
 ) -> Applied:
     def record(step: Step, number: int) -> StepRecord:
         done = number < prepared.stands.done
-        return StepRecord(step.id, Done.EARLIER if done else Done.PENDING)
+        return StepRecord(step.id, StepStatus.EARLIER if done else StepStatus.PENDING)
 
     steps = prepared.planned.plan.steps
     return Applied(

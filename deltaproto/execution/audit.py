@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from deltaproto.errors import UsageError
-from deltaproto.execution import records
-from deltaproto.whoami import whoami
+from deltaproto.execution import append_log
+from deltaproto.identity import current_actor
 
 _MODE = 0o640
 
@@ -24,7 +24,7 @@ class Audit:
     def __init__(self, path: str, redact: Callable[[str], str]) -> None:
         self._path, self._redact = path, redact
         try:
-            self._file = records.opened(Path(path), _MODE)
+            self._file = append_log.opened(Path(path), _MODE)
         except OSError as error:
             raise UsageError(
                 f"cannot write the audit log {path}: {error.strerror}",
@@ -33,9 +33,9 @@ class Audit:
 
     def add(self, **members: Any) -> str | None:
         """One line; what went wrong, if anything did: a statement is done by then."""
-        told = {**members, **whoami()._asdict()}
+        told = {**members, **current_actor()._asdict()}
         try:
-            records.append(self._file, {key: self._told(value) for key, value in told.items()})
+            append_log.append(self._file, {key: self._told(value) for key, value in told.items()})
         except OSError as error:
             return f"the audit log {self._path} could not be written: {error.strerror}"
         return None

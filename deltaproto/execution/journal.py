@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
-from deltaproto.execution import records
-from deltaproto.execution.sight import Point
+from deltaproto.execution import append_log
+from deltaproto.execution.progress import Baseline
 from deltaproto.protocol.protocol import Protocol
 
 _MODE = 0o600
@@ -49,7 +49,7 @@ class Recorded(NamedTuple):
 
     done: int
     early: frozenset[str]
-    point: Point | None
+    point: Baseline | None
     """after the last step that is done; None: none is"""
     since: float | None
     """when the last step was done, in seconds since the epoch"""
@@ -72,7 +72,7 @@ class Journal:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.path, plan_id)
-            self._file = records.opened(self.path, _MODE)
+            self._file = append_log.opened(self.path, _MODE)
         except OSError as error:
             raise UsageError(
                 f"cannot write the journal {self.path}: {error.strerror}",
@@ -94,7 +94,7 @@ class Journal:
         """
         line = {"event": event, "at": at, "plan": self._plan_id, **members}
         try:
-            records.append(self._file, line)
+            append_log.append(self._file, line)
         except OSError as error:
             raise JournalError(
                 f"cannot write the journal {self.path}: {error.strerror}",
@@ -105,7 +105,7 @@ class Journal:
 
 def journal_path(folder: str, plan_id: str) -> Path:
     """Where the journal of a plan lies."""
-    return Path(folder) / f"{plan_id}{records.JOURNAL}"
+    return Path(folder) / f"{plan_id}{append_log.JOURNAL}"
 
 
 def recorded(path: Path, plan_id: str) -> Recorded:
@@ -133,7 +133,7 @@ def recorded(path: Path, plan_id: str) -> Recorded:
             try:
                 done, since = int(event["steps_done"]), float(event["at"])
                 early = frozenset(event["early"])
-                point = Point(
+                point = Baseline(
                     int(event["version"]), Protocol.stored(event["protocol"]), event["metadata"]
                 )
             except (KeyError, TypeError, ValueError):

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, ExitCode, UsageError
+from deltaproto.execution.append_log import KEPT
 from deltaproto.execution.plan_members import earliest_times, plan_of, text
-from deltaproto.execution.records import KEPT
+from deltaproto.planning.checksum import KEY, seal
 from deltaproto.planning.plan import Plan
-from deltaproto.planning.seal import KEY, seal
-from deltaproto.tables.redact import Redactor, confidential, public
+from deltaproto.redaction import Redactor, confidential, public
 
 _COMMANDS = ("plan-upgrade", "plan-downgrade")
 _SUFFIXES = (".json", ".jsonl")
@@ -26,7 +26,7 @@ _EMPTY = (
 _PLAN_ID = re.compile(r"[0-9a-f]{16}")
 
 
-class Planned(NamedTuple):
+class LoadedPlan(NamedTuple):
     """A plan as a file holds it."""
 
     id: str
@@ -37,7 +37,7 @@ class Planned(NamedTuple):
     """for each step its earliest time as the plan says, in seconds since the epoch"""
 
 
-class Unplanned(NamedTuple):
+class FailedPlan(NamedTuple):
     """A table for which the file holds an error in place of a plan."""
 
     table: str
@@ -80,7 +80,7 @@ def plan_files(paths: Sequence[str], *, allow_empty: bool = False) -> list[str]:
     return found
 
 
-def read_plans(path: str, *, allow_empty: bool = False) -> list[Planned | Unplanned]:
+def read_plans(path: str, *, allow_empty: bool = False) -> list[LoadedPlan | FailedPlan]:
     """Every plan of a file: one document, with one plan or many, or a document a line.
 
     Raises:
@@ -88,7 +88,7 @@ def read_plans(path: str, *, allow_empty: bool = False) -> list[Planned | Unplan
         UsageError: when it cannot be read, is no plan, is of another version of the format, or
             was changed after it was written.
     """
-    found: list[Planned | Unplanned] = []
+    found: list[LoadedPlan | FailedPlan] = []
     for document in _documents(path):
         _check_envelope(document, path)
         entries = document.get("plans", [document])
@@ -142,13 +142,13 @@ def _check_envelope(document: Any, path: str) -> None:
         )
 
 
-def _entry(entry: Any, document: Mapping[str, Any], path: str) -> Planned | Unplanned:
+def _entry(entry: Any, document: Mapping[str, Any], path: str) -> LoadedPlan | FailedPlan:
     if not isinstance(entry, dict):
         raise _no_plan(path, "a plan is no JSON object")
     if "error" in entry:
         error = entry["error"]
         message = error.get("message") if isinstance(error, dict) else error
-        return Unplanned(public(str(entry.get("table", ""))), path, Redactor()(str(message)))
+        return FailedPlan(public(str(entry.get("table", ""))), path, Redactor()(str(message)))
     if KEY not in entry:
         raise UsageError(
             f"{path}: a plan without a seal", "it was made by an older deltaproto: plan again"
@@ -168,7 +168,7 @@ def _entry(entry: Any, document: Mapping[str, Any], path: str) -> Planned | Unpl
         # It becomes a part of file names.
         if _PLAN_ID.fullmatch(plan_id) is None:
             raise ValueError("plan_id is not 16 hexadecimal digits")
-        return Planned(plan_id, plan, path, earliest_times(entry))
+        return LoadedPlan(plan_id, plan, path, earliest_times(entry))
     except KeyError as error:
         raise _no_plan(path, f"it lacks {error}") from None
     except (TypeError, ValueError, AttributeError, OverflowError) as error:

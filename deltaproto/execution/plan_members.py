@@ -7,22 +7,22 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from deltaproto.clients.capability import Access
-from deltaproto.clients.judgement import Verdict
-from deltaproto.planning.cost import Cost
+from deltaproto.clients.model import Access
+from deltaproto.clients.verdict import Verdict
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.outcome import Rewrite
 from deltaproto.planning.plan import (
     Blocked,
     Clash,
     ClientChange,
-    Effect,
     Fingerprint,
     Plan,
     Rewrites,
     Step,
-    Stream,
+    StreamEffect,
+    StreamImpact,
 )
+from deltaproto.planning.predict.outcome import Rewrite
+from deltaproto.planning.search.cost import Cost
 from deltaproto.planning.statement import Action
 from deltaproto.protocol.protocol import Protocol
 
@@ -111,8 +111,8 @@ def _clash(entry: Mapping[str, Any]) -> Clash:
     return Clash(**{name: text(entry[name]) for name in Clash._fields})
 
 
-def _stream(entry: Mapping[str, Any]) -> Stream:
-    return Stream(text(entry["reads"]), Effect(entry["effect"]), text(entry["why"]))
+def _stream(entry: Mapping[str, Any]) -> StreamImpact:
+    return StreamImpact(text(entry["reads"]), StreamEffect(entry["effect"]), text(entry["why"]))
 
 
 def _blocked(entry: Mapping[str, Any]) -> Blocked:

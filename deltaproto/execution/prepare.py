@@ -5,27 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from deltaproto.activity import Activity, recent_activity
-from deltaproto.checking.check import Checker
-from deltaproto.checking.live import facts
-from deltaproto.checking.predicted import Effect, UnpredictableError, effect, facts_after
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, TableError, UsageError
-from deltaproto.execution import gates
-from deltaproto.execution.gates import Gate
+from deltaproto.execution import preflight
 from deltaproto.execution.journal import Sent, journal_path, recorded
-from deltaproto.execution.plan_file import Planned
-from deltaproto.execution.resume import Standing, standing
-from deltaproto.execution.runner import EngineFacts, Runner
-from deltaproto.execution.sight import Point, Sight, Watched, named
+from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.preflight import GateResult
+from deltaproto.execution.progress import (
+    Baseline,
+    Progress,
+    TableObservation,
+    TableWatcher,
+    named,
+    progress_from_commits,
+)
+from deltaproto.execution.runner import EngineFacts, StatementRunner
 from deltaproto.execution.warning import Warning, warning, windows_of
+from deltaproto.inspection.activity import Activity, recent_activity
+from deltaproto.inspection.facts import facts
 from deltaproto.inspection.inspect import judged
 from deltaproto.inspection.interface import Inspection
-from deltaproto.planning.observe import observe
+from deltaproto.planning.from_state import observe
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.policy_impact import (
+    PolicyImpact,
+    UnpredictableError,
+    facts_after,
+    policy_impact,
+)
 from deltaproto.policy.document import Policy
 from deltaproto.policy.document.model import Window
-from deltaproto.tables.defect import one_table
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.policy.evaluate import Checker
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.tables.engine_errors import one_table
 from deltaproto.tables.log.reader import LogReader
 
 _BEFORE_ENGINE = 2
@@ -45,16 +56,16 @@ class Context(NamedTuple):
     outside_window: bool = False
 
 
-class Prepared(NamedTuple):
+class PreparedPlan(NamedTuple):
     """A plan that was looked at."""
 
-    planned: Planned
-    watched: Watched
-    stands: Standing
-    sight: Sight
+    planned: LoadedPlan
+    watched: TableWatcher
+    stands: Progress
+    sight: TableObservation
     since: float | None
     """when the last step was done"""
-    gates: tuple[Gate, ...]
+    gates: tuple[GateResult, ...]
     warning: Warning
     windows: tuple[Window, ...] | None = None
     """maintenance windows that hold; None: none do"""
@@ -69,14 +80,14 @@ class Prepared(NamedTuple):
         return self.planned.plan.steps[self.stands.done :]
 
     @property
-    def refused(self) -> Gate | None:
+    def refused(self) -> GateResult | None:
         """All gates that did not pass, in one; None if all passed."""
-        return gates.refusal(self.gates)
+        return preflight.refusal(self.gates)
 
 
 def prepare(
-    planned: Planned, context: Context, runner: Callable[[], Runner] | None, now: float
-) -> Prepared:
+    planned: LoadedPlan, context: Context, runner: Callable[[], StatementRunner] | None, now: float
+) -> PreparedPlan:
     """Look at the table and judge.
 
     The engine's gate is the last one to be judged, and only when all others pass: it starts Spark.
@@ -90,7 +101,7 @@ def prepare(
         UsageError: when the journal cannot be read.
     """
     plan = planned.plan
-    watched, sight, stands, since, unaudited = stand(planned, context)
+    watched, sight, stands, since, unaudited = locate_progress(planned, context)
     left = plan.steps[stands.done :]
     windows = windows_of(context.policy, plan)
     activity = _activity(watched) if runner else None
@@ -98,20 +109,20 @@ def prepare(
     checker = context.checker if left else None
     brought = None if checker is None else _effect(checker, plan, left, watched)
     passed = tuple(_gates(planned, context, watched, sight, stands, warned, brought))
-    if left and runner is not None and gates.refusal(passed) is None:
+    if left and runner is not None and preflight.refusal(passed) is None:
         engine, of_engine = _engine(runner, plan)
         passed = (*passed[:_BEFORE_ENGINE], of_engine, *passed[_BEFORE_ENGINE:])
         warned = warning(plan, left, activity, engine, windows, now)
     hold = None if context.outside_window else windows
-    approvals = tuple(r.text for r in brought.rulings) if isinstance(brought, Effect) else ()
-    return Prepared(
+    approvals = tuple(r.text for r in brought.rulings) if isinstance(brought, PolicyImpact) else ()
+    return PreparedPlan(
         planned, watched, stands, sight, since, passed, warned, hold, unaudited, approvals
     )
 
 
 def foreseen(
-    planned: Planned, context: Context, now: float, unread: TableError | None = None
-) -> tuple[Gate, ...]:
+    planned: LoadedPlan, context: Context, now: float, unread: TableError | None = None
+) -> tuple[GateResult, ...]:
     """The gates of `apply` at a time (seconds since the epoch), all but that of the engine.
 
     Of a table that cannot be read, a gate says so in place of those that need it.
@@ -129,40 +140,40 @@ def foreseen(
 
 
 def _unread(
-    planned: Planned, context: Context, error: DeltaprotoError, now: float
-) -> Iterator[Gate]:
+    planned: LoadedPlan, context: Context, error: DeltaprotoError, now: float
+) -> Iterator[GateResult]:
     plan = planned.plan
-    whole = gates.plan_gate(plan)
-    yield (gates.forged(planned, None) or whole) if whole.passed else whole
-    yield Gate("fingerprint", False, error.message, error.hint, error.exit_code)
+    whole = preflight.plan_gate(plan)
+    yield (preflight.is_forged(planned, None) or whole) if whole.passed else whole
+    yield GateResult("fingerprint", False, error.message, error.hint, error.exit_code)
     if not plan.steps:
         return
     if context.checker is not None:
         said = "the result cannot be checked against the policy: the table cannot be read"
-        yield Gate("policy", False, said, "", ExitCode.UNREADABLE)
+        yield GateResult("policy", False, said, "", ExitCode.UNREADABLE)
     windows = windows_of(context.policy, plan)
     opening = warning(plan, plan.steps, None, None, windows, now).window
     if opening is not None:
-        yield gates.window_gate(opening, context.outside_window)
-    yield gates.irreversible_gate(plan.steps, context.allow_irreversible)
+        yield preflight.window_gate(opening, context.outside_window)
+    yield preflight.irreversible_gate(plan.steps, context.allow_irreversible)
 
 
-class Stood(NamedTuple):
+class LocatedProgress(NamedTuple):
     """How far a plan has come, and what shows it."""
 
-    watched: Watched
-    sight: Sight
-    stands: Standing
+    watched: TableWatcher
+    sight: TableObservation
+    stands: Progress
     since: float | None
     """when the last step was done"""
     unaudited: tuple[Sent, ...]
     """statements of earlier runs that the audit log lacks"""
 
 
-def stand(planned: Planned, context: Context) -> Stood:
+def locate_progress(planned: LoadedPlan, context: Context) -> LocatedProgress:
     """Where a plan stands, by its journal and by the table; else as `prepare`."""
     plan = planned.plan
-    watched = Watched(plan, context.storage_options, context.spark)
+    watched = TableWatcher(plan, context.storage_options, context.spark)
     journal = recorded(journal_path(context.folder(planned.path), planned.id), planned.id)
     if journal.done > len(plan.steps):
         path = journal_path(context.folder(planned.path), planned.id)
@@ -171,59 +182,63 @@ def stand(planned: Planned, context: Context) -> Stood:
             "move it away: what is done is then found in the table",
         )
     print_ = plan.fingerprint
-    start = journal.point or Point(print_.version, print_.protocol, print_.metadata)
+    start = journal.point or Baseline(print_.version, print_.protocol, print_.metadata)
     sight = watched.look(start.version)
-    stands = standing(planned.id, plan, journal.done, journal.early, sight, start)
+    stands = progress_from_commits(planned.id, plan, journal.done, journal.early, sight, start)
     since = _last(stands) if journal.since is None else journal.since
-    return Stood(watched, sight, stands, since, journal.unaudited)
+    return LocatedProgress(watched, sight, stands, since, journal.unaudited)
 
 
-def _last(stands: Standing) -> float | None:
+def _last(stands: Progress) -> float | None:
     """When the plan's last commit was made, in seconds since the epoch."""
     times = [each.timestamp for commits in stands.own.values() for each in commits]
     return max((time / 1000 for time in times if time is not None), default=None)
 
 
 def _gates(
-    planned: Planned,
+    planned: LoadedPlan,
     context: Context,
-    watched: Watched,
-    sight: Sight,
-    stands: Standing,
+    watched: TableWatcher,
+    sight: TableObservation,
+    stands: Progress,
     warned: Warning,
-    brought: Effect | UnpredictableError | None,
-) -> Iterator[Gate]:
+    brought: PolicyImpact | UnpredictableError | None,
+) -> Iterator[GateResult]:
     plan = planned.plan
     left = plan.steps[stands.done :]
-    whole = gates.plan_gate(plan)
-    print_ = gates.comparable(plan) or gates.fingerprint_gate(plan, sight, stands, stands.started)
+    whole = preflight.plan_gate(plan)
+    print_ = preflight.comparable(plan) or preflight.fingerprint_gate(
+        plan, sight, stands, stands.started
+    )
     if whole.passed:
         # Predictions hold for the table as it was planned for.
         again = print_.passed and not stands.started
         table = observe(_inspection(watched).state) if again else None
-        whole = gates.forged(planned, table) or whole
+        whole = preflight.is_forged(planned, table) or whole
     yield whole
     yield print_
     if not left:
         return
     if isinstance(brought, UnpredictableError):
-        yield gates.unpredictable_gate(str(brought))
+        yield preflight.unpredictable_gate(str(brought))
     elif brought is not None:
-        yield gates.policy_gate(brought)
+        yield preflight.policy_gate(brought)
     if warned.window is not None:
-        yield gates.window_gate(warned.window, context.outside_window)
-    yield gates.irreversible_gate(left, context.allow_irreversible)
+        yield preflight.window_gate(warned.window, context.outside_window)
+    yield preflight.irreversible_gate(left, context.allow_irreversible)
 
 
-def _engine(runner: Callable[[], Runner], plan: Plan) -> tuple[EngineFacts | None, Gate]:
+def _engine(
+    runner: Callable[[], StatementRunner], plan: Plan
+) -> tuple[EngineFacts | None, GateResult]:
     try:
         facts = runner().facts()
     except EngineError as error:
-        return None, Gate("engine", False, error.message, error.hint, ExitCode.UNREADABLE)
-    return facts, gates.engine_gate(plan.engine, facts)
+        return None, GateResult("engine", False, error.message, error.hint, ExitCode.UNREADABLE)
+    return facts, preflight.engine_gate(plan.engine, facts)
 
 
-def _activity(watched: Watched) -> Activity | None:
+def _activity(watched: TableWatcher) -> Activity | None:
     try:
         return recent_activity(watched.reached.store)
     except TableError:
@@ -231,8 +246,8 @@ def _activity(watched: Watched) -> Activity | None:
 
 
 def _effect(
-    checker: Checker, plan: Plan, left: Sequence[Step], watched: Watched
-) -> Effect | UnpredictableError:
+    checker: Checker, plan: Plan, left: Sequence[Step], watched: TableWatcher
+) -> PolicyImpact | UnpredictableError:
     """Check the policy's clients and requirements before and after the remaining steps."""
     inspection = _inspection(watched)
     # A plan file could call the table otherwise than the policy's patterns do.
@@ -242,9 +257,9 @@ def _effect(
         after = facts_after(today, observe(inspection.state), left, plan)
     except UnpredictableError as error:
         return error
-    return effect(checker, today, after, plan.goal_text)
+    return policy_impact(checker, today, after, plan.goal_text)
 
 
-def _inspection(watched: Watched) -> Inspection:
+def _inspection(watched: TableWatcher) -> Inspection:
     location, store = watched.reached
     return judged(LogReader(watched.storage_options).read_from(location, store))

@@ -9,26 +9,25 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Iterator
 
-from deltaproto.planning.cost import Files
-from deltaproto.planning.ddl.cluster import ClusterByPaths
-from deltaproto.planning.ddl.constraint import AddConstraint
-from deltaproto.planning.ddl.own import Own
+from deltaproto.location import locate
+from deltaproto.planning.advice import is_it
 from deltaproto.planning.ddl.parse import parse
-from deltaproto.planning.own_sql import is_it
+from deltaproto.planning.ddl.table_statements import AddConstraint, ClusterByPaths
+from deltaproto.planning.ddl.user_statement import UserStatement
+from deltaproto.planning.enable import OFF
 from deltaproto.planning.plan import Plan, Step
-from deltaproto.planning.properties import meant
-from deltaproto.planning.refused import FEATURE
-from deltaproto.planning.route import Move, carried_out
+from deltaproto.planning.predict.properties import normalize_properties
+from deltaproto.planning.predict.table import READER, WRITER, Table
+from deltaproto.planning.predict.validation import FEATURE
+from deltaproto.planning.search.cost import Files
+from deltaproto.planning.search.route import PredictedStatement, predict
 from deltaproto.planning.statement import Action, ClusterBy, SetProperties, Statement
 from deltaproto.planning.steps import steps
-from deltaproto.planning.switches import OFF
-from deltaproto.planning.table import READER, WRITER, Table
 from deltaproto.policy.document.patterns import place
-from deltaproto.protocol import catalogue
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.isolation import PROPERTY as ISOLATION
-from deltaproto.tables.location import locate
-from deltaproto.tables.sql import identifier, name_parts, table_name
+from deltaproto.sql.quoting import identifier, name_parts, table_name
 
 # What these do depends on files and history, which a look before each plan does not read.
 _BY_HISTORY = (Action.DROP, Action.REORG, Action.SQL, Action.WAIT)
@@ -50,16 +49,16 @@ def misprediction(plan: Plan, table: Table) -> str | None:
     Args:
         table: as it is before the first step.
     """
-    moves: list[Move] = []
+    moves: list[PredictedStatement] = []
     for step in plan.steps:
         if step.action in _BY_HISTORY or step.sql is None:
             return None
         (parsed,) = parse(step.sql)
         statement = _as_planned(parsed.statement, step)
-        outcome = carried_out(statement, table, plan.engine)
+        outcome = predict(statement, table, plan.engine)
         if outcome.refusal is not None:
             return None
-        moves.append(Move(statement, table, outcome))
+        moves.append(PredictedStatement(statement, table, outcome))
         table = outcome.table
         if table.protocol != step.protocol_after:
             return (
@@ -98,7 +97,7 @@ def _requested_properties(plan: Plan) -> dict[str, set[str]]:
     def allow(key: str, values: Iterable[str]) -> None:
         found.setdefault(key.lower(), set()).update(value.lower() for value in values)
 
-    for key, value in meant(plan.goal.get("set") or {}).items():
+    for key, value in normalize_properties(plan.goal.get("set") or {}).items():
         allow(key, (value,))
     if plan.goal.get("isolation") is not None:
         allow(ISOLATION, (str(plan.goal["isolation"]),))
@@ -113,7 +112,7 @@ def _requested_properties(plan: Plan) -> dict[str, set[str]]:
     seen: set[str] = set()
     while features:
         name = features.pop()
-        if name in seen or (record := catalogue.find(name)) is None:
+        if name in seen or (record := feature_catalog.find(name)) is None:
             continue
         seen.add(name)
         features += [requirement.feature for requirement in record.requires]
@@ -206,21 +205,21 @@ def _wrong(plan: Plan, step: Step, asked: frozenset[str] | None) -> str | None:
         return f"its statement is {statement.action}, and the plan says {step.action}"
     if statement.sql(plan.sql_name) != step.sql:
         return "its statement is not the one that its action stands for"
-    if isinstance(statement, Own):
+    if isinstance(statement, UserStatement):
         return _not_asked(statement, step.sql, asked)
     return _other_feature(statement, step)
 
 
 def _as_planned(statement: Statement, step: Step) -> Statement:
     """The planner's own form of a statement that is parsed as one of the user's."""
-    if step.action is not Action.CLUSTER_BY or not isinstance(statement, Own):
+    if step.action is not Action.CLUSTER_BY or not isinstance(statement, UserStatement):
         return statement
     if not isinstance(statement.effect, ClusterByPaths):
         return statement
     return ClusterBy(tuple(".".join(path) for path in statement.effect.paths))
 
 
-def _not_asked(statement: Own, sql: str, asked: frozenset[str] | None) -> str | None:
+def _not_asked(statement: UserStatement, sql: str, asked: frozenset[str] | None) -> str | None:
     if asked is None:
         restores = isinstance(statement.effect, AddConstraint | ClusterByPaths)
         return None if restores else "an undo plan holds no such statement"

@@ -9,28 +9,25 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
-from deltaproto.execution import gates
+from deltaproto.execution import preflight
+from deltaproto.execution.append_log import AUDIT
 from deltaproto.execution.audit import Audit
-from deltaproto.execution.gates import Gate
+from deltaproto.execution.executor import Stepping
 from deltaproto.execution.journal import Journal
-from deltaproto.execution.moved import moved
-from deltaproto.execution.observer import Observer
-from deltaproto.execution.plan_file import Planned
-from deltaproto.execution.prepare import Context, Prepared, stand
-from deltaproto.execution.recheck import Stop
-from deltaproto.execution.records import AUDIT
-from deltaproto.execution.result import Applied, Done, Status, StepRecord
-from deltaproto.execution.resume import standing
-from deltaproto.execution.runner import Runner
-from deltaproto.execution.sight import Watched, named
-from deltaproto.execution.stepping import Stepping
-from deltaproto.execution.waiting import Limits
+from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.preflight import GateResult, StopReason
+from deltaproto.execution.prepare import Context, PreparedPlan, locate_progress
+from deltaproto.execution.progress import TableWatcher, named, progress_from_commits
+from deltaproto.execution.result import Applied, ApplyStatus, Observer, StepRecord, StepStatus
+from deltaproto.execution.retarget import moved
+from deltaproto.execution.runner import StatementRunner
+from deltaproto.execution.waits import WaitLimits
 from deltaproto.execution.warning import warning
+from deltaproto.location import locate
 from deltaproto.planning.plan import Fingerprint, Plan
-from deltaproto.tables.location import locate
-from deltaproto.tables.log.mark import mark_of
-from deltaproto.tables.redact import Redactor
-from deltaproto.tables.remote import is_local
+from deltaproto.redaction import Redactor
+from deltaproto.tables.log.commit_tag import mark_of
+from deltaproto.tables.spark_connect import is_local
 
 _MARK = "deltaproto: a clone for a rehearsal"
 _TABLE, _RECORDS = "clone", "records"
@@ -40,15 +37,15 @@ class Rehearsal(NamedTuple):
     """What a rehearsal works with."""
 
     context: Context
-    runner: Callable[[], Runner]
+    runner: Callable[[], StatementRunner]
     observer: Observer
-    limits: Limits
+    limits: WaitLimits
     redact: Redactor
     scratch: str | None = None
     """a folder or URI to clone into; None: a temporary folder of this machine"""
 
 
-def rehearse(planned: Planned, by: Rehearsal) -> Applied:
+def rehearse(planned: LoadedPlan, by: Rehearsal) -> Applied:
     """Execute the plan's statements on a clone, and compare each with its prediction.
 
     The clone is removed, whatever happens, and the source is shown to be untouched.
@@ -57,37 +54,37 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
         UsageError: when the scratch folder cannot be used.
     """
     try:
-        source, sight, stands, *_ = stand(planned, by.context)
+        source, sight, stands, *_ = locate_progress(planned, by.context)
     except DeltaprotoError as error:
         return _unreadable(planned, error, by)
     plan = planned.plan
-    passed: tuple[Gate, ...] = (
-        gates.forged(planned, None) or gates.plan_gate(plan),
-        gates.fingerprint_gate(plan, sight, stands, started=False),
+    passed: tuple[GateResult, ...] = (
+        preflight.is_forged(planned, None) or preflight.plan_gate(plan),
+        preflight.fingerprint_gate(plan, sight, stands, started=False),
     )
-    if plan.steps and not stands.started and gates.refusal(passed) is None:
+    if plan.steps and not stands.started and preflight.refusal(passed) is None:
         # Spark is started last: every gate before decides without it.
         try:
-            passed = (*passed, gates.engine_gate(plan.engine, by.runner().facts()))
+            passed = (*passed, preflight.engine_gate(plan.engine, by.runner().facts()))
         except DeltaprotoError as error:
             return _unreadable(planned, error, by)
     ended = Applied(
         planned,
-        Status.REFUSED,
+        ApplyStatus.REFUSED,
         ExitCode.OK,
         "",
         gates=passed,
         version=sight.now.version,
         protocol=sight.now.protocol,
     )
-    failed = gates.refusal(passed)
+    failed = preflight.refusal(passed)
     if failed is None and stands.started:
         hint = "plan again: the rest follows from the table as it is now"
-        failed = Gate("fingerprint", False, "the plan is begun already", hint, ExitCode.STALE)
+        failed = GateResult("fingerprint", False, "the plan is begun already", hint, ExitCode.STALE)
     if failed is not None:
         return ended._replace(code=failed.code, message=failed.message, hint=failed.hint)
     if not plan.steps:
-        return ended._replace(status=Status.NOTHING, message="there is nothing to rehearse")
+        return ended._replace(status=ApplyStatus.NOTHING, message="there is nothing to rehearse")
     before = _files(source)
     folder, local = _scratch(plan, by)
     try:
@@ -95,25 +92,27 @@ def rehearse(planned: Planned, by: Rehearsal) -> Applied:
     except DeltaprotoError as error:
         said = by.redact(error.message)
         result = ended._replace(
-            status=Status.FAILED, code=error.exit_code, message=said, hint=error.hint
+            status=ApplyStatus.FAILED, code=error.exit_code, message=said, hint=error.hint
         )
     finally:
         left = _removed(folder, local, by.runner())
     remarks = [*result.remarks, *([left] if left else [])]
     harm = _harmed(planned.id, source, sight.now.version, before)
     if harm is not None:
-        return result._replace(status=Status.FAILED, code=ExitCode.FAILED, message=harm)
+        return result._replace(status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=harm)
     count = len(before)
     proof = f"the source is untouched: version {sight.now.version}, {count} files as before"
     return result._replace(message=f"{result.message}; {proof}", remarks=tuple(remarks))
 
 
-def _unreadable(planned: Planned, error: DeltaprotoError, by: Rehearsal) -> Applied:
+def _unreadable(planned: LoadedPlan, error: DeltaprotoError, by: Rehearsal) -> Applied:
     said = by.redact(error.message)
-    return Applied(planned, Status.UNREADABLE, error.exit_code, said, error.hint)
+    return Applied(planned, ApplyStatus.UNREADABLE, error.exit_code, said, error.hint)
 
 
-def _on_clone(planned: Planned, by: Rehearsal, folder: str, local: str, ended: Applied) -> Applied:
+def _on_clone(
+    planned: LoadedPlan, by: Rehearsal, folder: str, local: str, ended: Applied
+) -> Applied:
     plan = planned.plan
     location = locate(f"{folder.rstrip('/')}/{_TABLE}")
     try:
@@ -123,8 +122,8 @@ def _on_clone(planned: Planned, by: Rehearsal, folder: str, local: str, ended: A
     made = by.runner().run(f"CREATE TABLE {on_clone.sql_name} SHALLOW CLONE {plan.sql_name}", _MARK)
     if made.error is not None:
         said = f"Spark makes no shallow clone of it: {by.redact(made.message)}"
-        return ended._replace(code=ExitCode.FAILED, status=Status.FAILED, message=said)
-    watched = Watched(on_clone, by.context.storage_options, by.context.spark)
+        return ended._replace(code=ExitCode.FAILED, status=ApplyStatus.FAILED, message=said)
+    watched = TableWatcher(on_clone, by.context.storage_options, by.context.spark)
     first = watched.look(-1).now
     if first.protocol != plan.fingerprint.protocol:
         said = (
@@ -134,9 +133,9 @@ def _on_clone(planned: Planned, by: Rehearsal, folder: str, local: str, ended: A
         return ended._replace(code=ExitCode.FINDINGS, message=said)
     on_clone = on_clone._replace(fingerprint=Fingerprint(None, first.version, first.protocol, None))
     sight = watched.look(first.version)
-    stands = standing(planned.id, on_clone, 0, frozenset(), sight, first)
+    stands = progress_from_commits(planned.id, on_clone, 0, frozenset(), sight, first)
     told = warning(on_clone, on_clone.steps, None, None, None, by.limits.now())
-    prepared = Prepared(
+    prepared = PreparedPlan(
         planned._replace(plan=on_clone), watched, stands, sight, None, ended.gates, told
     )
     audit = Audit(os.path.join(local, _RECORDS, AUDIT), by.redact)
@@ -158,23 +157,27 @@ def _on_clone(planned: Planned, by: Rehearsal, folder: str, local: str, ended: A
     return _told(ended, plan, stop, stepping.records)
 
 
-def _told(ended: Applied, plan: Plan, stop: Stop | None, records: list[StepRecord]) -> Applied:
-    done = [each for each in records if each.done in (Done.DONE, Done.SKIPPED)]
+def _told(
+    ended: Applied, plan: Plan, stop: StopReason | None, records: list[StepRecord]
+) -> Applied:
+    done = [each for each in records if each.done in (StepStatus.DONE, StepStatus.SKIPPED)]
     names = {record.id for record in records}
-    pending = [StepRecord(step.id, Done.PENDING) for step in plan.steps if step.id not in names]
+    pending = [
+        StepRecord(step.id, StepStatus.PENDING) for step in plan.steps if step.id not in names
+    ]
     result = ended._replace(steps=(*records, *pending))
     if stop is None:
         said = f"all {len(done)} steps went as predicted on a clone"
-        return result._replace(status=Status.DONE, message=said)
+        return result._replace(status=ApplyStatus.DONE, message=said)
     if stop.earliest is not None:
         rest = [step.id for step in plan.steps[len(done) :]]
         said = (
             f"{', '.join(each.id for each in done) or 'no step'} went as predicted on a clone; "
             f"{', '.join(rest)} cannot be rehearsed: they need history that has grown old"
         )
-        return result._replace(status=Status.DONE, message=said)
+        return result._replace(status=ApplyStatus.DONE, message=said)
     return result._replace(
-        status=Status.FAILED, code=ExitCode.FAILED, message=stop.message, hint=stop.hint
+        status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=stop.message, hint=stop.hint
     )
 
 
@@ -205,7 +208,7 @@ def _scratch(plan: Plan, by: Rehearsal) -> tuple[str, str]:
     return local, local
 
 
-def _removed(folder: str, local: str, runner: Runner) -> str:
+def _removed(folder: str, local: str, runner: StatementRunner) -> str:
     """What is left of the clone, in a sentence; empty when nothing is."""
     shutil.rmtree(local, ignore_errors=True)
     if folder == local or runner.removed(folder):
@@ -213,7 +216,7 @@ def _removed(folder: str, local: str, runner: Runner) -> str:
     return f"the clone is still at {folder}: remove it"
 
 
-def _files(source: Watched) -> dict[str, tuple[int, ...]]:
+def _files(source: TableWatcher) -> dict[str, tuple[int, ...]]:
     """The table's files with size and time of change: all of a local one, else those of its log."""
     location, store = source.reached
     if location.path is None:
@@ -233,7 +236,7 @@ def _walked(path: str) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _harmed(
-    plan_id: str, source: Watched, version: int, before: dict[str, tuple[int, ...]]
+    plan_id: str, source: TableWatcher, version: int, before: dict[str, tuple[int, ...]]
 ) -> str | None:
     """What the rehearsal did to the source, which is nothing; others may have written meanwhile."""
     after = _files(source)
@@ -243,5 +246,5 @@ def _harmed(
     for commit in source.look(version).commits:
         mark = mark_of(commit)
         if mark is not None and mark.plan == plan_id:
-            return f"the source has a commit of this plan: {gates.named(commit)}"
+            return f"the source has a commit of this plan: {preflight.describe_commit(commit)}"
     return None

@@ -1,18 +1,20 @@
-"""What came of carrying out a plan."""
+"""What came of executing a plan, and who is told meanwhile."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import NamedTuple
+from typing import Protocol as Interface
 
 from deltaproto.errors import ExitCode
-from deltaproto.execution.gates import Gate
-from deltaproto.execution.plan_file import Planned
+from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.preflight import GateResult
 from deltaproto.execution.warning import Warning
+from deltaproto.planning.plan import Step
 from deltaproto.protocol.protocol import Protocol
 
 
-class Status(StrEnum):
+class ApplyStatus(StrEnum):
     """How it ended."""
 
     DONE = "done"
@@ -28,7 +30,7 @@ class Status(StrEnum):
     UNREADABLE = "unreadable"
 
 
-class Done(StrEnum):
+class StepStatus(StrEnum):
     """What became of one step."""
 
     EARLIER = "done-earlier"
@@ -43,7 +45,7 @@ class StepRecord(NamedTuple):
     """One step, in this run."""
 
     id: str
-    done: Done
+    done: StepStatus
     versions: tuple[int, ...] = ()
     """that its commits made"""
     operations: tuple[str, ...] = ()
@@ -58,13 +60,13 @@ class StepRecord(NamedTuple):
 class Applied(NamedTuple):
     """One plan, after a run."""
 
-    planned: Planned
-    status: Status
+    planned: LoadedPlan
+    status: ApplyStatus
     code: ExitCode
     message: str
     hint: str = ""
     steps: tuple[StepRecord, ...] = ()
-    gates: tuple[Gate, ...] = ()
+    gates: tuple[GateResult, ...] = ()
     warning: Warning | None = None
     version: int | None = None
     """of the table in the end; None: not looked at"""
@@ -74,3 +76,47 @@ class Applied(NamedTuple):
     journal: str | None = None
     remarks: tuple[str, ...] = ()
     """what went wrong beside the steps"""
+
+
+class Observer(Interface):
+    """Is told of every event; its calls may come from several threads."""
+
+    def began(self, planned: LoadedPlan, step: Step) -> None:
+        """A step's statement is sent."""
+        ...
+
+    def progress(self, planned: LoadedPlan, step: Step, done: int, known: int) -> None:
+        """Of the engine's tasks for the step, so many are done."""
+        ...
+
+    def retries(self, planned: LoadedPlan, step: Step, winner: str, seconds: float) -> None:
+        """A concurrent transaction won; the step is tried again after some seconds."""
+        ...
+
+    def waits(self, planned: LoadedPlan, step: Step, until: float) -> None:
+        """The next step comes at `until`, in seconds since the epoch."""
+        ...
+
+    def finished(self, planned: LoadedPlan, record: StepRecord) -> None:
+        """A step is over."""
+        ...
+
+    def halts(self) -> None:
+        """The run was interrupted: statements that were sent are waited for, no other is sent."""
+        ...
+
+
+class NullObserver:
+    """Tells nobody."""
+
+    def began(self, planned: LoadedPlan, step: Step) -> None: ...
+
+    def progress(self, planned: LoadedPlan, step: Step, done: int, known: int) -> None: ...
+
+    def retries(self, planned: LoadedPlan, step: Step, winner: str, seconds: float) -> None: ...
+
+    def waits(self, planned: LoadedPlan, step: Step, until: float) -> None: ...
+
+    def finished(self, planned: LoadedPlan, record: StepRecord) -> None: ...
+
+    def halts(self) -> None: ...

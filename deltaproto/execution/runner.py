@@ -9,14 +9,14 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.errors import EngineError
-from deltaproto.execution.answer import Answer, error_class
+from deltaproto.execution.verify import StatementResult, error_class
 from deltaproto.planning.engine import EngineName
-from deltaproto.tables.connect import stop_retrying
-from deltaproto.tables.engine_text import first_line, is_gone, spark_text
-from deltaproto.tables.interface import SparkSettings
-from deltaproto.tables.redact import Redactor
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.redaction import Redactor
+from deltaproto.sql.quoting import has_variable
+from deltaproto.tables.engine_errors import first_line, is_gone, spark_text
 from deltaproto.tables.session import as_written, remove_folder, spark_session
-from deltaproto.tables.sql import has_variable
+from deltaproto.tables.spark_connect import stop_retrying
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +51,7 @@ class EngineFacts(NamedTuple):
         )
 
 
-class Runner:
+class StatementRunner:
     """Statements through one Spark session, marked."""
 
     def __init__(self, session: SparkSession) -> None:
@@ -59,7 +59,7 @@ class Runner:
         self._one_at_a_time = threading.Lock()
 
     @classmethod
-    def started(cls, settings: SparkSettings) -> Runner:
+    def started(cls, settings: SparkSettings) -> StatementRunner:
         """With the active session, a remote one, or a new one.
 
         Raises:
@@ -67,14 +67,14 @@ class Runner:
         """
         return cls(spark_session(settings))
 
-    def apart(self) -> Runner:
+    def apart(self) -> StatementRunner:
         """A runner for another thread, whose statements carry marks of their own.
 
         Marks are settings of a session. Where no session can be had beside this one, which is so on
         Spark Connect, it is this runner: statements then go one after the other.
         """
         try:
-            return Runner(self._session.newSession())
+            return StatementRunner(self._session.newSession())
         except (AttributeError, NotImplementedError):
             return self
 
@@ -107,7 +107,7 @@ class Runner:
             conf,
         )
 
-    def run(self, sql: str, mark: str, progress: Progress | None = None) -> Answer:
+    def run(self, sql: str, mark: str, progress: Progress | None = None) -> StatementResult:
         """Execute a statement exactly as written; its commits carry `mark`."""
         try:
             with (
@@ -119,14 +119,14 @@ class Runner:
             ):
                 self._session.sql(sql).collect()
         except EngineError as error:
-            return Answer("", f"{error.message}; nothing was sent: {error.hint}")
+            return StatementResult("", f"{error.message}; nothing was sent: {error.hint}")
         except Exception as error:
             text = spark_text(error)
             if is_gone(text):
                 stop_retrying(self._session)
-                return Answer("", first_line(error), lost=True)
-            return Answer(error_class(text), first_line(Exception(text)))
-        return Answer()
+                return StatementResult("", first_line(error), lost=True)
+            return StatementResult(error_class(text), first_line(Exception(text)))
+        return StatementResult()
 
     def removed(self, uri: str) -> bool:
         """Remove a folder through Spark's file system; False where the session has none to show."""

@@ -8,16 +8,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from deltaproto.drafting.live import look
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
-from deltaproto.execution.gates import fingerprint_gate, forged
-from deltaproto.execution.plan_file import Planned
-from deltaproto.execution.prepare import Context, stand
-from deltaproto.execution.sight import named
-from deltaproto.planning.asked import Upgrade
+from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.preflight import fingerprint_gate, is_forged
+from deltaproto.execution.prepare import Context, locate_progress
+from deltaproto.execution.progress import named
+from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.upgrade import plan_upgrade
+from deltaproto.planning.upgrade_request import Upgrade
 
 
 class StalePlan(DeltaprotoError):
@@ -27,7 +27,7 @@ class StalePlan(DeltaprotoError):
     code = "stale"
 
 
-def undo(planned: Planned, context: Context, now: float | None = None) -> Plan:
+def undo(planned: LoadedPlan, context: Context, now: float | None = None) -> Plan:
     """The plan that takes back what is done of `planned`, the last step first.
 
     Each statement is predicted on the table as it is now.
@@ -38,16 +38,16 @@ def undo(planned: Planned, context: Context, now: float | None = None) -> Plan:
         TableError: when the table cannot be read.
     """
     plan = planned.plan
-    contradiction = forged(planned, None)
+    contradiction = is_forged(planned, None)
     if contradiction is not None:
         raise UsageError(contradiction.message, contradiction.hint)
-    _, sight, stands, *_ = stand(planned, context)
+    _, sight, stands, *_ = locate_progress(planned, context)
     gate = fingerprint_gate(plan, sight, stands, started=False)
     if not gate.passed:
         raise StalePlan(gate.message, "plan the way back from the table as it is: plan-upgrade")
     done = plan.steps[: stands.done]
     script = ";\n".join(step.undo for step in reversed(done) if step.undo is not None)
-    given = look(
+    given = load_plan_input(
         named(plan), context.storage_options, context.spark, time.time() if now is None else now
     )
     given = given._replace(name=plan.table, sql=plan.sql_name, engine=plan.engine)

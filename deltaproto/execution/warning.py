@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
-from deltaproto.activity import Activity
+from deltaproto.execution.progress import named
 from deltaproto.execution.runner import EngineFacts
-from deltaproto.execution.sight import named
-from deltaproto.planning.advice import comes_back
+from deltaproto.inspection.activity import Activity
+from deltaproto.planning.advice import reenables_itself
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.impact import worse
-from deltaproto.planning.plan import Clash, Plan, Step, Stream
+from deltaproto.planning.plan import Clash, Plan, Step, StreamImpact
 from deltaproto.policy.approvals import Approvals, Loss, Ruling
 from deltaproto.policy.document import Policy, settings_for
 from deltaproto.policy.document.model import Window
@@ -39,7 +39,7 @@ class Hit(NamedTuple):
     """`writer` or `step`"""
 
 
-class Opening(NamedTuple):
+class MaintenanceWindowStatus(NamedTuple):
     """The policy's maintenance windows at this moment."""
 
     open: bool
@@ -52,11 +52,11 @@ class Warning(NamedTuple):
     steps: tuple[Step, ...]
     """those that are left"""
     hits: tuple[Hit, ...]
-    streams: tuple[tuple[str, Stream], ...]
+    streams: tuple[tuple[str, StreamImpact], ...]
     """step and stream; those that go on are left out"""
     activity: Activity | None
     """None: the log's commits could not be read"""
-    window: Opening | None
+    window: MaintenanceWindowStatus | None
     """None: the policy has none"""
     sources: tuple[str, ...]
     """what would bring back the features that leave"""
@@ -86,7 +86,7 @@ def warning(
         activity=activity,
         window=None
         if windows is None
-        else Opening(is_open(windows, moment), next_opening(windows, moment)),
+        else MaintenanceWindowStatus(is_open(windows, moment), next_opening(windows, moment)),
         sources=tuple(dict.fromkeys(_sources(plan, engine))) if statements else (),
         notes=tuple(dict.fromkeys(_notes(plan, statements, engine))),
     )
@@ -144,7 +144,7 @@ def _notes(plan: Plan, steps: Sequence[Step], engine: EngineFacts | None) -> Ite
 def _sources(plan: Plan, engine: EngineFacts | None) -> Iterator[str]:
     lost = plan.protocol_before.supported - plan.protocol_after.supported
     for name in sorted(lost):
-        yield from comes_back(name, {} if engine is None else engine.conf)
+        yield from reenables_itself(name, {} if engine is None else engine.conf)
 
 
 def _log_store(location: str, engine: EngineFacts | None) -> Iterator[str]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables
-from deltaproto.fleet.found import Found, Unseen
-from deltaproto.tables.engine_text import first_line
-from deltaproto.tables.redact import Redactor
+from deltaproto.fleet.discovered import DiscoveredTable, UnreadablePlace
+from deltaproto.redaction import Redactor
+from deltaproto.sql.quoting import identifier
+from deltaproto.tables.engine_errors import first_line
 from deltaproto.tables.session import sql_rows
-from deltaproto.tables.sql import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +22,9 @@ _UNKNOWN = ("NOT_FOUND", "SINGLE_PART_NAMESPACE", "Nested databases are not supp
 _PLAIN = re.compile(r"\w+", re.ASCII)
 
 
-def tables_of(session: SparkSession, names: tuple[str, ...]) -> Iterator[Found | Unseen]:
+def tables_of(
+    session: SparkSession, names: tuple[str, ...]
+) -> Iterator[DiscoveredTable | UnreadablePlace]:
     """Every Delta table of the catalogs, schemas and tables that are named.
 
     Views and tables of other formats are passed over. What Spark may not show, or shows without a
@@ -37,10 +39,10 @@ def tables_of(session: SparkSession, names: tuple[str, ...]) -> Iterator[Found |
             empty = False
             yield each
         if empty:
-            yield Unseen(name, no_tables(name))
+            yield UnreadablePlace(name, no_tables(name))
 
 
-def _named(session: SparkSession, name: str) -> Iterator[Found | Unseen]:
+def _named(session: SparkSession, name: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
     match _parts(name):
         case [only]:
             if only in _catalogs(session):
@@ -74,11 +76,11 @@ def _current(session: SparkSession) -> str:
     return str(sql_rows(session, "SELECT current_catalog()")[0][0])
 
 
-def _of_catalog(session: SparkSession, catalog: str) -> Iterator[Found | Unseen]:
+def _of_catalog(session: SparkSession, catalog: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
     try:
         rows = sql_rows(session, f"SHOW SCHEMAS IN {identifier(catalog)}")
     except Exception as error:
-        yield Unseen(_readable(catalog), _refused(error))
+        yield UnreadablePlace(_readable(catalog), _refused(error))
         return
     for row in rows:
         if row[0].lower() != "information_schema":
@@ -87,7 +89,7 @@ def _of_catalog(session: SparkSession, catalog: str) -> Iterator[Found | Unseen]
 
 def _of_schema(
     session: SparkSession, schema: list[str], *, given: bool = True
-) -> Iterator[Found | Unseen]:
+) -> Iterator[DiscoveredTable | UnreadablePlace]:
     name = _quoted(schema)
     try:
         rows = sql_rows(session, f"SHOW TABLES IN {name}")
@@ -97,7 +99,7 @@ def _of_schema(
                 f"Spark knows no catalog or schema {'.'.join(map(_readable, schema))}",
                 "see SHOW SCHEMAS; a single table is CATALOG.SCHEMA.TABLE",
             ) from None
-        yield Unseen(".".join(map(_readable, schema)), _refused(error))
+        yield UnreadablePlace(".".join(map(_readable, schema)), _refused(error))
         return
     # Temporary views are shown in every schema.
     listed = [row["tableName"] for row in rows if not row["isTemporary"]]
@@ -133,11 +135,13 @@ def _information(text: str) -> dict[str, str]:
     return found
 
 
-def _described(session: SparkSession, schema: list[str], table: str) -> Iterator[Found | Unseen]:
+def _described(
+    session: SparkSession, schema: list[str], table: str
+) -> Iterator[DiscoveredTable | UnreadablePlace]:
     try:
         rows = sql_rows(session, f"DESCRIBE TABLE EXTENDED {_quoted([*schema, table])}")
     except Exception as error:
-        yield Unseen(".".join(map(_readable, (*schema, table))), _refused(error))
+        yield UnreadablePlace(".".join(map(_readable, (*schema, table))), _refused(error))
         return
     # After the columns, whose names may be anything, comes a heading.
     names = [row["col_name"] for row in rows]
@@ -147,17 +151,19 @@ def _described(session: SparkSession, schema: list[str], table: str) -> Iterator
     )
 
 
-def _found(parts: list[str], told: Mapping[str, str]) -> Iterator[Found | Unseen]:
+def _found(
+    parts: list[str], told: Mapping[str, str]
+) -> Iterator[DiscoveredTable | UnreadablePlace]:
     if told.get("Provider", "").lower() != "delta" or "VIEW" in told.get("Type", "").upper():
         return
     name = ".".join(map(_readable, parts))
     location = told.get("Location", "")
     if location:
-        yield Found(name, location)
+        yield DiscoveredTable(name, location)
     else:
         said = f"Spark does not say where {name} lies"
         hint = f"`deltaproto inspect {name}` reads it through Spark"
-        yield Unseen(name, TableError(ErrorCode.NOT_FOUND, said, hint))
+        yield UnreadablePlace(name, TableError(ErrorCode.NOT_FOUND, said, hint))
 
 
 def _refused(error: Exception) -> TableError:

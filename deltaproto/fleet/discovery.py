@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, UsageError, no_tables
-from deltaproto.fleet.found import Found, Passed, Selection, Unseen
+from deltaproto.fleet.discovered import DiscoveredTable, Passed, Selection, UnreadablePlace
 from deltaproto.fleet.local_disk import tables_under as on_disk_under
+from deltaproto.location import Location, LocationKind, locate
 from deltaproto.policy.document import place
-from deltaproto.tables.location import Kind, Location, locate
-from deltaproto.tables.redact import public
+from deltaproto.redaction import public
 
 
 class Source(NamedTuple):
@@ -26,7 +26,7 @@ class Source(NamedTuple):
     """path or URI below which no table of the fleet lies"""
     catalogs: tuple[str, ...] = ()
     """catalogs and schemas that a Spark session knows"""
-    from_catalogs: Callable[[], Iterable[Found | Unseen]] = tuple
+    from_catalogs: Callable[[], Iterable[DiscoveredTable | UnreadablePlace]] = tuple
     """asks that session for their tables"""
     allow_empty: bool = False
     """whether a root, list or catalog without tables is not an error"""
@@ -41,8 +41,8 @@ class Source(NamedTuple):
 class Split(NamedTuple):
     """What is on disks of this machine, and what on object stores."""
 
-    local: Iterator[Found | Unseen]
-    remote: Iterator[Found | Unseen]
+    local: Iterator[DiscoveredTable | UnreadablePlace]
+    remote: Iterator[DiscoveredTable | UnreadablePlace]
 
 
 def discover(
@@ -67,19 +67,23 @@ def discover(
     on_disk = [_real(root) for root in roots if root.path is not None]
     apart = {place(root.uri) for root in roots if root.path is None} if chosen.flat else set()
 
-    def stored() -> Iterator[Found | Unseen]:
+    def stored() -> Iterator[DiscoveredTable | UnreadablePlace]:
         from deltaproto.fleet.object_store import tables_under
 
         for uri in {place(root.uri): root.uri for root in roots if root.path is None}.values():
             others = apart - {place(uri)}
             yield from tables_under(uri, options, chosen, parallel, others, own, passed)
 
-    def all_of(remote: bool, walked: Iterable[Found | Unseen]) -> Iterator[Found | Unseen]:
+    def all_of(
+        remote: bool, walked: Iterable[DiscoveredTable | UnreadablePlace]
+    ) -> Iterator[DiscoveredTable | UnreadablePlace]:
         yield from _once((e for e in listed if _remote(e) is remote), seen, own, remember=True)
         # A walk that does not meet a table twice needs no memory of those that it met.
         yield from _once(walked, seen, own, remember=not chosen.flat)
 
-    def not_empty(found: Iterator[Found | Unseen]) -> Iterator[Found | Unseen]:
+    def not_empty(
+        found: Iterator[DiscoveredTable | UnreadablePlace],
+    ) -> Iterator[DiscoveredTable | UnreadablePlace]:
         return (each for each in found if not (source.allow_empty and _empty(each)))
 
     return Split(
@@ -88,8 +92,8 @@ def discover(
     )
 
 
-def _empty(each: Found | Unseen) -> bool:
-    return isinstance(each, Unseen) and each.error.code is ErrorCode.NO_TABLES
+def _empty(each: DiscoveredTable | UnreadablePlace) -> bool:
+    return isinstance(each, UnreadablePlace) and each.error.code is ErrorCode.NO_TABLES
 
 
 def _root(text: str) -> Location:
@@ -97,7 +101,7 @@ def _root(text: str) -> Location:
         location = locate(text)
     except TableError as error:
         raise UsageError(error.message, error.hint) from None
-    if location.kind is Kind.NAME:
+    if location.kind is LocationKind.NAME:
         # A folder of such a name would have been taken for a path.
         raise UsageError(
             f"{text} is neither a folder nor a URI", "check the path of the root to scan"
@@ -105,7 +109,7 @@ def _root(text: str) -> Location:
     return location
 
 
-def _listed(path: str) -> Iterator[Found | Unseen]:
+def _listed(path: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
     try:
         with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
             lines = [line.rstrip("\r\n") for line in file]
@@ -113,33 +117,33 @@ def _listed(path: str) -> Iterator[Found | Unseen]:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
     named = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not named:
-        yield Unseen(path, no_tables(path))
+        yield UnreadablePlace(path, no_tables(path))
     for line in named:
         try:
             location = locate(line)
         except TableError as error:
-            yield Unseen(public(line), error)
+            yield UnreadablePlace(public(line), error)
             continue
-        if location.kind is Kind.NAME:
+        if location.kind is LocationKind.NAME:
             said = f"{line} is neither a path that exists nor a URI"
             hint = "give the table's path or URI in the list"
-            yield Unseen(line, TableError(ErrorCode.NOT_FOUND, said, hint))
+            yield UnreadablePlace(line, TableError(ErrorCode.NOT_FOUND, said, hint))
         else:
-            yield Found(line, _real(location))
+            yield DiscoveredTable(line, _real(location))
 
 
-def _linked(each: Found | Unseen) -> Found | Unseen:
+def _linked(each: DiscoveredTable | UnreadablePlace) -> DiscoveredTable | UnreadablePlace:
     """With the path or URI that roots and lists would give."""
-    if isinstance(each, Unseen):
+    if isinstance(each, UnreadablePlace):
         return each
     try:
         return each._replace(location=_real(locate(each.location)))
     except TableError as error:
-        return Unseen(each.table, error)
+        return UnreadablePlace(each.table, error)
 
 
-def _remote(each: Found | Unseen) -> bool:
-    return isinstance(each, Found) and "://" in each.location
+def _remote(each: DiscoveredTable | UnreadablePlace) -> bool:
+    return isinstance(each, DiscoveredTable) and "://" in each.location
 
 
 def _real(location: Location) -> str:
@@ -148,10 +152,14 @@ def _real(location: Location) -> str:
 
 
 def _once(
-    tables: Iterable[Found | Unseen], seen: set[str], own: str | None, *, remember: bool
-) -> Iterator[Found | Unseen]:
+    tables: Iterable[DiscoveredTable | UnreadablePlace],
+    seen: set[str],
+    own: str | None,
+    *,
+    remember: bool,
+) -> Iterator[DiscoveredTable | UnreadablePlace]:
     for each in tables:
-        key = place(each.location if isinstance(each, Found) else each.place)
+        key = place(each.location if isinstance(each, DiscoveredTable) else each.place)
         if key not in seen and not each.inside(own):
             if remember:
                 seen.add(key)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.schemas import Inventory, schema
-from deltaproto.tables.engine_text import first_line
-from deltaproto.tables.location import Location, locate
-from deltaproto.tables.redact import Redactor
+from deltaproto.location import Location, locate
+from deltaproto.redaction import Redactor
+from deltaproto.tables.engine_errors import first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa

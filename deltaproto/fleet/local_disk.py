@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from deltaproto.errors import ErrorCode, TableError, no_tables
-from deltaproto.fleet.found import Found, Passed, Place, Selection, Unseen
+from deltaproto.fleet.discovered import DiscoveredTable, Passed, Place, Selection, UnreadablePlace
 from deltaproto.tables.storage.local import LOG_FOLDER
 
 _MOST_ENTRIES = 10_000
@@ -20,7 +20,7 @@ def tables_under(
     selection: Selection,
     own: str | None = None,
     passed: Passed | None = None,
-) -> Iterator[Found | Unseen]:
+) -> Iterator[DiscoveredTable | UnreadablePlace]:
     """Every table at or below the absolute paths, none of which leads through a link.
 
     A folder that holds a `_delta_log` is a table, also when that is a link to nothing. What else it
@@ -39,7 +39,7 @@ def tables_under(
             empty = empty and each.inside(own)
             yield each
         if empty and not walk.shared:
-            yield Unseen(root, no_tables(root))
+            yield UnreadablePlace(root, no_tables(root))
 
 
 class _Table:
@@ -92,11 +92,11 @@ class _Walk:
         self.shared = False
         """whether a folder was left to the walk of another start"""
 
-    def under(self, root: str) -> Iterator[Found | Unseen]:
+    def under(self, root: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
         """The tables at and below one of the roots, without those of the others."""
         if not os.path.isdir(root):
             missing = not os.path.lexists(root)
-            yield Unseen(
+            yield UnreadablePlace(
                 root,
                 TableError(
                     ErrorCode.NOT_FOUND,
@@ -114,20 +114,20 @@ class _Walk:
             if found:
                 table = self._table(path, below)
                 if self._selection.takes(below):
-                    yield Found(path, path)
+                    yield DiscoveredTable(path, path)
             if table is not None and not table.lists():
                 continue
             try:
                 folders = sorted(self._folders(path, table), reverse=True)
             except OSError as error:
                 if table is None or not table.fails():
-                    yield Unseen(path, _unreadable(path, error))
+                    yield UnreadablePlace(path, _unreadable(path, error))
                 continue
             if not found and any(name == LOG_FOLDER for name, _ in folders):
                 # It may be listed and not entered, or be a link to nothing; reading will tell.
                 table = self._table(path, below)
                 if self._selection.takes(below):
-                    yield Found(path, path)
+                    yield DiscoveredTable(path, path)
             pending += self._entered(path, below, folders, table)
 
     def _table(self, path: str, below: str) -> _Table:

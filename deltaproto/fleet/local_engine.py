@@ -10,10 +10,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.fleet.found import Found
-from deltaproto.fleet.look import Defect, Looker, Settings, failed
+from deltaproto.fleet.discovered import DiscoveredTable
+from deltaproto.fleet.scan_table import Defect, ReadSettings, TableScanner, failed
 from deltaproto.fleet.schemas import staged
-from deltaproto.fleet.workers import Died, Work, Workers
+from deltaproto.fleet.workers import Work, WorkerDied, Workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +30,7 @@ _GARBAGE = 100_000
 
 
 def on_disk(
-    tables: Iterable[Found], settings: Settings, parallel: int | None
+    tables: Iterable[DiscoveredTable], settings: ReadSettings, parallel: int | None
 ) -> Iterator[pa.RecordBatch]:
     """Staged rows of tables on local disks, as they come; `parallel` processes."""
     _fast_json()
@@ -38,7 +38,7 @@ def on_disk(
     source = iter(tables)
     first = list(islice(source, _FEW))
     if count == 1 or len(first) < _FEW:
-        looker = Looker(settings)
+        looker = TableScanner(settings)
         while first:
             yield looker.look(first)
             first = list(islice(source, _FEW))
@@ -49,12 +49,12 @@ def on_disk(
     # The first answers come soon, and a small fleet has enough for all processes.
     sizes = chain(repeat(_FEW, 2 * count), repeat(_ON_DISK))
     while first:
-        left: list[list[Found]] = []
+        left: list[list[DiscoveredTable]] = []
         with Workers(count, _begin, settings) as workers:
             for chunk, future in _spread(workers, chain(first, source), count, sizes):
                 try:
                     yield _batch(future.result())
-                except Died:
+                except WorkerDied:
                     left.append(chunk)
         for chunk in left:
             yield from _halved(chunk, settings)
@@ -62,11 +62,11 @@ def on_disk(
 
 
 def on_objects(
-    tables: Iterable[Found], settings: Settings, parallel: int | None
+    tables: Iterable[DiscoveredTable], settings: ReadSettings, parallel: int | None
 ) -> Iterator[pa.RecordBatch]:
     """Staged rows of tables on object stores, as they come; `parallel` threads."""
     _fast_json()
-    count, looker = parallel or THREADS, Looker(settings)
+    count, looker = parallel or THREADS, TableScanner(settings)
     threads = _Threads(ThreadPoolExecutor(count), looker.look)
     try:
         for _, future in _spread(threads, iter(tables), count, repeat(_REMOTE)):
@@ -79,18 +79,18 @@ class _Threads(NamedTuple):
     """What `Workers` is, without processes."""
 
     pool: ThreadPoolExecutor
-    ask: Callable[[list[Found]], Any]
+    ask: Callable[[list[DiscoveredTable]], Any]
     lost: bool = False
 
 
 def _spread(
-    workers: Workers | _Threads, source: Iterator[Found], count: int, sizes: Iterator[int]
-) -> Iterator[tuple[list[Found], Future[Any]]]:
+    workers: Workers | _Threads, source: Iterator[DiscoveredTable], count: int, sizes: Iterator[int]
+) -> Iterator[tuple[list[DiscoveredTable], Future[Any]]]:
     """Keep every worker busy, and take in no more tables than that needs.
 
     Ends early, with what is under way, when a worker is lost.
     """
-    waiting: dict[Future[Any], list[Found]] = {}
+    waiting: dict[Future[Any], list[DiscoveredTable]] = {}
     while True:
         while (
             not workers.lost
@@ -105,13 +105,13 @@ def _spread(
             yield waiting.pop(future), future
 
 
-def _halved(tables: list[Found], settings: Settings) -> Iterator[pa.RecordBatch]:
+def _halved(tables: list[DiscoveredTable], settings: ReadSettings) -> Iterator[pa.RecordBatch]:
     """Tables of which one, perhaps, is the end of every process that reads it."""
     with Workers(1, _begin, settings) as workers:
         try:
             yield _batch(workers.ask(tables))
             return
-        except Died:
+        except WorkerDied:
             pass
     if len(tables) > 1:
         middle = len(tables) // 2
@@ -138,14 +138,14 @@ class _NoPandas:
             raise ModuleNotFoundError(name)
 
 
-def _begin(settings: Settings) -> Work:
+def _begin(settings: ReadSettings) -> Work:
     _fast_json()
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _NoPandas())
     # What the parent had made is nobody's garbage, and tables leave next to none.
     gc.freeze()
     gc.set_threshold(_GARBAGE)
-    looker = Looker(settings)
+    looker = TableScanner(settings)
     return lambda tables: bytes(looker.look(tables).serialize())
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from deltaproto.fleet.found import Selection
-from deltaproto.fleet.past import PastScan, newest
+from deltaproto.fleet.discovered import Selection
+from deltaproto.fleet.scan_history import PastScan, newest
 from deltaproto.policy.document import place
 
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from deltaproto.errors import ErrorCode, TableError, no_tables
-from deltaproto.fleet.found import Found, Passed, Place, Selection, Unseen
-from deltaproto.fleet.patience import patiently
+from deltaproto.fleet.discovered import DiscoveredTable, Passed, Place, Selection, UnreadablePlace
+from deltaproto.fleet.workers import with_retries
 from deltaproto.policy.document import place
-from deltaproto.tables.storage.deadline import Deadline
+from deltaproto.tables.storage.interface import Deadline
 from deltaproto.tables.storage.objects import ObjectLogStore, failures
 from deltaproto.tables.storage.opening import opened
 
@@ -29,7 +29,7 @@ def tables_under(
     apart: Collection[str] = (),
     own: str | None = None,
     passed: Passed | None = None,
-) -> Iterator[Found | Unseen]:
+) -> Iterator[DiscoveredTable | UnreadablePlace]:
     """Every table at or below the URI `root`, as they are found, `parallel` requests at a time.
 
     What lies at the places `apart`, as `place` makes them of URIs, is left out. Inside a table
@@ -64,16 +64,16 @@ def tables_under(
                     found_something |= bool(seen) or bool(below)
                     continue
                 found_something = True
-                if isinstance(seen, Found) and not below:
+                if isinstance(seen, DiscoveredTable) and not below:
                     in_table = True
                     waiting[pool.submit(_attempt, root, below, options, _folders)] = below
-                elif isinstance(seen, Found):
+                elif isinstance(seen, DiscoveredTable):
                     passed.add(Place.INSIDE, seen.location)
-                if isinstance(seen, Unseen) or selection.takes(below):
+                if isinstance(seen, UnreadablePlace) or selection.takes(below):
                     taken = taken or not seen.inside(own)
                     yield seen
     if not found_something:
-        yield Unseen(
+        yield UnreadablePlace(
             root,
             TableError(
                 ErrorCode.NOT_FOUND,
@@ -82,34 +82,34 @@ def tables_under(
             ),
         )
     elif not taken:
-        yield Unseen(root, no_tables(root))
+        yield UnreadablePlace(root, no_tables(root))
 
 
 def _uri(root: str, below: str) -> str:
     return f"{root.rstrip('/')}/{below}" if below else root.rstrip("/")
 
 
-_Answer = Found | Unseen | list[str]
+_Answer = DiscoveredTable | UnreadablePlace | list[str]
 
 
 def _attempt(
     root: str,
     below: str,
     options: Mapping[str, str],
-    look: Callable[[str, Mapping[str, str]], Found | list[str]],
+    look: Callable[[str, Mapping[str, str]], DiscoveredTable | list[str]],
 ) -> _Answer:
     """What `look` finds at the folder, with retries."""
     uri = _uri(root, below)
     try:
-        return patiently(lambda _: look(uri, options), Deadline(_SECONDS))
+        return with_retries(lambda _: look(uri, options), Deadline(_SECONDS))
     except TableError as error:
-        return Unseen(uri, error)
+        return UnreadablePlace(uri, error)
 
 
-def _look_into(uri: str, options: Mapping[str, str]) -> Found | list[str]:
+def _look_into(uri: str, options: Mapping[str, str]) -> DiscoveredTable | list[str]:
     """The table that a folder is, or the names of its folders."""
     try:
-        return Found(uri, uri, tuple(ObjectLogStore(uri, options).list()))
+        return DiscoveredTable(uri, uri, tuple(ObjectLogStore(uri, options).list()))
     except TableError as error:
         if error.code is not ErrorCode.NOT_A_DELTA_TABLE:
             raise

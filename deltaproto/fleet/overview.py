@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from deltaproto.checking.check import Checked, Checker, unreadable
-from deltaproto.clients.capability import Access
-from deltaproto.clients.judgement import Verdict
-from deltaproto.fleet.checks import check_row
-from deltaproto.fleet.drift.change import Change
-from deltaproto.fleet.drift.local import drift
-from deltaproto.fleet.kept import error_of, errors, tables
+from deltaproto.clients.model import Access
+from deltaproto.clients.verdict import Verdict
+from deltaproto.fleet.drift.diff import Difference
+from deltaproto.fleet.drift.query import drift
+from deltaproto.fleet.evaluate import check_row
 from deltaproto.fleet.newest import NewestState, newest_of_each_root
-from deltaproto.fleet.past import LocalQuestions, Pair, PastScan, literal
+from deltaproto.fleet.read_inventory import error_of, errors, tables
+from deltaproto.fleet.scan_history import LocalQuestions, Pair, PastScan, literal
 from deltaproto.fleet.schemas import Inventory
-from deltaproto.policy.case import Judged
+from deltaproto.policy.context import DeclaredVerdict
+from deltaproto.policy.evaluate import Checked, Checker, unreadable
 from deltaproto.policy.finding import Finding
 
 _MORE = ("isolation_level", "last_commit_at", "last_operation", "last_engine")
@@ -64,7 +64,7 @@ class Unread(NamedTuple):
     message: str
 
 
-class Past(NamedTuple):
+class ScanFigures(NamedTuple):
     """The fleet in figures, as the inventory knew it after one scan."""
 
     scan: PastScan
@@ -83,11 +83,11 @@ class Overview(NamedTuple):
     """the scans that tables come from, newest first"""
     tables: Sequence[TableRow]
     unread: Sequence[Unread]
-    past: Sequence[Past]
+    past: Sequence[ScanFigures]
     """the fleet after each scan up to this one, the oldest first"""
     pairs: Sequence[Pair]
     """each source and the last scan of the same extent before it"""
-    changes: Sequence[Change]
+    changes: Sequence[Difference]
     """between each two, of the tables that come from the later"""
     of_policy: tuple[Finding, ...] = ()
     """findings on the policy itself"""
@@ -152,7 +152,7 @@ class _Rows:
         self.waived = self.off = 0
         # Tables of equal needs share their verdicts, here as in the checker; holding them keeps
         # their identity from being reused.
-        self._known: dict[int, tuple[tuple[Judged, ...], tuple[Said, ...]]] = {}
+        self._known: dict[int, tuple[tuple[DeclaredVerdict, ...], tuple[Said, ...]]] = {}
 
     def add(self, row: Mapping[str, Any], checked: Checked) -> None:
         """Add a row of the inventory and its check."""
@@ -169,7 +169,7 @@ class _Rows:
         self.tables.append(_row(row, checked, self._known[id(verdicts)][1]))
 
 
-def _said(verdicts: Iterable[Judged]) -> tuple[Said, ...]:
+def _said(verdicts: Iterable[DeclaredVerdict]) -> tuple[Said, ...]:
     return tuple(
         Said(
             judged.verdict.named,
@@ -202,7 +202,9 @@ def _row(row: Mapping[str, Any], checked: Checked, said: tuple[Said, ...]) -> Ta
     )
 
 
-def _past(questions: LocalQuestions, scans: Sequence[PastScan], state: NewestState) -> list[Past]:
+def _past(
+    questions: LocalQuestions, scans: Sequence[PastScan], state: NewestState
+) -> list[ScanFigures]:
     """The fleet after each of the last scans; as the newest state, it is put together by root."""
     if len(state.scans) == 1:
         scans = [each for each in scans if each.extent == state.scans[0].extent]
@@ -214,7 +216,7 @@ def _past(questions: LocalQuestions, scans: Sequence[PastScan], state: NewestSta
     protocols = _counted(questions, alone)
     rows = _ProtocolRows(questions)
     found = [
-        Past(
+        ScanFigures(
             each[0],
             protocols.get(each[0].scan_id, {}) if len(each) == 1 else rows.count(each),
             {},

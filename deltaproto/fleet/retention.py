@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from deltaproto.fleet.inventory import InventoryTables
-from deltaproto.fleet.past import PastScan, literal
-from deltaproto.fleet.schemas import Inventory
-from deltaproto.fleet.spark_types import named
+from deltaproto.fleet.scan_history import PastScan, literal
+from deltaproto.fleet.schemas import Inventory, named
 from deltaproto.tables.session import sql_rows
 
 if TYPE_CHECKING:

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from deltaproto import __version__
 from deltaproto.errors import UsageError
 from deltaproto.fleet import local_engine
+from deltaproto.fleet.discovered import DiscoveredTable, Passed, UnreadablePlace
 from deltaproto.fleet.discovery import Source, discover
-from deltaproto.fleet.found import Found, Passed, Unseen
-from deltaproto.fleet.gather import unseen_rows
 from deltaproto.fleet.inventory import InventoryTables
-from deltaproto.fleet.look import Settings
+from deltaproto.fleet.rows_builder import unfolded, unseen_rows
+from deltaproto.fleet.scan_table import ReadSettings
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.staging import Staging, last_unfinished
-from deltaproto.fleet.tally import Tally
-from deltaproto.fleet.unfold import unfolded
+from deltaproto.fleet.summary import Tally
+from deltaproto.identity import current_actor
 from deltaproto.policy.document import place
-from deltaproto.whoami import whoami
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +31,7 @@ Progress = Callable[[int], None]
 """takes the number of tables that were looked at so far"""
 
 
-class Request(NamedTuple):
+class ScanRequest(NamedTuple):
     """What to scan, and how."""
 
     source: Source
@@ -59,7 +58,7 @@ class Scan(NamedTuple):
     """what was not searched, and links out of the roots; a line each"""
 
 
-def scan(request: Request, progress: Progress) -> Scan:
+def scan(request: ScanRequest, progress: Progress) -> Scan:
     """Look at every table, and add what was seen to the inventory.
 
     Raises:
@@ -87,10 +86,10 @@ def scan(request: Request, progress: Progress) -> Scan:
 
 
 def _looked(
-    request: Request, scan_id: str, done: set[str], passed: Passed
+    request: ScanRequest, scan_id: str, done: set[str], passed: Passed
 ) -> Iterator[pa.RecordBatch]:
-    settings = Settings(scan_id, request.storage_options, request.seconds)
-    unseen: list[Unseen] = []
+    settings = ReadSettings(scan_id, request.storage_options, request.seconds)
+    unseen: list[UnreadablePlace] = []
     threads = request.parallel or local_engine.THREADS
     local, remote = discover(request.source, request.storage_options, threads, passed)
     yield from local_engine.on_disk(tables(local, unseen, done), settings, request.parallel)
@@ -100,20 +99,25 @@ def _looked(
 
 
 def tables(
-    found: Iterable[Found | Unseen], unseen: list[Unseen], done: set[str]
-) -> Iterator[Found]:
+    found: Iterable[DiscoveredTable | UnreadablePlace],
+    unseen: list[UnreadablePlace],
+    done: set[str],
+) -> Iterator[DiscoveredTable]:
     """The tables among what was found; what could not be looked into is put into `unseen`."""
     for each in found:
-        if done and place(each.location if isinstance(each, Found) else each.place) in done:
+        if (
+            done
+            and place(each.location if isinstance(each, DiscoveredTable) else each.place) in done
+        ):
             continue
-        if isinstance(each, Found):
+        if isinstance(each, DiscoveredTable):
             yield each
         else:
             unseen.append(each)
 
 
 @contextmanager
-def _staging(request: Request, began: datetime) -> Iterator[Staging]:
+def _staging(request: ScanRequest, began: datetime) -> Iterator[Staging]:
     inventory = request.inventory
     if inventory is None:
         with (
@@ -150,10 +154,16 @@ def _rows(staging: Staging, name: Inventory) -> Iterator[pa.RecordBatch]:
 
 
 def row(
-    request: Request, scan_id: str, tally: Tally, began: datetime, seconds: float, *, engine: str
+    request: ScanRequest,
+    scan_id: str,
+    tally: Tally,
+    began: datetime,
+    seconds: float,
+    *,
+    engine: str,
 ) -> dict[str, Any]:
     """The scan's row in `scans`."""
-    here = whoami()
+    here = current_actor()
     return {
         "scan_id": scan_id,
         "started_at": began,

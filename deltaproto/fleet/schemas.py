@@ -1,8 +1,4 @@
-"""The inventory's tables: what their columns hold. Also the shape in which a scan is staged.
-
-Types are those that every Delta client has known since the first protocol, so that whoever reads
-any Delta table reads the inventory: no timestamps without time zone, no column mapping.
-"""
+"""The inventory's tables: what their columns hold, in Arrow's and in Spark's words."""
 
 from __future__ import annotations
 
@@ -12,7 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from deltaproto.errors import TableError
-from deltaproto.tables.location import locate
+from deltaproto.location import locate
+from deltaproto.sql.quoting import identifier
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -169,3 +166,18 @@ def _error() -> list[pa.Field]:
         pa.field("reader_features", pa.list_(pa.string())),
         pa.field("writer_features", pa.list_(pa.string())),
     ]
+
+
+def named(inventory: str, name: Inventory) -> str:
+    """One of the inventory's tables, as Spark's statements name it."""
+    return f"delta.{identifier(f'{inventory}/{name}')}"
+
+
+def types(columns: pa.Schema) -> str:
+    """The columns as DDL, which Spark Connect takes as well."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return ", ".join(
+        f"{identifier(field.name)} {field.dataType.simpleString()}"
+        for field in from_arrow_schema(columns)
+    )

@@ -13,14 +13,13 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.checking.check import Checked, Checker, unreadable
-from deltaproto.fleet.checks import check_row
-from deltaproto.fleet.gather import array
-from deltaproto.fleet.kept import error_of, query
-from deltaproto.fleet.past import PastScan
-from deltaproto.fleet.policy_tally import PolicyTally
+from deltaproto.fleet.evaluate import PolicyTally, check_row
+from deltaproto.fleet.read_inventory import error_of, query
+from deltaproto.fleet.rows_builder import array
+from deltaproto.fleet.scan_history import PastScan
+from deltaproto.fleet.schemas import types
 from deltaproto.fleet.spark_questions import SparkQuestions
-from deltaproto.fleet.spark_types import types
+from deltaproto.policy.evaluate import Checked, Checker, unreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,17 +17,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import UsageError
-from deltaproto.fleet.found import Found
-from deltaproto.fleet.look import Looker, Settings
-from deltaproto.fleet.schemas import Inventory, schema, staged
-from deltaproto.fleet.spark_types import named, types
+from deltaproto.fleet.discovered import DiscoveredTable
+from deltaproto.fleet.rows_builder import unfolded
+from deltaproto.fleet.scan_table import ReadSettings, TableScanner
+from deltaproto.fleet.schemas import Inventory, named, schema, staged, types
 from deltaproto.fleet.staging import SPARK_FOLDER, is_running
-from deltaproto.fleet.tally import Tally
-from deltaproto.fleet.unfold import unfolded
-from deltaproto.tables.engine_text import first_line
-from deltaproto.tables.redact import Redactor
+from deltaproto.fleet.summary import Tally
+from deltaproto.redaction import Redactor
+from deltaproto.sql.quoting import identifier
+from deltaproto.tables.engine_errors import first_line
 from deltaproto.tables.session import remove_folder, sql_rows
-from deltaproto.tables.sql import identifier
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,13 +54,13 @@ class SparkEngine:
     """
 
     def __init__(
-        self, session: SparkSession, inventory: str, settings: Settings, *, resumes: bool
+        self, session: SparkSession, inventory: str, settings: ReadSettings, *, resumes: bool
     ) -> None:
         self._session, self._inventory = session, inventory.rstrip("/")
         self._settings, self._resumes = settings, resumes
         self._staging = f"{self._inventory}/{SPARK_FOLDER}/{settings.scan_id}"
 
-    def look(self, tables: Iterable[Found], tasks: int | None) -> Iterator[int]:
+    def look(self, tables: Iterable[DiscoveredTable], tasks: int | None) -> Iterator[int]:
         """Stage what is to be seen of the tables; how many there were, after each job.
 
         Raises:
@@ -194,13 +193,15 @@ def unfinished(session: SparkSession, inventory: str) -> str | None:
     return max(staged_ids, default=None)
 
 
-def _reader(settings: Settings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _reader(
+    settings: ReadSettings,
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        looker = Looker(settings)
+        looker = TableScanner(settings)
         for batch in batches:
             rows = batch.to_pylist()
             if rows:
-                yield looker.look([Found(row["table"], row["path"]) for row in rows])
+                yield looker.look([DiscoveredTable(row["table"], row["path"]) for row in rows])
 
     return read
 

@@ -10,12 +10,12 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from deltaproto.fleet.drift import rows
-from deltaproto.fleet.drift.between import Places, places_of, query, told
-from deltaproto.fleet.drift.change import Change
-from deltaproto.fleet.drift.culprit import Detective
+from deltaproto.fleet.drift.attribution import CommitAttributor
+from deltaproto.fleet.drift.diff import Difference
+from deltaproto.fleet.drift.query import Places, places_of, query, told
 from deltaproto.fleet.inventory import no_inventory, wrong_type
-from deltaproto.fleet.kept import errors_query
-from deltaproto.fleet.past import (
+from deltaproto.fleet.read_inventory import errors_query
+from deltaproto.fleet.scan_history import (
     KEYS_OF_ROWS,
     Counted,
     Pair,
@@ -26,10 +26,9 @@ from deltaproto.fleet.past import (
     require_rows,
     scans_query,
 )
-from deltaproto.fleet.schemas import Inventory, schema
-from deltaproto.fleet.spark_types import named, types
+from deltaproto.fleet.schemas import Inventory, named, schema, types
+from deltaproto.sql.quoting import has_variable
 from deltaproto.tables.session import as_written, sql_rows
-from deltaproto.tables.sql import has_variable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +78,9 @@ class SparkQuestions:
             },
         )
 
-    def drift(self, pair: Pair, detective: Detective | None, *, ordered: bool = False) -> DataFrame:
+    def drift(
+        self, pair: Pair, detective: CommitAttributor | None, *, ordered: bool = False
+    ) -> DataFrame:
         """A row for every change between the two scans; columns as `drift.rows.schema`.
 
         Args:
@@ -130,18 +131,18 @@ class SparkQuestions:
                 raise wrong_type(name, field.name, type_, right)
 
 
-def changes(frame: DataFrame) -> Iterator[Change]:
+def changes(frame: DataFrame) -> Iterator[Difference]:
     """The rows of a frame of changes, a partition in memory at a time."""
     for row in frame.toLocalIterator(prefetchPartitions=True):
         yield rows.change_of(row.asDict())
 
 
 def _drifted(
-    places: Places, detective: Detective | None
+    places: Places, detective: CommitAttributor | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def drifted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            found: list[Change] = []
+            found: list[Difference] = []
             for row in batch.to_pylist():
                 each = told(row, places)
                 found += detective.solve(*each) if detective and each.changes else each.changes

@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from deltaproto.errors import UsageError
+from deltaproto.fleet.discovered import Passed, UnreadablePlace
 from deltaproto.fleet.discovery import discover
-from deltaproto.fleet.found import Passed, Unseen
-from deltaproto.fleet.gather import unseen_rows
-from deltaproto.fleet.look import Settings
-from deltaproto.fleet.scan import Progress, Request, Scan, new_id, none_to_resume, row, tables
+from deltaproto.fleet.rows_builder import unseen_rows
+from deltaproto.fleet.scan import Progress, Scan, ScanRequest, new_id, none_to_resume, row, tables
+from deltaproto.fleet.scan_table import ReadSettings
 from deltaproto.fleet.spark_engine import SparkEngine, unfinished
 from deltaproto.fleet.staging import spark_lock
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.session import spark_session
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _THREADS = 32
 
 
-def scan_with_spark(request: Request, spark: SparkSettings, progress: Progress) -> Scan:
+def scan_with_spark(request: ScanRequest, spark: SparkSettings, progress: Progress) -> Scan:
     """As `scan`, with the executors of a Spark session; `parallel` is the number of tasks.
 
     Raises:
@@ -49,7 +49,7 @@ def scan_with_spark(request: Request, spark: SparkSettings, progress: Progress) 
 
 
 def _scanned(
-    request: Request,
+    request: ScanRequest,
     session: SparkSession,
     where: str,
     scan_id: str,
@@ -57,13 +57,13 @@ def _scanned(
     clock: float,
     progress: Progress,
 ) -> Scan:
-    settings = Settings(scan_id, request.storage_options, request.seconds)
+    settings = ReadSettings(scan_id, request.storage_options, request.seconds)
     engine = SparkEngine(session, where, settings, resumes=request.resume)
     resumed = 0
     if request.resume:
         before = engine.tally()
         resumed = before.tables + before.errors.total()
-    unseen: list[Unseen] = []
+    unseen: list[UnreadablePlace] = []
     looked = 0
     passed = Passed()
     for found in discover(request.source, request.storage_options, _THREADS, passed):

@@ -1,21 +1,52 @@
-"""Processes that look at tables, each at the end of a pipe of its own.
-
-The executors of the standard library have one pipe for the answers of all: a process that is killed
-while it writes there, as by a system that runs out of memory, leaves everybody waiting forever.
-"""
+"""Processes that read tables, time limits for one table, and retries."""
 
 from __future__ import annotations
 
 import multiprocessing
 import queue
+import random
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, TypeVar
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.tables.storage.interface import Deadline
+
+_TRIES = 6
+_PAUSE_SECONDS = 0.1
+# Stores that throttle or cut off an answer, and logs that were cleaned up while they were read.
+_PASSING = (ErrorCode.STORAGE, ErrorCode.TIMEOUT, ErrorCode.CORRUPT_LOG)
+_TOLD_TWICE = ErrorCode.CORRUPT_LOG
+"""is damage when it is told again"""
+T = TypeVar("T")
+
+
+def with_retries(ask: Callable[[int], T], deadline: Deadline) -> T:
+    """The answer of `ask`, which gets the number of the try, from 0.
+
+    Raises:
+        TableError: of the last try.
+    """
+    told: set[str] = set()
+    for tried in range(_TRIES):
+        try:
+            return ask(tried)
+        except TableError as error:
+            over = tried == _TRIES - 1 or deadline.left <= 0
+            if error.code not in _PASSING or over or error.message in told:
+                raise
+            if error.code is _TOLD_TWICE:
+                told.add(error.message)
+        # Those that failed together must not come back together.
+        time.sleep(_PAUSE_SECONDS * 2**tried * random.uniform(0.5, 1.5))  # noqa: S311
+    raise AssertionError
+
 
 Work = Callable[[Any], bytes]
 Begin = Callable[[Any], Work]
@@ -24,7 +55,7 @@ Begin = Callable[[Any], Work]
 _THREADED = ("deltalake", "obstore", "pyspark")
 
 
-class Died(Exception):
+class WorkerDied(Exception):
     """The process is gone, and with it its answer."""
 
 
@@ -72,7 +103,7 @@ class Workers:
             answer = b"" if raised is not None else pipe.recv_bytes()
         except (EOFError, OSError):
             self.lost = True
-            raise Died from None
+            raise WorkerDied from None
         finally:
             self._idle.put(pipe)
         if raised is not None:

@@ -10,8 +10,8 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rules.reader_refused import RULE as REFUSED
 from deltaproto.policy.rules.readers_disagree import RULE as DISAGREE
-from deltaproto.protocol.catalogue import CATALOG_MANAGED
-from deltaproto.tables.interface import ReaderName, TableState
+from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
+from deltaproto.protocol.table_state import ReaderName, TableState
 
 _REDACTED = "(redacted)"
 

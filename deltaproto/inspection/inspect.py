@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
-from deltaproto.inspection.interface import Inspection, ReaderChoice, Request, Unreadable
+from deltaproto.inspection.interface import Inspection, ReaderChoice, ReadRequest, Unreadable
+from deltaproto.location import LocationKind, locate
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, worst_first
 from deltaproto.policy.rules import lint, stream_on_two_clusters
 from deltaproto.policy.rules.catalog_managed import incomplete
-from deltaproto.policy.subject import Subject
-from deltaproto.protocol.catalogue import CATALOG_MANAGED
-from deltaproto.protocol.concurrency import row_level_concurrency
-from deltaproto.protocol.isolation import PROPERTY, isolation
-from deltaproto.tables.defect import one_table
-from deltaproto.tables.interface import Reader, ReaderName, TableState
-from deltaproto.tables.location import Kind, locate
+from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
+from deltaproto.protocol.isolation import PROPERTY, isolation, row_level_concurrency
+from deltaproto.protocol.table_state import Reader, ReaderName, TableState
+from deltaproto.tables.engine_errors import one_table
 
 _BY_TRUST = (ReaderName.LOG, ReaderName.SPARK, ReaderName.DELTA_RS)
 
 
-def inspect_table(table: str, request: Request) -> Inspection | Unreadable:
+def inspect_table(table: str, request: ReadRequest) -> Inspection | Unreadable:
     """The inspection of `table`; a table that cannot be read is a result, not an exception.
 
     Raises:
@@ -39,7 +38,7 @@ def inspect_table(table: str, request: Request) -> Inspection | Unreadable:
                 reader = _reader(_chosen(table, request.reader), request)
                 result = judged(reader.read(table, request.version))
     except TableError as error:
-        from deltaproto.tables.redact import public
+        from deltaproto.redaction import public
 
         return Unreadable(public(table), error)
     if isinstance(result, Inspection):
@@ -49,14 +48,16 @@ def inspect_table(table: str, request: Request) -> Inspection | Unreadable:
     return result
 
 
-def _with_activity(inspection: Inspection, request: Request) -> Inspection:
-    from deltaproto.activity import recent_activity
-    from deltaproto.tables.log.ratified import is_whole
-    from deltaproto.tables.reach import reach
+def _with_activity(inspection: Inspection, request: ReadRequest) -> Inspection:
+    from deltaproto.inspection.activity import recent_activity
+    from deltaproto.tables.log.catalog_managed import is_whole
+    from deltaproto.tables.open import open_table_log
 
     try:
         with one_table():
-            store = reach(inspection.state.table, request.storage_options, request.spark).store
+            store = open_table_log(
+                inspection.state.table, request.storage_options, request.spark
+            ).store
             activity = recent_activity(store)
     except TableError as error:
         return inspection._replace(activity=error, complete=False)
@@ -75,7 +76,7 @@ def _with_activity(inspection: Inspection, request: Request) -> Inspection:
     )
 
 
-def uses_spark(table: str, request: Request) -> bool:
+def uses_spark(table: str, request: ReadRequest) -> bool:
     """True when inspecting `table` will ask Spark, which may take a while to start."""
     if request.reader is ReaderChoice.ALL:
         return request.version is None
@@ -85,9 +86,9 @@ def uses_spark(table: str, request: Request) -> bool:
         return False
 
 
-def _with_all(table: str, request: Request) -> Inspection | Unreadable:
+def _with_all(table: str, request: ReadRequest) -> Inspection | Unreadable:
     answers: dict[ReaderName, TableState | TableError] = {}
-    by_name = locate(table).kind is Kind.NAME
+    by_name = locate(table).kind is LocationKind.NAME
     order = sorted(_BY_TRUST, key=lambda name: by_name and name is not ReaderName.SPARK)
     if request.version is not None:
         # Spark's SQL shows the protocol of the newest version only.
@@ -124,7 +125,7 @@ def _with_all(table: str, request: Request) -> Inspection | Unreadable:
 
 def judged(state: TableState, more: tuple[Finding, ...] = ()) -> Inspection:
     """What the rules say of a table that a reader saw."""
-    subject = Subject(state)
+    subject = RuleContext(state)
     return Inspection(
         subject=subject,
         isolation=isolation(state.metadata.property(PROPERTY)),
@@ -136,7 +137,7 @@ def judged(state: TableState, more: tuple[Finding, ...] = ()) -> Inspection:
     )
 
 
-def _answer(name: ReaderName, table: str, request: Request) -> TableState | TableError:
+def _answer(name: ReaderName, table: str, request: ReadRequest) -> TableState | TableError:
     try:
         with one_table():
             return _reader(name, request).read(table, request.version)
@@ -144,14 +145,14 @@ def _answer(name: ReaderName, table: str, request: Request) -> TableState | Tabl
         return error
 
 
-def _by_catalog(table: str, request: Request) -> TableState | TableError:
+def _by_catalog(table: str, request: ReadRequest) -> TableState | TableError:
     """The log of a catalog's table, with the staged commits that the catalog has ratified."""
     from deltaproto.tables.log.reader import LogReader
-    from deltaproto.tables.reach import reach
+    from deltaproto.tables.open import open_table_log
 
     try:
         with one_table():
-            reached = reach(table, request.storage_options, request.spark)
+            reached = open_table_log(table, request.storage_options, request.spark)
             reader = _reader(ReaderName.LOG, request)
             assert isinstance(reader, LogReader)
             return reader.read_from(reached.location, reached.store, request.version)
@@ -161,11 +162,11 @@ def _by_catalog(table: str, request: Request) -> TableState | TableError:
 
 def _chosen(table: str, choice: ReaderChoice) -> ReaderName:
     if choice is ReaderChoice.AUTO:
-        return ReaderName.SPARK if locate(table).kind is Kind.NAME else ReaderName.LOG
+        return ReaderName.SPARK if locate(table).kind is LocationKind.NAME else ReaderName.LOG
     return ReaderName(choice)
 
 
-def _reader(name: ReaderName, request: Request) -> Reader:
+def _reader(name: ReaderName, request: ReadRequest) -> Reader:
     match name:
         case ReaderName.LOG:
             from deltaproto.tables.log.reader import LogReader

@@ -8,14 +8,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.errors import TableError
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding
-from deltaproto.policy.subject import Subject
-from deltaproto.protocol.concurrency import RowLevelConcurrency
-from deltaproto.protocol.isolation import Isolation
-from deltaproto.tables.interface import ReaderName, SparkSettings, TableState
+from deltaproto.protocol.isolation import Isolation, RowLevelConcurrency
+from deltaproto.protocol.table_state import ReaderName, SparkSettings, TableState
 
 if TYPE_CHECKING:
-    from deltaproto.activity import Activity
+    from deltaproto.inspection.activity import Activity
 
 
 class ReaderChoice(StrEnum):
@@ -28,7 +27,7 @@ class ReaderChoice(StrEnum):
     ALL = "all"
 
 
-class Request(NamedTuple):
+class ReadRequest(NamedTuple):
     """How tables are to be read."""
 
     reader: ReaderChoice = ReaderChoice.AUTO
@@ -43,7 +42,7 @@ class Request(NamedTuple):
 class Inspection(NamedTuple):
     """One table that could be read."""
 
-    subject: Subject
+    subject: RuleContext
     isolation: Isolation
     row_level: RowLevelConcurrency
     findings: tuple[Finding, ...]

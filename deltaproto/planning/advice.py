@@ -1,18 +1,19 @@
-"""What to warn of before a plan is carried out."""
+"""What to warn of before a plan is executed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from deltaproto.planning.ddl.user_statement import Parsed
 from deltaproto.planning.engine import EngineName
-from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Step
-from deltaproto.planning.statement import Action
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.statement import KEEPS_FILES, Action
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.sql import SUBSTITUTION, has_variable
+from deltaproto.sql.quoting import SUBSTITUTION, has_variable, name_parts
 
 # Switched on by a workspace setting, a runtime's defaults or a pipeline, without being asked for.
 _BY_DEFAULT = {
@@ -24,7 +25,7 @@ _BY_DEFAULT = {
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 
 
-def advice(given: Given, steps: Sequence[Step], after: Protocol) -> Iterator[str]:
+def advice(given: PlanInput, steps: Sequence[Step], after: Protocol) -> Iterator[str]:
     """Warnings for these steps, the gravest first."""
     if not steps:
         return
@@ -45,7 +46,7 @@ def advice(given: Given, steps: Sequence[Step], after: Protocol) -> Iterator[str
     yield from _truncation(steps)
     yield from _gained(before, after, steps)
     for name in sorted(lost):
-        yield from comes_back(name, given.session)
+        yield from reenables_itself(name, given.session)
     if given.engine.name is EngineName.DATABRICKS:
         yield (
             "Predictions for Databricks follow its documentation; they are measured with Delta "
@@ -95,9 +96,9 @@ def _gained(before: Protocol, after: Protocol, steps: Sequence[Step]) -> Iterato
         )
 
 
-def comes_back(name: str, session: Mapping[str, str]) -> Iterator[str]:
+def reenables_itself(name: str, session: Mapping[str, str]) -> Iterator[str]:
     """What would bring a feature back: defaults of the session that writes, or of Databricks."""
-    rule = catalogue.record(name).enablement
+    rule = feature_catalog.record(name).enablement
     key = rule.key.removeprefix("delta.") if isinstance(rule, PropertyIs) else ""
     values = {value.lower() for value in rule.values} if isinstance(rule, PropertyIs) else set()
     for default in (f"{_DEFAULTS}{key}", f"{_DEFAULTS}feature.{name}"):
@@ -114,3 +115,40 @@ def comes_back(name: str, session: Mapping[str, str]) -> Iterator[str]:
             f"{name} may come back by itself on Databricks ({source}; {_DEFAULTS}{key} for new "
             "and replaced tables): switch that off first."
         )
+
+
+_SHOWN = 80
+
+
+def names_it(target: tuple[str, ...], table: str) -> bool:
+    """Whether a statement's table can be the one that is planned for, which is written as SQL."""
+    planned = name_parts(table)
+    if target[0].lower() == "delta" or planned[0].lower() == "delta":
+        kinds = {target[0].lower(), planned[0].lower()}
+        paths = ([part.rstrip("/") for part in name[1:]] for name in (target, planned))
+        return len(kinds) == 1 and next(paths) == next(paths)
+    folded = [part.casefold() for part in target]
+    return folded == [part.casefold() for part in planned][-len(folded) :]
+
+
+def is_it(target: tuple[str, ...], table: str) -> bool:
+    """Whether a statement's table is this one whatever the session's current schema is."""
+    return len(target) == len(name_parts(table)) and names_it(target, table)
+
+
+def short(text: str) -> str:
+    """The beginning of a statement, on one line."""
+    words = " ".join(text.split())
+    return words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…"
+
+
+def what_it_does(parsed: Parsed, step: Step) -> str:
+    """What a statement of the user's own does."""
+    before, after = step.protocol_before.supported, step.protocol_after.supported
+    gained, lost = sorted(after - before), sorted(before - after)
+    said = [f"{', '.join(gained)} joins the protocol"] if gained else []
+    said += [f"{', '.join(lost)} leaves the protocol"] if lost else []
+    if parsed.operation is not None and not gained and not lost:
+        said.append(f"the protocol stays; for other writers it is {parsed.operation}")
+    kept = "; only OPTIMIZE FULL rewrites existing files" if KEEPS_FILES in step.warnings else ""
+    return f"line {parsed.line}: {' and '.join(said) or 'the protocol stays'}{kept}"

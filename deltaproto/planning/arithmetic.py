@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from deltaproto.planning.engine import Engine
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Kind
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.protocol import Protocol
 
 
@@ -22,8 +22,8 @@ def enabled(protocol: Protocol, name: str, engine: Engine) -> Protocol:
     """After a property or the schema switched a feature on."""
     if engine.normalises:
         return protocol.with_feature(name)
-    names = catalogue.closure({name})
-    records = [catalogue.record(each) for each in names]
+    names = feature_catalog.closure({name})
+    records = [feature_catalog.record(each) for each in names]
     reader = max(protocol.min_reader_version, *(record.min_reader for record in records))
     writer = max(protocol.min_writer_version, *(record.min_writer for record in records))
     if writer < 7:
@@ -35,8 +35,8 @@ def named(protocol: Protocol, name: str, engine: Engine) -> Protocol:
     """After `delta.feature.NAME = supported`."""
     if engine.normalises:
         return protocol.with_feature(name)
-    names = catalogue.closure({name})
-    both = any(catalogue.record(each).kind is Kind.READER_WRITER for each in names)
+    names = feature_catalog.closure({name})
+    both = any(feature_catalog.record(each).kind is FeatureKind.READER_WRITER for each in names)
     reader = 3 if both else protocol.min_reader_version
     return _listed(reader, protocol.supported | names)
 
@@ -54,7 +54,7 @@ def raised(protocol: Protocol, pair: tuple[int, int], engine: Engine) -> Protoco
     writer = max(writer, protocol.min_writer_version)
     if writer < 7:
         return Protocol(reader, writer)
-    return _listed(reader, protocol.supported | catalogue.implied_by(*pair))
+    return _listed(reader, protocol.supported | feature_catalog.implied_by(*pair))
 
 
 def without(protocol: Protocol, name: str, engine: Engine) -> Protocol:
@@ -62,16 +62,18 @@ def without(protocol: Protocol, name: str, engine: Engine) -> Protocol:
     if engine.normalises:
         return protocol.without_feature(name)
     left = protocol.supported - {name}
-    records = [catalogue.record(each) for each in left]
+    records = [feature_catalog.record(each) for each in left]
     if all(record.legacy for record in records):
         reader = max((record.min_reader for record in records), default=1)
         writer = max((record.min_writer for record in records), default=1)
-        if catalogue.implied_by(reader, writer) == left:
+        if feature_catalog.implied_by(reader, writer) == left:
             return Protocol(reader, writer)
     return _listed(protocol.min_reader_version, left)
 
 
 def _listed(reader: int, features: Iterable[str]) -> Protocol:
     every = frozenset(features)
-    both = frozenset(n for n in every if catalogue.record(n).kind is Kind.READER_WRITER)
+    both = frozenset(
+        n for n in every if feature_catalog.record(n).kind is FeatureKind.READER_WRITER
+    )
     return Protocol(reader, 7, both if reader == 3 else None, every)

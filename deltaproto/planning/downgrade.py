@@ -6,29 +6,35 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.planning.advice import advice
-from deltaproto.planning.candidates import candidates
-from deltaproto.planning.capable import incapable
-from deltaproto.planning.given import Given
-from deltaproto.planning.goal import (
+from deltaproto.planning.engine_support import incapable
+from deltaproto.planning.impact import client_changes
+from deltaproto.planning.plan import Alternative, Blocked, Plan
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.copy_table import rewrite
+from deltaproto.planning.search.droppable import UNREACHED, candidates, obstacles, unknown_features
+from deltaproto.planning.search.goals import (
     Absent,
     AtMost,
     Both,
-    Ending,
+    ClientAccess,
+    EndState,
     Goal,
     Usable,
-    Use,
     needs_after,
 )
-from deltaproto.planning.impact import told
-from deltaproto.planning.lowest import Result, lowest, rises, versions
-from deltaproto.planning.obstacles import UNREACHED, obstacles, strange
-from deltaproto.planning.plan import Alternative, Blocked, Plan
-from deltaproto.planning.rewrite import rewrite
-from deltaproto.planning.route import Drops
-from deltaproto.planning.search import NOTHING, Found, History, Task, nearest, search
+from deltaproto.planning.search.lowest import Result, lowest_goal, rises, versions
+from deltaproto.planning.search.route import Drops
+from deltaproto.planning.search.search import (
+    NOTHING,
+    HistoryChoice,
+    Solution,
+    Task,
+    nearest,
+    search,
+)
 from deltaproto.planning.steps import steps
 from deltaproto.planning.usage import ending_of
-from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
 _COPY = (
@@ -44,14 +50,14 @@ class Downgrade(NamedTuple):
     include_enabled: bool = False
     drop: tuple[str, ...] = ()
     to: tuple[int, int] | None = None
-    clients: tuple[Use, ...] = ()
+    clients: tuple[ClientAccess, ...] = ()
     """that must be able to do what they are named with"""
-    history: History | None = None
+    history: HistoryChoice | None = None
     rewrite: bool = False
     """where drops do not reach the goal, copy into a new table"""
 
 
-def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
+def plan_downgrade(given: PlanInput, asked: Downgrade) -> Plan:
     """The cheapest plan, its alternatives, or what keeps the goal from being reached."""
     can = candidates(given.table, given.engine)
     task = Task(
@@ -71,7 +77,7 @@ def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
             # The clients cannot be let in, whatever else goes.
             plan = plan_downgrade(given, asked._replace(lowest=False))
             return plan._replace(goal=_as_asked(asked), goal_text=_text(asked, task.goal))
-        chosen, others, kept = lowest(
+        chosen, others, kept = lowest_goal(
             given,
             can,
             include_enabled=asked.include_enabled,
@@ -81,7 +87,7 @@ def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
         task = task._replace(goal=Both(chosen.goal, task.goal) if asked.clients else chosen.goal)
     goal = task.goal
     found = search(task)
-    unable = tuple(strange(given, asked.drop))
+    unable = tuple(unknown_features(given, asked.drop))
     if not found or found[0].moves:
         unable += tuple(incapable(given))
     if unable:
@@ -109,7 +115,7 @@ def plan_downgrade(given: Given, asked: Downgrade) -> Plan:
     return _plan(given, asked, goal, best, tuple(alternatives), blocked, kept)
 
 
-def _goal(given: Given, asked: Downgrade) -> Goal:
+def _goal(given: PlanInput, asked: Downgrade) -> Goal:
     """What is asked for, the lowest protocol apart."""
     if asked.drop:
         return Absent(frozenset(asked.drop) & given.table.protocol.supported)
@@ -119,17 +125,17 @@ def _goal(given: Given, asked: Downgrade) -> Goal:
 
 
 def _plan(
-    given: Given,
+    given: PlanInput,
     asked: Downgrade,
     goal: Goal,
-    best: Found,
+    best: Solution,
     alternatives: tuple[Alternative, ...],
     blocked: tuple[Blocked, ...],
     kept: tuple[Blocked, ...],
 ) -> Plan:
     made = steps(best.moves, given.engine, given.files, given.sql, given.writers)
     after = made[-1].protocol_after if made else given.table.protocol
-    ending = ending_of(best.moves[-1].outcome.table) if made else Ending(after)
+    ending = ending_of(best.moves[-1].outcome.table) if made else EndState(after)
     return Plan(
         command="plan-downgrade",
         table=given.name,
@@ -147,13 +153,13 @@ def _plan(
         alternatives=alternatives,
         kept=kept,
         warnings=(*given.warnings, *advice(given, made, after)),
-        clients=told(given, needs_after(given.needs, ending) if made else given.needs),
+        clients=client_changes(given, needs_after(given.needs, ending) if made else given.needs),
         complete=given.complete,
     )
 
 
 def _rewritten(
-    given: Given,
+    given: PlanInput,
     asked: Downgrade,
     goal: Goal,
     copy: Alternative,
@@ -161,12 +167,12 @@ def _rewritten(
 ) -> Plan:
     """The plan to copy the table."""
     plan = _plan(given, asked, goal, NOTHING, alternatives, (), ())
-    after = needs_after(given.needs, Ending(copy.protocol_after))
+    after = needs_after(given.needs, EndState(copy.protocol_after))
     return plan._replace(
         protocol_after=copy.protocol_after,
         steps=copy.steps,
         cost=copy.cost,
-        clients=told(given, after),
+        clients=client_changes(given, after),
         warnings=(*given.warnings, _COPY),
     )
 
@@ -202,7 +208,9 @@ def _as_asked(asked: Downgrade) -> Mapping[str, Any]:
     }
 
 
-def _alternatives(given: Given, best: Found, others: Iterable[Found]) -> Iterator[Alternative]:
+def _alternatives(
+    given: PlanInput, best: Solution, others: Iterable[Solution]
+) -> Iterator[Alternative]:
     """The cheapest of each other kind, where it is better in any way."""
     seen = {_kind(best)}
     every = list(others)
@@ -217,7 +225,7 @@ def _alternatives(given: Given, best: Found, others: Iterable[Found]) -> Iterato
 
 
 def _incomparable(
-    task: Task, given: Given, best: Found, others: Iterable[Result]
+    task: Task, given: PlanInput, best: Solution, others: Iterable[Result]
 ) -> Iterator[Alternative]:
     """Other results of which none is lower for all clients than the plan's."""
     chosen = _end(best) if best.moves else given.table.protocol
@@ -239,11 +247,11 @@ _TEXTS = {
 }
 
 
-def _end(found: Found) -> Protocol:
+def _end(found: Solution) -> Protocol:
     return found.moves[-1].outcome.table.protocol
 
 
-def _kind(found: Found) -> str:
+def _kind(found: Solution) -> str:
     if any(move.statement.action == "raise-versions" for move in found.moves):
         return "fill-gaps"
     if not any(move.statement.action == "drop-feature" for move in found.moves):
@@ -254,7 +262,7 @@ def _kind(found: Found) -> str:
 
 
 def _alternative(
-    given: Given, found: Found, name: str, text: str, reaches_goal: bool
+    given: PlanInput, found: Solution, name: str, text: str, reaches_goal: bool
 ) -> Alternative:
     made = steps(found.moves, given.engine, given.files, given.sql, given.writers)
     return Alternative(name, text, reaches_goal, made[-1].protocol_after, found.cost, made)

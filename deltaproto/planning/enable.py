@@ -1,22 +1,23 @@
-"""How a feature is switched on in an existing table.
-
-Source: Delta Spark 4.4's `TableFeature` (what enables each by metadata), `IcebergCompat` and the
-errors of `AlterTableSetPropertiesDeltaCommand`; measured with Delta Spark 4.4.0.
-"""
+"""How a feature is enabled in an existing table, and disabled while it stays in the protocol."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.pulled import chooses_preview
-from deltaproto.planning.refused import BY_CATALOG, FEATURE, versions_for_mapping
-from deltaproto.planning.statement import ClusterBy, SetProperties, Statement
-from deltaproto.planning.switches import SWITCHES, switched_off
-from deltaproto.planning.table import MODE, Table
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Feature, Need, PropertyIs, Status
+from deltaproto.planning.predict.auto_enable import chooses_preview
+from deltaproto.planning.predict.table import MODE, Table
+from deltaproto.planning.predict.validation import BY_CATALOG, FEATURE, versions_for_mapping
+from deltaproto.planning.statement import (
+    ClusterBy,
+    DropConstraint,
+    Purge,
+    SetProperties,
+    Statement,
+)
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import Feature, FeatureStatus, Need, PropertyIs
 
 
 class Impossible(NamedTuple):
@@ -41,8 +42,8 @@ class Wanted(NamedTuple):
 def enabling(wanted: Wanted, table: Table, engine: Engine) -> list[Statement] | Impossible:
     """The statements that switch a feature on, after whatever it needs; empty when it is on."""
     name = wanted.feature
-    record = catalogue.find(name)
-    if record is None or record.status not in (Status.STABLE, Status.PREVIEW):
+    record = feature_catalog.find(name)
+    if record is None or record.status not in (FeatureStatus.STABLE, FeatureStatus.PREVIEW):
         return Impossible(
             name,
             "no released Delta Spark knows it",
@@ -95,7 +96,7 @@ def _properties(record: Feature, wanted: Wanted, table: Table, engine: Engine) -
     found: dict[str, str] = {}
     for requirement in record.requires:
         if requirement.need is Need.ENABLED:
-            other = catalogue.record(requirement.feature)
+            other = feature_catalog.record(requirement.feature)
             found |= _properties(other, Wanted(other.name), table, engine)
     name, rule = record.name, record.enablement
     # Where the final feature or its preview is there, the property stands for that one.
@@ -116,4 +117,62 @@ def _properties(record: Feature, wanted: Wanted, table: Table, engine: Engine) -
                 found |= versions_for_mapping(table, {})
         elif name not in table.protocol.supported:
             found[f"{FEATURE}{name}"] = "supported"
+    return found
+
+
+_VECTORS = "delta.enableDeletionVectors"
+OFF: dict[str, tuple[str, str]] = {
+    "appendOnly": ("delta.appendOnly", "false"),
+    "changeDataFeed": ("delta.enableChangeDataFeed", "false"),
+    "columnMapping": (MODE, "none"),
+    "deletionVectors": (_VECTORS, "false"),
+    "icebergCompatV1": ("delta.enableIcebergCompatV1", "false"),
+    "icebergCompatV2": ("delta.enableIcebergCompatV2", "false"),
+    "inCommitTimestamp": ("delta.enableInCommitTimestamps", "false"),
+}
+"""the property and value that take each feature out of use"""
+SWITCHES = frozenset({*OFF, "checkConstraints", "clustering"})
+"""features that statements can take out of use"""
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """The order in which features are switched off: who requires column mapping comes before it."""
+    return sorted(names, key=lambda name: (name == "columnMapping", name))
+
+
+def switchable(table: Table, names: Iterable[str], engine: Engine) -> frozenset[str]:
+    """Those of the features that the engine takes out of use, one after the other."""
+    found = []
+    for name in in_order(names):
+        after, refused = table, False
+        for statement in switched_off(name, table):
+            outcome = statement.outcome(after, engine)
+            after, refused = outcome.table, refused or outcome.refusal is not None
+        if not refused:
+            found.append(name)
+            table = after
+    return frozenset(found)
+
+
+def held_off(name: str, off: Iterable[str]) -> bool:
+    """Whether a feature cannot be in use while the others are not."""
+    needs = (each for each in feature_catalog.record(name).requires if each.need is Need.ENABLED)
+    return any(each.feature in off for each in needs)
+
+
+def switched_off(name: str, table: Table) -> list[Statement]:
+    """The statements after which nothing uses the feature."""
+    found: list[Statement] = []
+    if name == "checkConstraints":
+        return [DropConstraint(each) for each in table.constraints]
+    if name == "clustering":
+        return [ClusterBy(())] if table.clustering != () else []
+    key, value = OFF[name]
+    rule = feature_catalog.record(name).enablement
+    counting = rule.key_in(table.configuration) if isinstance(rule, PropertyIs) else key
+    current = table.configuration.get(counting, value).strip().lower()
+    if current != value:
+        found.append(SetProperties({key: value}, name))
+    if name == "deletionVectors" and table.vectors is not False:
+        found.append(Purge())
     return found

@@ -6,10 +6,10 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from deltaproto.clients import scheme
+from deltaproto.clients import version_scheme
 from deltaproto.errors import UsageError
-from deltaproto.protocol.catalogue import record
-from deltaproto.protocol.feature import EVERY_RUNTIME, Feature, Status
+from deltaproto.protocol.feature import EVERY_RUNTIME, Feature, FeatureStatus
+from deltaproto.protocol.feature_catalog import record
 
 NEWEST = "4.4.0"
 NEWEST_RUNTIME = "19"
@@ -91,7 +91,7 @@ class Engine(NamedTuple):
     def instead(self, feature: Feature) -> str:
         """What to run a plan with where this engine does not know the feature."""
         since = feature.since
-        if feature.status is Status.RETIRED:
+        if feature.status is FeatureStatus.RETIRED:
             return "an engine of the time when it was known has to run the plan"
         if self.name is EngineName.DELTA_SPARK and since.delta_spark is not None:
             return f"--engine {EngineName.DELTA_SPARK}@{since.delta_spark} or later"
@@ -111,9 +111,9 @@ DEFAULT = Engine()
 
 
 @lru_cache(maxsize=256)
-def _parsed(name: EngineName, version: str) -> scheme.Version:
+def _parsed(name: EngineName, version: str) -> version_scheme.Version:
     kind = "dotted" if name is EngineName.DELTA_SPARK else "runtime"
-    found = scheme.parse(kind, version)
+    found = version_scheme.parse(kind, version)
     if found is None:
         newest = NEWEST if kind == "dotted" else NEWEST_RUNTIME
         raise UsageError(f"{version} is no version of {name}", f"for example {name}@{newest}")

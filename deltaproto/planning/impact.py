@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from deltaproto.clients.judgement import Verdict
-from deltaproto.clients.needs import Needs
+from deltaproto.clients.requirements import TableRequirements
+from deltaproto.clients.verdict import Verdict
 from deltaproto.clients.verdicts import ClientVerdict
-from deltaproto.planning.given import Given, User
-from deltaproto.planning.judging import judged
+from deltaproto.planning.cached_match import judged
 from deltaproto.planning.plan import ClientChange
+from deltaproto.planning.request import PlanInput, User
 
 _RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
-def told(given: Given, after: Needs) -> tuple[ClientChange, ...]:
+def client_changes(given: PlanInput, after: TableRequirements) -> tuple[ClientChange, ...]:
     """The changes that a plan tells of."""
     found = impact(given.clients, given.needs, after)
     if not given.everybody:
@@ -22,7 +22,9 @@ def told(given: Given, after: Needs) -> tuple[ClientChange, ...]:
     return tuple(change for change in found if worse(change) or better(change))
 
 
-def impact(clients: Iterable[User], before: Needs, after: Needs) -> tuple[ClientChange, ...]:
+def impact(
+    clients: Iterable[User], before: TableRequirements, after: TableRequirements
+) -> tuple[ClientChange, ...]:
     """One entry for each client, path and access, those that change first."""
     found: list[ClientChange] = []
     for client in clients:

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from deltaproto.clients.capability import Access
-from deltaproto.clients.judgement import Verdict
-from deltaproto.planning.cost import Cost
+from deltaproto.clients.model import Access
+from deltaproto.clients.verdict import Verdict
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.outcome import Rewrite
+from deltaproto.planning.predict.outcome import Rewrite
+from deltaproto.planning.search.cost import Cost
 from deltaproto.planning.statement import Action
 from deltaproto.protocol.protocol import Protocol
 
 
-class Effect(StrEnum):
+class StreamEffect(StrEnum):
     """What becomes of a streaming read when a step is committed."""
 
     CONTINUES = "continues"
@@ -27,12 +27,12 @@ class Effect(StrEnum):
     """it fails when it is further behind than the history that is left"""
 
 
-class Stream(NamedTuple):
+class StreamImpact(NamedTuple):
     """What a step does to one kind of streaming read."""
 
     reads: str
     """which streams"""
-    effect: Effect
+    effect: StreamEffect
     why: str
 
 
@@ -82,7 +82,7 @@ class Step(NamedTuple):
     setting: str | None
     """the table property that the wait comes from, with its value"""
     clashes: tuple[Clash, ...]
-    streams: tuple[Stream, ...]
+    streams: tuple[StreamImpact, ...]
     losses: tuple[str, ...]
     """what no later statement brings back"""
     undo: str | None

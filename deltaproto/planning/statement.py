@@ -8,16 +8,16 @@ from typing import NamedTuple
 from typing import Protocol as Interface
 
 from deltaproto.planning import arithmetic
-from deltaproto.planning.change import set_properties, unset_properties
-from deltaproto.planning.drop import drop_feature
 from deltaproto.planning.engine import CLUSTERS_EXISTING, Engine, EngineName
-from deltaproto.planning.managed import upkeep
-from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite
-from deltaproto.planning.prepare import purged
-from deltaproto.planning.refused import FEATURE
-from deltaproto.planning.statistics import unclusterable, unranked
-from deltaproto.planning.table import Table
-from deltaproto.tables.sql import column_name, identifier, literal, name_parts
+from deltaproto.planning.predict.before_drop import purged
+from deltaproto.planning.predict.consistency import upkeep
+from deltaproto.planning.predict.drop_feature import drop_feature
+from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal, Rewrite
+from deltaproto.planning.predict.set_properties import set_properties, unset_properties
+from deltaproto.planning.predict.statistics import unclusterable, unranked
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.predict.validation import FEATURE
+from deltaproto.sql.quoting import column_name, identifier, literal, name_parts
 
 
 class Action(StrEnum):
@@ -140,7 +140,7 @@ class DropConstraint(NamedTuple):
                 "DROP CONSTRAINT IF EXISTS passes over it",
             )
             return Outcome(table, refusal=refusal)
-        commit = Commit("DROP CONSTRAINT", table.protocol)
+        commit = PredictedCommit("DROP CONSTRAINT", table.protocol)
         return Outcome(table.without_properties(key), (commit,))
 
 
@@ -201,7 +201,7 @@ class ClusterBy(NamedTuple):
             protocol = arithmetic.enabled(protocol, "clustering", engine)
         after = table._replace(protocol=protocol, clustering=self.columns)
         warning = KEEPS_FILES if self.columns else UNCLUSTERS
-        return Outcome(after, (Commit("CLUSTER BY", protocol),), warnings=(warning,))
+        return Outcome(after, (PredictedCommit("CLUSTER BY", protocol),), warnings=(warning,))
 
 
 class Purge(NamedTuple):
@@ -222,7 +222,7 @@ class Purge(NamedTuple):
         rewrites = purged(table)
         if rewrites is Rewrite.NONE:
             return Outcome(table)
-        commit = Commit("REORG", table.protocol, sure=bool(table.vectors or table.strays))
+        commit = PredictedCommit("REORG", table.protocol, sure=bool(table.vectors or table.strays))
         return Outcome(table._replace(vectors=False, strays=False), (commit,), rewrites)
 
 

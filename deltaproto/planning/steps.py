@@ -1,32 +1,43 @@
-"""From moves to the steps of a plan."""
+"""From predicted statements to the steps of a plan, and how each is taken back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from deltaproto.planning.clash import clashes, streams
-from deltaproto.planning.cost import Files, losses, truncated
+from deltaproto.planning.conflict_impact import clashes, streams
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.outcome import REMOVE_MAPPING, Rewrite
 from deltaproto.planning.plan import Rewrites, Step
-from deltaproto.planning.retention import TRUNCATION, hours
-from deltaproto.planning.route import Move
+from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome, Rewrite
+from deltaproto.planning.predict.properties import TRUNCATION, hours
+from deltaproto.planning.predict.set_properties import about_protocol
+from deltaproto.planning.predict.table import MODE, Table
+from deltaproto.planning.predict.validation import FEATURE
+from deltaproto.planning.search.cost import Files, losses, truncated
+from deltaproto.planning.search.route import PredictedStatement
 from deltaproto.planning.statement import (
     ClusterBy,
     DropConstraint,
     DropFeature,
     Purge,
     SetProperties,
+    Statement,
     UnsetProperties,
     Wait,
 )
-from deltaproto.planning.survival import UNKNOWN, Writers
-from deltaproto.planning.table import MODE
-from deltaproto.planning.undo import undo
+from deltaproto.planning.writer_survival import UNKNOWN, Writers
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import PropertyIs
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
+from deltaproto.sql.quoting import identifier
+from deltaproto.sql.tokens import is_enclosed
 
 
 def steps(
-    moves: Sequence[Move], engine: Engine, files: Files, table: str, writers: Writers = UNKNOWN
+    moves: Sequence[PredictedStatement],
+    engine: Engine,
+    files: Files,
+    table: str,
+    writers: Writers = UNKNOWN,
 ) -> tuple[Step, ...]:
     """The steps for `table`, which is written as SQL already."""
     made: list[Step] = []
@@ -69,7 +80,7 @@ def steps(
     return tuple(made)
 
 
-def _why(move: Move) -> str:
+def _why(move: PredictedStatement) -> str:
     statement, before, outcome = move
     after = outcome.table
     match statement:
@@ -106,7 +117,7 @@ def _why(move: Move) -> str:
     return "a statement of your own"
 
 
-def _drop(statement: DropFeature, move: Move) -> str:
+def _drop(statement: DropFeature, move: PredictedStatement) -> str:
     name, refusal = statement.feature, move.outcome.refusal
     if refusal is not None and refusal.retry:
         done = "takes it out of use" if move.outcome.commits else "tries"
@@ -125,3 +136,72 @@ def _drop(statement: DropFeature, move: Move) -> str:
         Rewrite.ALL: ", every file is rewritten",
     }[move.outcome.rewrites]
     return f"{name} leaves the protocol{rewritten}{history}{stays}"
+
+
+def undo(move: PredictedStatement, start: Table, engine: Engine, table: str) -> str | None:
+    """The SQL that brings back what a move changed, as far as any does.
+
+    None where nothing has to be, or can be, brought back. `start` is the table before the plan.
+    """
+    found: list[str] = []
+    reached = move.outcome.table
+    for back in _undo(move, start, engine, table):
+        if isinstance(back, str):
+            found.append(back)
+            continue
+        sql, outcome = back.sql(table), back.outcome(reached, engine)
+        if sql is not None and (outcome.refusal is None or outcome.refusal.retry):
+            found.append(sql)
+            reached = outcome.table
+    return "; ".join(found) or None
+
+
+def _undo(
+    move: PredictedStatement, start: Table, engine: Engine, table: str
+) -> Iterable[Statement | str]:
+    statement, before, outcome = move
+    if isinstance(statement, DropFeature):
+        changed = outcome.table.configuration != before.configuration
+        if (outcome.refusal is None or changed) and statement.feature != CHECKPOINT_PROTECTION:
+            yield _enabled_again(statement.feature, start)
+    elif isinstance(statement, DropConstraint):
+        key = before.constraint_key(statement.name)
+        if key is not None and is_enclosed(before.configuration[key]):
+            name, expression = identifier(statement.name), before.configuration[key]
+            yield f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({expression})"
+    elif isinstance(statement, ClusterBy):
+        yield ClusterBy(before.clustering or ())
+    elif isinstance(statement, SetProperties | UnsetProperties):
+        keys = statement.properties if isinstance(statement, SetProperties) else statement.keys
+        yield from _properties(keys, before, outcome)
+        gained = outcome.table.protocol.supported - before.protocol.supported
+        for name in _droppable(gained, engine):
+            yield DropFeature(name)
+
+
+def _properties(keys: Iterable[str], before: Table, outcome: Outcome) -> Iterable[Statement]:
+    stored = [key for key in keys if not about_protocol(key)]
+    old = {k: before.configuration[k] for k in stored if k in before.configuration}
+    if any(outcome.table.configuration.get(key) != value for key, value in old.items()):
+        yield SetProperties(old)
+    new = tuple(k for k in stored if k not in old and k in outcome.table.configuration)
+    # Taking the mapping back rewrites every file, and its drop does that already.
+    new = tuple(k for k in new if k != MODE)
+    if new:
+        yield UnsetProperties(new)
+
+
+def _droppable(gained: Iterable[str], engine: Engine) -> list[str]:
+    """The features that can be dropped again, dependents first."""
+    can = [name for name in sorted(gained) if engine.drops(feature_catalog.record(name))]
+    return sorted(can, key=lambda n: (any(n in feature_catalog.closure({o}) - {o} for o in can), n))
+
+
+def _enabled_again(name: str, before: Table) -> SetProperties:
+    rule = feature_catalog.record(name).enablement
+    if isinstance(rule, PropertyIs):
+        value = before.configuration.get(rule.key)
+        if value is not None and rule.holds(value):
+            # An existing table can get column mapping by name only.
+            return SetProperties({rule.key: "name" if rule.key == MODE else value})
+    return SetProperties({f"{FEATURE}{name}": "supported"})

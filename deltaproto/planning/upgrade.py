@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from deltaproto.clients.capability import Access
-from deltaproto.clients.judgement import Verdict
-from deltaproto.planning.advice import advice
-from deltaproto.planning.asked import Upgrade, as_asked, in_words
-from deltaproto.planning.capable import incapable
-from deltaproto.planning.compatibility import READ_COPY
-from deltaproto.planning.cost import cost
-from deltaproto.planning.ddl.own import Parsed
+from deltaproto.clients.model import Access
+from deltaproto.clients.verdict import Verdict
+from deltaproto.planning.advice import advice, names_it, short, what_it_does
+from deltaproto.planning.ddl.user_statement import Parsed
 from deltaproto.planning.enable import Impossible, enabling
-from deltaproto.planning.given import Given
-from deltaproto.planning.goal import Ending, needs_after
-from deltaproto.planning.impact import impact, told
-from deltaproto.planning.outcome import Outcome
-from deltaproto.planning.own_sql import names_it, short, what_it_does
+from deltaproto.planning.engine_support import incapable
+from deltaproto.planning.impact import client_changes, impact
 from deltaproto.planning.plan import Blocked, Plan
-from deltaproto.planning.properties import meant
-from deltaproto.planning.route import Move, carried_out, versions
+from deltaproto.planning.predict.consistency import READ_COPY
+from deltaproto.planning.predict.outcome import Outcome
+from deltaproto.planning.predict.properties import normalize_properties
+from deltaproto.planning.predict.table import READER, ROW_TRACKING, WRITER, Table
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.cost import cost
+from deltaproto.planning.search.goals import EndState, needs_after
+from deltaproto.planning.search.route import PredictedStatement, predict, versions
 from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.steps import steps
-from deltaproto.planning.table import READER, ROW_TRACKING, WRITER, Table
+from deltaproto.planning.upgrade_request import Upgrade, as_asked, in_words
 from deltaproto.planning.usage import ending_of
 from deltaproto.protocol.isolation import PROPERTY as ISOLATION
 from deltaproto.protocol.isolation import IsolationLevel
@@ -37,7 +36,7 @@ _LEVELS: dict[str, str] = {
 _NEVER_LOWER = "Setting lower versions never lowers a protocol: plan-downgrade drops features."
 
 
-def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
+def plan_upgrade(given: PlanInput, asked: Upgrade) -> Plan:
     """The statements in order, each predicted; blocked where the engine would refuse one."""
     walk = _Walk(given)
     for wanted in asked.enable:
@@ -48,7 +47,7 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
         for statement in found:
             walk.go(statement, together=True)
     if asked.set:
-        walk.set(meant(asked.set))
+        walk.set(normalize_properties(asked.set))
     if asked.to is not None:
         walk.raised(asked.to)
     if asked.isolation is not None:
@@ -85,7 +84,7 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
         alternatives=(),
         kept=(),
         warnings=(*given.warnings, *walk.notes, *advice(given, made, after)),
-        clients=told(given, needs_after(given.needs, ending) if made else given.needs),
+        clients=client_changes(given, needs_after(given.needs, ending) if made else given.needs),
         complete=given.complete,
     )
 
@@ -93,10 +92,10 @@ def plan_upgrade(given: Given, asked: Upgrade) -> Plan:
 class _Walk:
     """Statements one after the other, up to the first refusal."""
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: PlanInput) -> None:
         self._engine = given.engine
         self.table = given.table._replace(version=given.fingerprint.version)
-        self.moves: list[Move] = []
+        self.moves: list[PredictedStatement] = []
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []
         self.told: dict[int, Parsed] = {}
@@ -106,7 +105,7 @@ class _Walk:
         """A statement of the user's own; it is left out only when it commits nothing."""
         if self.blocked:
             return
-        outcome = carried_out(parsed.statement, self.table, self._engine)
+        outcome = predict(parsed.statement, self.table, self._engine)
         refusal = outcome.refusal
         if refusal is not None and not refusal.retry:
             where = f"line {parsed.line}: {short(parsed.text)}: {refusal.message}"
@@ -122,7 +121,7 @@ class _Walk:
                 self.notes.append(note)
         if outcome.commits:
             self.told[id(parsed.statement)] = parsed
-            self.moves.append(Move(parsed.statement, self.table, outcome))
+            self.moves.append(PredictedStatement(parsed.statement, self.table, outcome))
         self.table = outcome.table
 
     def go(self, statement: Statement, *, together: bool = False) -> None:
@@ -133,7 +132,7 @@ class _Walk:
         """
         if self.blocked:
             return
-        outcome = carried_out(statement, self.table, self._engine)
+        outcome = predict(statement, self.table, self._engine)
         refusal = outcome.refusal
         if refusal is not None and not refusal.retry:
             self.blocked.append(
@@ -142,7 +141,7 @@ class _Walk:
             return
         if _idle(statement, self.table, outcome):
             return
-        self.moves.append(Move(statement, self.table, outcome))
+        self.moves.append(PredictedStatement(statement, self.table, outcome))
         self.table = outcome.table
         if together:
             self._join()
@@ -158,9 +157,9 @@ class _Walk:
             return
         feature = one.feature if one.feature == two.feature else None
         both = SetProperties({**one.properties, **two.properties}, feature)
-        outcome = carried_out(both, before, self._engine)
+        outcome = predict(both, before, self._engine)
         if outcome.refusal is None and _same(outcome.table, self.table):
-            self.moves[-2:] = [Move(both, before, outcome)]
+            self.moves[-2:] = [PredictedStatement(both, before, outcome)]
             self.table = outcome.table
 
     def set(self, properties: Mapping[str, str]) -> None:
@@ -223,7 +222,7 @@ def _remedy(access: Access) -> str:
     return f"{remedy}; {READ_COPY}" if access is Access.READ else remedy
 
 
-def _shut_out(given: Given, asked: Upgrade, ending: Ending) -> Iterator[Blocked]:
+def _shut_out(given: PlanInput, asked: Upgrade, ending: EndState) -> Iterator[Blocked]:
     """The clients that must not lose anything, and do."""
     for change in impact(asked.keep, given.needs, needs_after(given.needs, ending)):
         if change.after is not Verdict.OK:

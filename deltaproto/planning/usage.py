@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from deltaproto.planning.goal import Ending
-from deltaproto.planning.pulled import by_columns
-from deltaproto.planning.table import MODE, Table
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Kind, PropertyIs
+from deltaproto.planning.predict.auto_enable import by_columns
+from deltaproto.planning.predict.table import MODE, Table
+from deltaproto.planning.search.goals import EndState
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind, PropertyIs
 
 
-def ending_of(after: Table) -> Ending:
+def ending_of(after: Table) -> EndState:
     """The ending that a predicted table stands for."""
     on, off = set(), set()
     for name in after.protocol.supported:
-        rule = catalogue.record(name).enablement
+        rule = feature_catalog.record(name).enablement
         used = None
         if isinstance(rule, PropertyIs):
             used = rule.holds(after.configuration.get(rule.key_in(after.configuration)))
@@ -30,7 +30,7 @@ def ending_of(after: Table) -> Ending:
     if after.schema is not None:
         on |= by_columns(after.schema, after.protocol) & after.protocol.supported
     mode = after.configuration.get(MODE)
-    return Ending(after.protocol, frozenset(off), frozenset(on), mode)
+    return EndState(after.protocol, frozenset(off), frozenset(on), mode)
 
 
 def _leaves_traces(name: str, after: Table) -> bool:
@@ -47,4 +47,4 @@ def _leaves_traces(name: str, after: Table) -> bool:
         case "columnMapping":
             return False
     # As in `layers`: files that were written under such a feature keep its form.
-    return catalogue.record(name).kind is Kind.READER_WRITER
+    return feature_catalog.record(name).kind is FeatureKind.READER_WRITER

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
-from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Catalogue
+from deltaproto.clients import version_scheme
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.model import Access, Client
+from deltaproto.clients.resolve import Reference, parse_reference
 from deltaproto.errors import UsageError
 from deltaproto.policy.document import Policy, PolicyError
 from deltaproto.policy.document.model import Approval
 from deltaproto.policy.document.patterns import Names
-from deltaproto.policy.named_client import NamedClient, named_client
 
 
 class Loss(NamedTuple):
@@ -144,3 +146,39 @@ def _inapplicable(approval: Approval, names: Names, loss: Loss, today: datetime.
 
 def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
+
+
+_parsed = lru_cache(maxsize=4096)(parse_reference)
+
+
+class NamedClient(NamedTuple):
+    """A client of the catalog, and the path and version that were named."""
+
+    client: Client
+    reference: Reference
+
+    def names(self, named: str | None) -> bool:
+        """Whether `named`, such as `deltalake/pyarrow@1.6.6`, is this client."""
+        if named is None:
+            return False
+        _, path, version = self.reference
+        here = _parsed(named)
+        return (
+            here.id == self.client.id
+            and path in (None, here.path)
+            and (version is None or self._number(version) == self._number(here.version))
+        )
+
+    def _number(self, version: str | None) -> version_scheme.Version | str | None:
+        # 14.3 and 14.3 LTS are one version.
+        return version and (version_scheme.parse(self.client.versions, version) or version)
+
+
+def named_client(catalogue: Catalogue, text: str) -> NamedClient:
+    """The client that `text` names.
+
+    Raises:
+        UsageError: for a client that the catalog does not have.
+    """
+    reference = parse_reference(text)
+    return NamedClient(catalogue.get(reference.id), reference)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.clients.capability import Access
 from deltaproto.clients.matching import OFFERS_NO, Verdict
-from deltaproto.policy.case import Case, Judged
+from deltaproto.clients.model import Access
+from deltaproto.policy.context import DeclaredVerdict, PolicyContext
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rule import Rule
 
@@ -19,9 +19,9 @@ DOES = {
 }
 
 
-def about(rule: Rule, case: Case, verdict: Verdict, words: str) -> Iterator[Finding]:
+def about(rule: Rule, case: PolicyContext, verdict: Verdict, words: str) -> Iterator[Finding]:
     """A finding for each client and path with this verdict, and each reason for it."""
-    grouped: dict[tuple[str, str], list[Judged]] = {}
+    grouped: dict[tuple[str, str], list[DeclaredVerdict]] = {}
     for judged in case.verdicts:
         if judged.verdict.verdict is verdict:
             key = (judged.verdict.named, judged.verdict.reason)
@@ -42,7 +42,7 @@ def about(rule: Rule, case: Case, verdict: Verdict, words: str) -> Iterator[Find
         )
 
 
-def _hint(judged: Judged, table: str) -> str:
+def _hint(judged: DeclaredVerdict, table: str) -> str:
     found = [
         remedy.text if remedy.command is None else f"{remedy.text}: {remedy.command_for(table)}"
         for remedy in judged.verdict.remedies

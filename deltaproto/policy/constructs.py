@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from deltaproto.protocol.conflicts.tokens import Token, scan
+from deltaproto.sql.tokens import Token, scan
 
 _PLAIN_WORDS = frozenset(["AND", "OR", "NOT", "IS", "NULL", "BETWEEN", "IN", "TRUE", "FALSE"])
 _PLAIN_SIGNS = frozenset(["(", ")", ",", ".", "=", "<", ">", "+", "-", "*"])

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from deltaproto.clients import hazards
+from deltaproto.clients import requirements
 from deltaproto.policy.constructs import constructs
 from deltaproto.protocol.metadata import Metadata
 
@@ -47,7 +47,7 @@ def contents(metadata: Metadata) -> Contents:
         if key.lower().startswith(_CONSTRAINT) and text:
             name = key[len(_CONSTRAINT) :]
             for construct in constructs(text, names):
-                _add(found, hazards.EXPRESSION + construct, name)
+                _add(found, requirements.EXPRESSION + construct, name)
     return found
 
 
@@ -63,36 +63,36 @@ def _of_schema(schema_string: str, partitions: Sequence[str], mapped: bool) -> C
         _add(found, hazard, path)
     for column in columns:
         if _invariant(column.get("metadata")) is not None:
-            _add(found, hazards.EXPRESSION + "delta.invariants", str(column.get("name")))
+            _add(found, requirements.EXPRESSION + "delta.invariants", str(column.get("name")))
         for text in _expressions(column.get("metadata")):
             for construct in constructs(text, names):
-                _add(found, hazards.EXPRESSION + construct, str(column.get("name")))
+                _add(found, requirements.EXPRESSION + construct, str(column.get("name")))
     for name in partitions:
         if name not in names:
-            _add(found, hazards.PARTITION_NOT_IN_SCHEMA, name)
+            _add(found, requirements.PARTITION_NOT_IN_SCHEMA, name)
     if mapped:
         for column in columns:
             name, physical = str(column.get("name")), _physical(column)
             if name in partitions and physical not in (None, name):
-                _add(found, hazards.MAPPED_PARTITIONS, name)
+                _add(found, requirements.MAPPED_PARTITIONS, name)
             elif name not in partitions and not (physical or _ASSIGNED).startswith(_ASSIGNED):
-                _add(found, hazards.MAPPING_ADDED_LATER, name)
+                _add(found, requirements.MAPPING_ADDED_LATER, name)
     return found
 
 
 def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tuple[str, str]]:
     fields = [each for each in struct.get("fields") or () if isinstance(each, dict)]
     if parent and not fields:
-        yield hazards.TYPE + "empty struct", parent.rstrip(".")
+        yield requirements.TYPE + "empty struct", parent.rstrip(".")
     seen: set[str] = set()
     for field in fields:
         name = str(field.get("name"))
         path = f"{parent}{name}"
         if name.casefold() in seen:
-            yield hazards.DUPLICATE_COLUMNS, path
+            yield requirements.DUPLICATE_COLUMNS, path
         seen.add(name.casefold())
         if mapped and not _is_mapped(field):
-            yield hazards.UNMAPPED_COLUMNS, path
+            yield requirements.UNMAPPED_COLUMNS, path
         yield from _of_type(field.get("type"), path, mapped)
 
 
@@ -105,7 +105,7 @@ def _of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str, str]]:
     if isinstance(kind, str):
         word = _unusual(kind)
         if word is not None:
-            yield hazards.TYPE + word, path
+            yield requirements.TYPE + word, path
     elif isinstance(kind, dict):
         match kind.get("type"):
             case "struct":
@@ -116,7 +116,7 @@ def _of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str, str]]:
                 yield from _of_type(kind.get("keyType"), f"{path}.key", mapped)
                 yield from _of_type(kind.get("valueType"), f"{path}.value", mapped)
             case other:
-                yield hazards.TYPE + str(other), path
+                yield requirements.TYPE + str(other), path
 
 
 def _unusual(kind: str) -> str | None:

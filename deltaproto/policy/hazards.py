@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
-from deltaproto.clients import hazards
+from deltaproto.clients import requirements
 from deltaproto.policy.contents import contents
 from deltaproto.policy.finding import Finding
 from deltaproto.protocol.feature import Trace
-from deltaproto.tables.interface import TableState
+from deltaproto.protocol.table_state import TableState
 
 SEPARATOR = "; "
 """between the hazards that a finding names as its evidence"""
 _RULES = ("DP134", "DP140", "DP141", "DP142", "DP143")
 _FILES = {
-    Trace.ABSOLUTE_PATHS: hazards.ABSOLUTE_PATHS,
-    Trace.NON_ASCII_PATHS: hazards.NON_ASCII_PATHS,
-    Trace.ESCAPED_PATHS: hazards.ESCAPED_PATHS,
+    Trace.ABSOLUTE_PATHS: requirements.ABSOLUTE_PATHS,
+    Trace.NON_ASCII_PATHS: requirements.NON_ASCII_PATHS,
+    Trace.ESCAPED_PATHS: requirements.ESCAPED_PATHS,
 }
 """what the log shows of the paths of data files"""
 _WRITERS = {
-    Trace.DELTA_RS_REWRITES: hazards.DELTA_RS_REWRITES,
-    Trace.DELTA_RS_FILES: hazards.DELTA_RS_FILES,
+    Trace.DELTA_RS_REWRITES: requirements.DELTA_RS_REWRITES,
+    Trace.DELTA_RS_FILES: requirements.DELTA_RS_FILES,
 }
 """what the log shows of who wrote data files; no finding says so, as few readers notice it"""
 _ROW_TRACKING = "delta.enableRowTracking"
 _ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 
 
-EVERY_LAYOUT = (*_FILES.values(), *_WRITERS.values(), hazards.MAPPING_ADDED_LATER)
+EVERY_LAYOUT = (*_FILES.values(), *_WRITERS.values(), requirements.MAPPING_ADDED_LATER)
 """the hazards that are told from the log or the schema, and that no property shows"""
 
 
@@ -40,11 +40,11 @@ def hazards_of(
     for finding in findings:
         if finding.rule in _RULES:
             words = (finding.evidence or "").split(SEPARATOR)
-            yield from (word for word in words if hazards.is_hazard(word))
+            yield from (word for word in words if requirements.is_hazard(word))
     if _on(configuration, "delta.appendOnly"):
-        yield hazards.APPEND_ONLY
+        yield requirements.APPEND_ONLY
     if _on(configuration, _ROW_TRACKING) and not configuration.get(_ROW_ID_COLUMN):
-        yield hazards.UNNAMED_ROW_IDS
+        yield requirements.UNNAMED_ROW_IDS
     yield from _of_location(location)
 
 
@@ -52,22 +52,22 @@ def _of_location(location: str) -> Iterator[str]:
     """What a table's path holds; the URI of a local one has most of it escaped."""
     path = unquote(location)
     if "=" in path:
-        yield hazards.HIVE_LOCATION
+        yield requirements.HIVE_LOCATION
     if not location.startswith("file:"):
         return
     for word, characters in _LOCATIONS.items():
         if any(character in path for character in characters):
             yield word
     if not path.isascii():
-        yield hazards.SPECIAL_LOCATION
+        yield requirements.SPECIAL_LOCATION
     if not path.rstrip("/")[-1:].isascii():
-        yield hazards.NON_ASCII_LOCATION
+        yield requirements.NON_ASCII_LOCATION
 
 
 _LOCATIONS = {
-    hazards.PERCENT_IN_PATH: "%",
-    hazards.SPECIAL_LOCATION: ' #?{}"<>',
-    hazards.ODD_LOCATION: "[]^|\\`",
+    requirements.PERCENT_IN_PATH: "%",
+    requirements.SPECIAL_LOCATION: ' #?{}"<>',
+    requirements.ODD_LOCATION: "[]^|\\`",
 }
 
 
@@ -75,8 +75,8 @@ def hazards_seen(state: TableState, findings: Iterable[Finding]) -> Iterator[str
     """Every hazard of a table that was read just now."""
     yield from hazards_of(findings, state.metadata.configuration, state.location)
     yield from (word for trace, word in _WRITERS.items() if state.traces.get(trace))
-    if hazards.MAPPING_ADDED_LATER in contents(state.metadata):
-        yield hazards.MAPPING_ADDED_LATER
+    if requirements.MAPPING_ADDED_LATER in contents(state.metadata):
+        yield requirements.MAPPING_ADDED_LATER
 
 
 def hazards_unseen(state: TableState) -> Iterator[str]:

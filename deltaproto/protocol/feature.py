@@ -19,14 +19,14 @@ EVERY_RUNTIME = "all supported"
 """how a record says that every supported Databricks Runtime knows the feature"""
 
 
-class Kind(StrEnum):
+class FeatureKind(StrEnum):
     """Who must understand the feature (PROTOCOL.md, "Table Features")."""
 
     WRITER = "writer"
     READER_WRITER = "reader-writer"
 
 
-class Status(StrEnum):
+class FeatureStatus(StrEnum):
     """How far the feature has come, and who knows it."""
 
     STABLE = "stable"
@@ -152,7 +152,7 @@ class Trigger(NamedTuple):
     note: str = ""
 
 
-class Refusal(NamedTuple):
+class DropRefusal(NamedTuple):
     """A reason for which DROP FEATURE stops before it commits anything."""
 
     when: str
@@ -180,7 +180,7 @@ class Drop(NamedTuple):
     """leaves `checkpointProtection` behind, or else needs TRUNCATE HISTORY"""
     needs_truncate: bool = False
     """only `DROP FEATURE … TRUNCATE HISTORY` is accepted"""
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[DropRefusal, ...] = ()
     note: str = ""
 
     @property
@@ -210,8 +210,8 @@ class Feature(NamedTuple):
     """One table feature. `name` is the exact, case-sensitive name in the Delta log."""
 
     name: str
-    kind: Kind
-    status: Status
+    kind: FeatureKind
+    status: FeatureStatus
     summary: str
     """what it lets a table do, in one plain sentence"""
     min_reader: int

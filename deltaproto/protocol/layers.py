@@ -10,17 +10,17 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from deltaproto.protocol import catalogue
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
     DomainHas,
     Enablement,
     Feature,
-    Kind,
+    FeatureKind,
+    FeatureStatus,
     PropertyIs,
     PropertyPrefix,
     SchemaHas,
-    Status,
     Trace,
     Trait,
 )
@@ -35,7 +35,7 @@ class FeatureState(NamedTuple):
     """One supported feature of one table."""
 
     feature: Feature
-    kind: Kind
+    kind: FeatureKind
     listed: bool
     implied: bool
     enabled: bool | None
@@ -99,7 +99,7 @@ def enabled_features(protocol: Protocol, metadata: Metadata) -> frozenset[str]:
     return frozenset(
         name
         for name in protocol.supported
-        if (record := catalogue.find(name)) is not None
+        if (record := feature_catalog.find(name)) is not None
         and enabled(record.enablement, metadata, None)[0]
     )
 
@@ -114,9 +114,9 @@ def _state(
     implied: bool,
 ) -> FeatureState:
     in_reader_list = name in (protocol.reader_features or ())
-    feature = catalogue.record(name, in_reader_list=in_reader_list)
+    feature = feature_catalog.record(name, in_reader_list=in_reader_list)
     on, shown = enabled(feature.enablement, metadata, domains)
-    if feature.status is Status.UNKNOWN:
+    if feature.status is FeatureStatus.UNKNOWN:
         on = None
     present, seen = _present(feature, metadata, on, shown, traces)
     return FeatureState(
@@ -126,9 +126,9 @@ def _state(
         implied=implied,
         enabled=on,
         present=present,
-        required_by=catalogue.dependents(name, protocol.supported),
+        required_by=feature_catalog.dependents(name, protocol.supported),
         evidence=shown or seen,
-        kept_by=catalogue.kept_by(name, protocol.supported),
+        kept_by=feature_catalog.kept_by(name, protocol.supported),
     )
 
 
@@ -154,7 +154,7 @@ def _present(
         case PropertyIs():
             # The property is all that such a writer feature consists of (appendOnly); files
             # written under a reader-writer feature keep its form when the property goes.
-            unseen = on is False and feature.kind is Kind.READER_WRITER
+            unseen = on is False and feature.kind is FeatureKind.READER_WRITER
             return (None, "") if unseen else (on, shown)
         case AlwaysWhenSupported():
             return None, ""
@@ -185,3 +185,52 @@ def _some(columns: tuple[str, ...], limit: int = 3) -> str:
     more = f" and {len(columns) - limit} more" if len(columns) > limit else ""
     noun = "column" if len(columns) == 1 else "columns"
     return f"{noun} {', '.join(columns[:limit])}{more}"
+
+
+def reasons(protocol: Protocol) -> tuple[str, ...]:
+    """One sentence on the reader version, one on the writer version."""
+    if protocol.violations():
+        return ("the versions and the feature lists contradict each other",)
+    return (_reader(protocol), _writer(protocol))
+
+
+def _reader(protocol: Protocol) -> str:
+    version = protocol.min_reader_version
+    if version == 1:
+        return "reader 1: every client may read it"
+    known = (
+        n for n in sorted(protocol.supported) if protocol.kind_of(n) is FeatureKind.READER_WRITER
+    )
+    forcing = [name for name in known if _min_reader(protocol, name) == version]
+    if not forcing:
+        return f"reader {version}: no feature needs it"
+    return f"reader {version}: readers must understand {_listed(forcing)}"
+
+
+def _writer(protocol: Protocol) -> str:
+    version = protocol.min_writer_version
+    if not protocol.uses_table_features:
+        count = len(protocol.implied)
+        if not count:
+            return f"writer {version}: implies no feature"
+        # Never one: 2 implies two, and every later version more.
+        return f"writer {version}: the number implies {count} features, used or not"
+    native = [n for n in sorted(protocol.supported) if not feature_catalog.record(n).legacy]
+    if native:
+        return f"writer 7: only a feature list can carry {_listed(native)}"
+    if not protocol.supported:
+        return "writer 7: an empty feature list; no feature needs it"
+    if protocol.lowest() != protocol:
+        return f"writer 7: the listed features are exactly those of {protocol.lowest()}"
+    return f"writer 7: no lower version implies exactly {_listed(sorted(protocol.supported))}"
+
+
+def _min_reader(protocol: Protocol, name: str) -> int:
+    in_reader_list = name in (protocol.reader_features or ())
+    return feature_catalog.record(name, in_reader_list=in_reader_list).min_reader
+
+
+def _listed(names: list[str], limit: int = 4) -> str:
+    if len(names) <= limit:
+        return ", ".join(names)
+    return f"{', '.join(names[:limit])} and {len(names) - limit} more"

@@ -30,7 +30,7 @@ _NAMES = re.compile(rf"\s*({_PATH}(?:\s*,\s*{_PATH})*)(?!\s*[,`-])")
 _PART = re.compile(r"`((?:[^`]|``)+)`|(\w+)|([.,])")
 
 
-class Kind(NamedTuple):
+class ValueKind(NamedTuple):
     """A kind of values."""
 
     wanted: str
@@ -62,9 +62,11 @@ def formats_in(text: str) -> list[str]:
     return formats
 
 
-def _number(least: int, beyond: int) -> Kind:
+def _number(least: int, beyond: int) -> ValueKind:
     wanted = f"a whole number from {least} on" if least > -beyond else "a whole number"
-    return Kind(wanted, lambda text: bool(_WHOLE.fullmatch(text)) and least <= int(text) < beyond)
+    return ValueKind(
+        wanted, lambda text: bool(_WHOLE.fullmatch(text)) and least <= int(text) < beyond
+    )
 
 
 def _is_interval(text: str) -> bool:
@@ -103,17 +105,17 @@ def _is_redirect(text: str) -> bool:
         return False
 
 
-def _one_of(*words: str, any_case: bool = False) -> Kind:
+def _one_of(*words: str, any_case: bool = False) -> ValueKind:
     wanted = " or ".join((", ".join(words[:-1]), words[-1]) if len(words) > 1 else words)
-    return Kind(wanted, lambda text: (text.lower() if any_case else text) in words)
+    return ValueKind(wanted, lambda text: (text.lower() if any_case else text) in words)
 
 
 _BOOLEAN = _one_of("true", "false", any_case=True)
-_INTERVAL = Kind("an interval such as '30 days', without months and years", _is_interval)
-_TEXT = Kind("a text", lambda text: True)
-_REDIRECT = Kind("a JSON object with a type, a state and a spec", _is_redirect)
-_MAP = Kind("a JSON object whose values are texts", _is_map)
-KINDS: Mapping[str, Kind] = {
+_INTERVAL = ValueKind("an interval such as '30 days', without months and years", _is_interval)
+_TEXT = ValueKind("a text", lambda text: True)
+_REDIRECT = ValueKind("a JSON object with a type, a state and a spec", _is_redirect)
+_MAP = ValueKind("a JSON object whose values are texts", _is_map)
+KINDS: Mapping[str, ValueKind] = {
     **dict.fromkeys(
         [
             "ignoreProtocolDefaults",
@@ -182,9 +184,11 @@ KINDS: Mapping[str, Kind] = {
         "serializable", "writeserializable", "snapshotisolation", any_case=True
     ),
     "checkpointPolicy": _one_of("classic", "v2"),
-    "parquet.format.version": Kind("a release such as 1.0.0 or 2.12.0", _is_release),
-    "universalFormat.enabledFormats": Kind("iceberg, hudi, or both", _are_formats),
-    "dataSkippingStatsColumns": Kind("a list of columns", lambda text: names_in(text) is not None),
+    "parquet.format.version": ValueKind("a release such as 1.0.0 or 2.12.0", _is_release),
+    "universalFormat.enabledFormats": ValueKind("iceberg, hudi, or both", _are_formats),
+    "dataSkippingStatsColumns": ValueKind(
+        "a list of columns", lambda text: names_in(text) is not None
+    ),
 }
 """the kind of each property's values, by its name after `delta.`"""
 

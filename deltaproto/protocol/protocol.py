@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Kind
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.violations import (
     READER_FEATURES_VERSION,
     WRITER_FEATURES_VERSION,
@@ -96,7 +96,7 @@ class Protocol(_Fields):
 
         `reader_features` names those of unknown features that readers must know.
         """
-        return _lowest(catalogue.closure(features), frozenset(reader_features))
+        return _lowest(feature_catalog.closure(features), frozenset(reader_features))
 
     def to_action(self) -> dict[str, Any]:
         """The action as the log stores it: no key for an absent list."""
@@ -135,7 +135,7 @@ class Protocol(_Fields):
     @property
     def implied(self) -> frozenset[str]:
         """Features that follow from the version numbers alone."""
-        return catalogue.implied_by(self.min_reader_version, self.min_writer_version)
+        return feature_catalog.implied_by(self.min_reader_version, self.min_writer_version)
 
     @property
     def supported(self) -> frozenset[str]:
@@ -147,10 +147,10 @@ class Protocol(_Fields):
         """True when writers find an explicit list; otherwise this is a legacy pair."""
         return self.min_writer_version >= WRITER_FEATURES_VERSION
 
-    def kind_of(self, feature: str) -> Kind:
+    def kind_of(self, feature: str) -> FeatureKind:
         """Who must know `feature` here; for an unknown one its lists decide."""
         in_reader_list = feature in (self.reader_features or ())
-        return catalogue.record(feature, in_reader_list=in_reader_list).kind
+        return feature_catalog.record(feature, in_reader_list=in_reader_list).kind
 
     def denormalized(self) -> Protocol:
         """The same features as explicit lists; a table-features protocol stays as it is."""
@@ -190,7 +190,7 @@ class Protocol(_Fields):
     def with_feature(self, name: str, *, in_reader_list: bool = False) -> Protocol:
         """The lowest protocol that also supports `name` and everything it requires."""
         unknown = frozenset({name} if in_reader_list else ())
-        added = catalogue.closure({name})
+        added = feature_catalog.closure({name})
         return _lowest(self.supported | added, self._reader_features_by_list() | unknown)
 
     def without_feature(self, name: str) -> Protocol:
@@ -204,7 +204,7 @@ class Protocol(_Fields):
     def can_downgrade_to(self, target: Protocol, dropped: str) -> bool:
         """True when `target` differs by `dropped` alone; checkpointProtection may have joined."""
         gained = target.supported - self.supported
-        return gained <= {catalogue.CHECKPOINT_PROTECTION} and (
+        return gained <= {feature_catalog.CHECKPOINT_PROTECTION} and (
             self.supported - {dropped} == target.supported - gained
         )
 
@@ -212,7 +212,7 @@ class Protocol(_Fields):
         # Delta Spark rebuilds the lists from what it knows of each feature. For what it does not
         # know the list itself is the only authority.
         return frozenset(
-            name for name in self.reader_features or () if not catalogue.registered(name)
+            name for name in self.reader_features or () if not feature_catalog.registered(name)
         )
 
     @property
@@ -230,20 +230,20 @@ def _supported(protocol: Protocol) -> frozenset[str]:
 
 
 def _lowest(features: frozenset[str], by_list: frozenset[str]) -> Protocol:
-    records = [catalogue.record(n, in_reader_list=n in by_list) for n in features]
+    records = [feature_catalog.record(n, in_reader_list=n in by_list) for n in features]
     reader = max((record.min_reader for record in records), default=1)
     writer = max((record.min_writer for record in records), default=1)
-    if writer < WRITER_FEATURES_VERSION and catalogue.implied_by(reader, writer) == features:
+    if writer < WRITER_FEATURES_VERSION and feature_catalog.implied_by(reader, writer) == features:
         return Protocol(reader, writer)
     # Delta re-adds each feature with what it requires, so a listed feature whose
     # requirement was missing gets it back here (TableFeatureSupport.withFeature).
-    return _with_lists(catalogue.closure(features), by_list)
+    return _with_lists(feature_catalog.closure(features), by_list)
 
 
 def _with_lists(features: frozenset[str], by_list: frozenset[str]) -> Protocol:
-    records = [catalogue.record(n, in_reader_list=n in by_list) for n in features]
+    records = [feature_catalog.record(n, in_reader_list=n in by_list) for n in features]
     reader = max((record.min_reader for record in records), default=1)
-    for_readers = frozenset(r.name for r in records if r.kind is Kind.READER_WRITER)
+    for_readers = frozenset(r.name for r in records if r.kind is FeatureKind.READER_WRITER)
     return Protocol(
         reader,
         WRITER_FEATURES_VERSION,

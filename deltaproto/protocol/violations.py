@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Kind
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind
 
 READER_FEATURES_VERSION = 3
 WRITER_FEATURES_VERSION = 7
@@ -107,8 +107,8 @@ def _members(
             name,
         )
     for name in sorted(writer_features - reader_features):
-        known = catalogue.find(name)
-        if known is None or known.kind is Kind.WRITER:
+        known = feature_catalog.find(name)
+        if known is None or known.kind is FeatureKind.WRITER:
             continue
         # Reader version 2 implies columnMapping for readers, so (2,7) lists it for writers alone.
         if known.legacy and reader == known.min_reader:

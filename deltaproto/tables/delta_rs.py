@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.errors import EngineError, ErrorCode, TableError
+from deltaproto.location import LocationKind, locate
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.interface import ReaderName, TableState
-from deltaproto.tables.location import Kind, locate
-from deltaproto.tables.redact import Redactor
+from deltaproto.protocol.table_state import ReaderName, TableState
+from deltaproto.redaction import Redactor
+from deltaproto.tables.storage.errors import StorageRefusal, refusal
 from deltaproto.tables.storage.local import LocalLogStore
-from deltaproto.tables.storage.refusals import Refusal, refusal
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -39,7 +39,7 @@ class DeltaRsReader:
             EngineError: when deltalake is not installed.
         """
         location = locate(table)
-        if location.kind is Kind.NAME:
+        if location.kind is LocationKind.NAME:
             raise TableError(
                 ErrorCode.NOT_FOUND,
                 f"{table} is neither a path that exists nor a URI",
@@ -129,7 +129,7 @@ def _refusal(uri: str, error: BaseException, redact: Redactor) -> TableError:
     return TableError(_code(error, message), f"deltalake: {message}", "")
 
 
-def store_refusal(error: BaseException) -> Refusal | None:
+def store_refusal(error: BaseException) -> StorageRefusal | None:
     """What a store said, which stands below the first line of deltalake's error."""
     if not isinstance(error, OSError):
         return None

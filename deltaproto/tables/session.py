@@ -18,14 +18,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import EngineError
-from deltaproto.tables.connect import connect, tell_stores
-from deltaproto.tables.engine_text import first_line, is_gone, spark_text
-from deltaproto.tables.interface import SparkSettings
-from deltaproto.tables.jars import before_spark_4, connect_server, file_systems, own_jars
-from deltaproto.tables.java import SPARK_3_MINIMUM, SPARK_4_MINIMUM, require_java
-from deltaproto.tables.remote import is_local
-from deltaproto.tables.sql import SUBSTITUTION, has_variable
-from deltaproto.tables.storage.hadoop import surrounding_conf
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.sql.quoting import SUBSTITUTION, has_variable
+from deltaproto.tables.engine_errors import first_line, is_gone, spark_text
+from deltaproto.tables.java import (
+    SPARK_3_MINIMUM,
+    SPARK_4_MINIMUM,
+    before_spark_4,
+    connect_server,
+    file_systems,
+    own_jars,
+    require_java,
+)
+from deltaproto.tables.spark_connect import connect, is_local, tell_stores
+from deltaproto.tables.storage.through_spark import surrounding_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

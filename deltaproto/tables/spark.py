@@ -12,18 +12,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import EngineError, ErrorCode, TableError
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Kind as FeatureKind
-from deltaproto.protocol.feature import Trace
+from deltaproto.location import Location, LocationKind, locate
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind, Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.engine_text import first_line, is_gone, spark_text
-from deltaproto.tables.interface import ReaderName, SparkSettings, TableState
-from deltaproto.tables.location import Kind, Location, locate
-from deltaproto.tables.redact import Redactor
+from deltaproto.protocol.table_state import ReaderName, SparkSettings, TableState
+from deltaproto.redaction import Redactor
+from deltaproto.sql.quoting import table_name
+from deltaproto.tables.engine_errors import first_line, is_gone, spark_text
 from deltaproto.tables.session import spark_session, sql_rows
-from deltaproto.tables.sql import table_name
-from deltaproto.tables.storage.hadoop import unreachable
+from deltaproto.tables.storage.through_spark import unreachable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,13 +135,15 @@ def _state(
         )
     return TableState(
         table=location.text,
-        location=location.uri if location.kind is not Kind.NAME else str(detail["location"]),
+        location=location.uri
+        if location.kind is not LocationKind.NAME
+        else str(detail["location"]),
         reader=ReaderName.SPARK,
         version=version,
         protocol=_protocol(properties),
         metadata=Metadata(
             id=detail.get("id"),
-            name=None if location.kind is not Kind.NAME else detail.get("name"),
+            name=None if location.kind is not LocationKind.NAME else detail.get("name"),
             partition_columns=tuple(detail.get("partitionColumns") or ()),
             configuration=dict(detail.get("properties") or {}),
         ),
@@ -164,7 +165,7 @@ def _protocol(properties: Mapping[str, str]) -> Protocol:
     writer = int(properties["delta.minWriterVersion"])
     names = sorted(key[len(_FEATURE) :] for key in properties if key.startswith(_FEATURE))
     for_readers = [
-        name for name in names if catalogue.record(name).kind is FeatureKind.READER_WRITER
+        name for name in names if feature_catalog.record(name).kind is FeatureKind.READER_WRITER
     ]
     return Protocol.stored(
         {

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.cli.executing import load_all
-from deltaproto.report.runbook.book import Book, Entry
-from deltaproto.report.runbook.phrases import phrases
-from deltaproto.report.runbook.write import RunbookFormat, rendered
+from deltaproto.cli.plan_io import load_all
+from deltaproto.render.runbook.book import Book, RunbookEntry
+from deltaproto.render.runbook.phrases import phrases
+from deltaproto.render.runbook.write import RunbookFormat, rendered
 from tests.browser.conftest import Opened
 from tests.conftest import Ran
-from tests.report.runbook.ten import CASES, planned
+from tests.render.runbook.ten import CASES, planned
 from tests.support.logs import Log, commit_info, metadata, protocol
 
 pytestmark = pytest.mark.browser
@@ -69,7 +69,7 @@ def test_in_plans(cli: Cli, opened: Open, width: int) -> None:
     hostile = plan.plan._replace(
         table=LONG, location=f"s3://bucket/{LONG}", goal_text=LONG, warnings=(LONG,)
     )
-    book = Book([Entry(plan._replace(plan=hostile))], (), (LONG,), 0.0, 0.0, LONG)
+    book = Book([RunbookEntry(plan._replace(plan=hostile))], (), (LONG,), 0.0, 0.0, LONG)
     page = rendered(book, phrases("en"), RunbookFormat.HTML)
     Path("page.html").write_text(page, encoding="utf-8")
     harmless(opened("page.html", viewport={"width": width, "height": 800}))

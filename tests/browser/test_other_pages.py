@@ -10,7 +10,7 @@ import pytest
 from tests.browser.conftest import Opened
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
-from tests.report.runbook.ten import CASES
+from tests.render.runbook.ten import CASES
 from tests.support.logs import Log, commit_info, metadata, protocol
 
 pytestmark = pytest.mark.browser

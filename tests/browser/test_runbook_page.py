@@ -13,7 +13,7 @@ import pytest
 from deltaproto.cli.main import main
 from tests.browser.conftest import Opened
 from tests.conftest import Ran
-from tests.report.runbook.ten import CASES, planned
+from tests.render.runbook.ten import CASES, planned
 from tests.support.logs import Log, commit_info, metadata, protocol
 
 pytestmark = pytest.mark.browser

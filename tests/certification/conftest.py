@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deltaproto.certification.certify import certify
-from deltaproto.certification.client import Subject
-from deltaproto.certification.kit.case import Kit
-from deltaproto.certification.kit.make import make_kit
-from deltaproto.certification.process import Limits
-from deltaproto.certification.referee import Referee
-from deltaproto.clients.candidate import Reference
-from deltaproto.clients.measurement import Cell, Measurement, Operation
+from deltaproto.certification.client import ClientUnderTest
+from deltaproto.certification.fixtures.case import Kit
+from deltaproto.certification.fixtures.make import make_kit
+from deltaproto.certification.process import ProcessLimits
+from deltaproto.certification.verify_writes import Referee
+from deltaproto.clients.measurement import Measurement, MeasurementCell, ResultColumn
+from deltaproto.clients.resolve import Reference
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,13 +57,13 @@ def measure(kit: Kit, spark: SparkSession, tmp_path: Path) -> Measure:
 
     def run(
         name: str,
-        *wanted: str | Operation,
-        limits: Limits = Limits(seconds=30),
+        *wanted: str | ResultColumn,
+        limits: ProcessLimits = ProcessLimits(seconds=30),
         command: str | None = None,
     ) -> Measurement:
         tables = {each for each in wanted if each in TABLES}
-        operations = {each for each in wanted if isinstance(each, Operation)}
-        subject = Subject(Reference(name, None, None), ADAPTERS / f"{name}.py", (), 2)
+        operations = {each for each in wanted if isinstance(each, ResultColumn)}
+        subject = ClientUnderTest(Reference(name, None, None), ADAPTERS / f"{name}.py", (), 2)
         return certify(
             subject,
             kit,
@@ -79,7 +79,7 @@ def measure(kit: Kit, spark: SparkSession, tmp_path: Path) -> Measure:
     return run
 
 
-def cell(measured: Measurement, case: str, operation: Operation) -> Cell:
+def cell(measured: Measurement, case: str, operation: ResultColumn) -> MeasurementCell:
     """The only cell of this table and operation."""
     (found,) = (c for c in measured.cells if (c.case, c.operation) == (case, operation))
     return found

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deltaproto.certification.kit.case import Case, Filter, Past
-from deltaproto.certification.kit.recipe import State
-from deltaproto.certification.observe import Seen
+from deltaproto.certification.fixtures.case import Filter, PastVersion, ReferenceTable
+from deltaproto.certification.fixtures.recipe import FeatureEvidence
+from deltaproto.certification.observe import ObservedVersion
 
 SCHEMA = (("id", "long"), ("word", "string"), ("price", "double"))
 
@@ -20,18 +20,18 @@ def case(
     name: str = "plain",
     *,
     feature: str | None = None,
-    state: State = State.PROTOCOL,
+    state: FeatureEvidence = FeatureEvidence.PROTOCOL,
     ids: tuple[int, ...] = tuple(range(20)),
     schema: tuple[tuple[str, str], ...] = SCHEMA,
     values: tuple[Mapping[str, Any], ...] | None = None,
     **more: Any,
-) -> Case:
+) -> ReferenceTable:
     """A table with the rows `ids`."""
     found = rows(*ids) if values is None else values
     fields: dict[str, Any] = {
         "protocol": {"minReaderVersion": 1, "minWriterVersion": 2},
         "filters": (Filter("id", ">=", 10, tuple(r for r in found if r["id"] >= 10)),),
-        "past": Past(1, found[:10]),
+        "past": PastVersion(1, found[:10]),
         "fill": {},
         "violating": {},
         "omitted": {},
@@ -39,12 +39,12 @@ def case(
         "append_only": False,
         **more,
     }
-    return Case(
+    return ReferenceTable(
         name=name, feature=feature, state=state, about="made", schema=schema, rows=found, **fields
     )
 
 
-def seen(**more: Any) -> Seen:
+def seen(**more: Any) -> ObservedVersion:
     """A table of the plainest protocol."""
     fields: dict[str, Any] = {
         "version": 2,
@@ -58,4 +58,4 @@ def seen(**more: Any) -> Seen:
         "files": frozenset(),
         "vectors": False,
     }
-    return Seen(**{**fields, **more})
+    return ObservedVersion(**{**fields, **more})

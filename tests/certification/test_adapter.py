@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from deltaproto.certification import adapter
-from deltaproto.certification.adapter import Kind, Served
-from deltaproto.certification.operation import Request
-from deltaproto.certification.process import Limits
+from deltaproto.certification.adapter import ReplyKind, Served
+from deltaproto.certification.operation import AdapterRequest
+from deltaproto.certification.process import ProcessLimits
 from deltaproto.errors import EngineError
 
 READY = '{"ready": true, "release": "1", "python": "3", "offers": ["count"]}'
@@ -27,7 +27,7 @@ def served(said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         "time.sleep(60)\n"
     )
     monkeypatch.setattr(adapter, "HOST", host)
-    return Served(Path(sys.executable), tmp_path / "pid", tmp_path, Limits(seconds=10))
+    return Served(Path(sys.executable), tmp_path / "pid", tmp_path, ProcessLimits(seconds=10))
 
 
 def running(tmp_path: Path) -> bool:
@@ -53,7 +53,10 @@ def test_one_that_answers_in_no_known_form_has_crashed(
 ) -> None:
     client = served([READY, line], tmp_path, monkeypatch)
     client.start()
-    assert client.ask(tmp_path, Request("rows", {})).kind is Kind.NOT_OFFERED
-    reply = client.ask(tmp_path, Request("count", {}))
-    assert (reply.kind, reply.message) == (Kind.CRASHED, "its process answers in no known form")
+    assert client.ask(tmp_path, AdapterRequest("rows", {})).kind is ReplyKind.NOT_OFFERED
+    reply = client.ask(tmp_path, AdapterRequest("count", {}))
+    assert (reply.kind, reply.message) == (
+        ReplyKind.CRASHED,
+        "its process answers in no known form",
+    )
     assert not running(tmp_path)

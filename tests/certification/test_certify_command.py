@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from deltaproto.certification.kit.case import Kit, load_kit
-from deltaproto.certification.kit.make import make_kit
-from deltaproto.certification.known import known_tables
-from deltaproto.clients.catalogue import Catalogue
+from deltaproto.certification.fixtures.case import Kit, load_kit
+from deltaproto.certification.fixtures.make import make_kit
+from deltaproto.certification.published import known_tables
+from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.measurement import from_json
 from deltaproto.errors import EngineError, UsageError
@@ -167,7 +167,7 @@ def test_a_kit_is_made_the_same_again(spark: Any, kit: Kit, tmp_path: Path) -> N
 def test_a_kit_that_comes_out_otherwise_is_an_error(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deltaproto.certification.kit import make
+    from deltaproto.certification.fixtures import make
 
     recipes = [recipe._replace(lost=(3,)) for recipe in make.recipes() if recipe.name != "plain"]
     plain = [recipe for recipe in make.recipes() if recipe.name == "plain"]

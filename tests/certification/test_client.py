@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from deltaproto.certification.adapter_server import OPERATIONS
 from deltaproto.certification.client import environment, requirements, roster, subject
-from deltaproto.certification.host import OPERATIONS
-from deltaproto.clients import scheme
-from deltaproto.clients.catalogue import shipped, shipped_ids
+from deltaproto.clients import version_scheme
+from deltaproto.clients.catalog import shipped, shipped_ids
 from deltaproto.errors import EngineError, UsageError
 
 FAILING_PIP = """#!/bin/sh
@@ -49,7 +49,7 @@ def test_adapters_define_operations_and_the_client_is_in_the_catalogue(each: obj
     assert names & set(OPERATIONS)
     assert ast.get_docstring(tree)
     assert entry.client in shipped_ids()
-    parsed = [scheme.parse(shipped(entry.client).versions, v) for v in entry.versions]
+    parsed = [version_scheme.parse(shipped(entry.client).versions, v) for v in entry.versions]
     assert None not in parsed
     assert parsed == sorted(parsed)
 

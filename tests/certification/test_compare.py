@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaproto.certification.adapter_server import plain
 from deltaproto.certification.compare import number_differs, rows_differ, same, schema_differs
-from deltaproto.certification.host import plain
-from deltaproto.certification.kit.recipe import ANY
+from deltaproto.certification.fixtures.recipe import ANY
 from tests.certification.made import case, rows
 
 IDS = st.lists(st.integers(0, 60), unique=True, max_size=20)

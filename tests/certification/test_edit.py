@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deltaproto.certification.kit.case import load_kit
-from deltaproto.certification.kit.edit import edit, expire
-from deltaproto.certification.kit.recipe import Edit
+from deltaproto.certification.fixtures.case import load_kit
+from deltaproto.certification.fixtures.edit import edit, expire
+from deltaproto.certification.fixtures.recipe import Edit
 from deltaproto.certification.observe import commits_since, observe, plain_rows, rows_untouched
 from deltaproto.certification.scrub import scrubbed
 from deltaproto.errors import UsageError

@@ -10,12 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.certification.entry import Known, entry, left_over, outcomes
-from deltaproto.certification.kit.recipe import State
-from deltaproto.clients.capability import Access
-from deltaproto.clients.measurement import Cell, Measurement, Operation, Outcome
-from deltaproto.clients.needs import needs
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Kind
+from deltaproto.certification.fixtures.recipe import FeatureEvidence
+from deltaproto.clients.measurement import (
+    MeasuredOutcome,
+    Measurement,
+    MeasurementCell,
+    ResultColumn,
+)
+from deltaproto.clients.model import Access
+from deltaproto.clients.requirements import table_requirements
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.protocol import Protocol
 from tests.certification.made import case
 
@@ -23,24 +28,26 @@ FEATURES = ("deletionVectors", "timestampNtz", "domainMetadata", "rowTracking", 
 STRANGE = "nobodyKnowsThisFeature"
 
 
-def _known(name: str, protocol: Mapping[str, Any], state: State, feature: str | None) -> Known:
+def _known(
+    name: str, protocol: Mapping[str, Any], state: FeatureEvidence, feature: str | None
+) -> Known:
     stored = Protocol.stored(protocol)
     used = dict.fromkeys(stored.supported, False)
     absent = set(stored.supported)
-    if feature is not None and state is not State.LISTED:
+    if feature is not None and state is not FeatureEvidence.LISTED:
         used[feature] = True
-        if state is State.PRESENT:
+        if state is FeatureEvidence.PRESENT:
             absent.discard(feature)
     if STRANGE in used:
         used[STRANGE] = True
     table = case(name, feature=feature, state=state)
     mode = {"delta.columnMapping.mode": "name"} if feature == "columnMapping" else {}
-    return Known(table, needs(stored, used, mode, absent=absent))
+    return Known(table, table_requirements(stored, used, mode, absent=absent))
 
 
 def _lists(*names: str) -> dict[str, Any]:
-    whole = sorted(catalogue.closure(names))
-    readers = [n for n in whole if catalogue.record(n).kind is Kind.READER_WRITER]
+    whole = sorted(feature_catalog.closure(names))
+    readers = [n for n in whole if feature_catalog.record(n).kind is FeatureKind.READER_WRITER]
     found = {"minReaderVersion": 3 if readers else 1, "minWriterVersion": 7}
     return {**found, "writerFeatures": whole, **({"readerFeatures": readers} if readers else {})}
 
@@ -49,7 +56,7 @@ def tables() -> Iterable[Known]:
     for reader in (1, 2):
         for writer in range(1, 7):
             pair = {"minReaderVersion": reader, "minWriterVersion": writer}
-            yield _known(f"protocol.{reader}-{writer}", pair, State.PROTOCOL, None)
+            yield _known(f"protocol.{reader}-{writer}", pair, FeatureEvidence.PROTOCOL, None)
     for name, readers, writers in (
         ("1-7", None, []),
         ("3-7-empty", [], []),
@@ -60,22 +67,22 @@ def tables() -> Iterable[Known]:
         lists = {"writerFeatures": writers} | (
             {} if readers is None else {"readerFeatures": readers}
         )
-        yield _known(f"protocol.{name}", versions | lists, State.PROTOCOL, None)
+        yield _known(f"protocol.{name}", versions | lists, FeatureEvidence.PROTOCOL, None)
     for feature in FEATURES:
-        yield _known(f"{feature}.listed", _lists(feature), State.LISTED, feature)
-        yield _known(f"{feature}.enabled", _lists(feature), State.ENABLED, feature)
-        yield _known(f"{feature}.present", _lists(feature), State.PRESENT, feature)
+        yield _known(f"{feature}.listed", _lists(feature), FeatureEvidence.LISTED, feature)
+        yield _known(f"{feature}.enabled", _lists(feature), FeatureEvidence.ENABLED, feature)
+        yield _known(f"{feature}.present", _lists(feature), FeatureEvidence.PRESENT, feature)
 
 
 TABLES = tuple(tables())
-Does = Callable[[Known, Operation], Outcome]
+Does = Callable[[Known, ResultColumn], MeasuredOutcome]
 
 
 def measured(does: Does) -> Measurement:
     """A client that does this."""
-    asked = (Operation.ROWS, Operation.APPEND, Operation.DELETE)
+    asked = (ResultColumn.ROWS, ResultColumn.APPEND, ResultColumn.DELETE)
     cells = [
-        Cell(known.case.name, operation, does(known, operation), f"it does, {operation}")
+        MeasurementCell(known.case.name, operation, does(known, operation), f"it does, {operation}")
         for known in TABLES
         for operation in asked
     ]
@@ -88,7 +95,7 @@ def measured(does: Does) -> Measurement:
 def strict(understood: Iterable[str], legacy: int = 6) -> Does:
     """A client that knows these features and those legacy versions, and refuses the rest."""
 
-    def does(known: Known, operation: Operation) -> Outcome:
+    def does(known: Known, operation: ResultColumn) -> MeasuredOutcome:
         protocol = known.needs.protocol
         listed = protocol.writer_features if not operation.reads else protocol.reader_features
         if protocol.min_reader_version == 2 or protocol.min_writer_version < 7:
@@ -97,7 +104,7 @@ def strict(understood: Iterable[str], legacy: int = 6) -> Does:
         else:
             fine = set(listed or ()) <= set(understood)
             fine &= set(protocol.reader_features or ()) <= set(understood)
-        return Outcome.RIGHT if fine else Outcome.REFUSED
+        return MeasuredOutcome.RIGHT if fine else MeasuredOutcome.REFUSED
 
     return does
 
@@ -127,7 +134,9 @@ def test_a_client_that_goes_by_versions_has_no_features() -> None:
 def test_who_only_vacuums_has_no_gate_for_writing() -> None:
     found = measured(strict(FEATURES))
     cells = [c for c in found.cells if c.operation.reads]
-    cells += [Cell("deletionVectors.present", Operation.VACUUM, Outcome.RIGHT)]
+    cells += [
+        MeasurementCell("deletionVectors.present", ResultColumn.VACUUM, MeasuredOutcome.RIGHT)
+    ]
     found = found._replace(cells=tuple(cells))
     plain = entry(found, TABLES)
     assert plain["access"] == ["read"]
@@ -138,9 +147,9 @@ def test_who_only_vacuums_has_no_gate_for_writing() -> None:
 def test_who_ignores_a_feature_is_wrong_where_its_traces_are() -> None:
     honest = strict(FEATURES)
 
-    def does(known: Known, operation: Operation) -> Outcome:
+    def does(known: Known, operation: ResultColumn) -> MeasuredOutcome:
         if known.case.name == "deletionVectors.present":
-            return Outcome.WRONG
+            return MeasuredOutcome.WRONG
         return honest(known, operation)
 
     found = measured(does)
@@ -159,7 +168,9 @@ def test_who_ignores_a_feature_is_wrong_where_its_traces_are() -> None:
 
 def test_who_checks_nothing_has_no_gate() -> None:
     found = measured(
-        lambda known, _: Outcome.WRONG if "unknown" in known.case.name else Outcome.RIGHT
+        lambda known, _: (
+            MeasuredOutcome.WRONG if "unknown" in known.case.name else MeasuredOutcome.RIGHT
+        )
     )
     plain = entry(found, (*TABLES, *_future()))
     assert "unchecked" in plain["read"]
@@ -169,24 +180,24 @@ def test_who_checks_nothing_has_no_gate() -> None:
 def _future() -> Iterable[Known]:
     for name, versions in (("4-7", (4, 7)), ("1-8", (1, 8))):
         protocol = {"minReaderVersion": versions[0], "minWriterVersion": versions[1]}
-        yield _known(f"protocol.{name}", protocol, State.PROTOCOL, None)
+        yield _known(f"protocol.{name}", protocol, FeatureEvidence.PROTOCOL, None)
 
 
 def test_the_worst_operation_decides_and_a_schema_or_an_older_version_does_not() -> None:
     cells = [
-        Cell("a", Operation.ROWS, Outcome.RIGHT),
-        Cell("a", Operation.COUNT, Outcome.WRONG, "10 instead of 20"),
-        Cell("a", Operation.TOTAL, Outcome.REFUSED),
-        Cell("b", Operation.ROWS, Outcome.CRASHED, "gone"),
-        Cell("c", Operation.SCHEMA, Outcome.WRONG),
-        Cell("c", Operation.TIME_TRAVEL, Outcome.WRONG),
-        Cell("c", Operation.ROWS, Outcome.RIGHT),
-        Cell("d", Operation.APPEND, Outcome.NOT_OFFERED),
+        MeasurementCell("a", ResultColumn.ROWS, MeasuredOutcome.RIGHT),
+        MeasurementCell("a", ResultColumn.COUNT, MeasuredOutcome.WRONG, "10 instead of 20"),
+        MeasurementCell("a", ResultColumn.TOTAL, MeasuredOutcome.REFUSED),
+        MeasurementCell("b", ResultColumn.ROWS, MeasuredOutcome.CRASHED, "gone"),
+        MeasurementCell("c", ResultColumn.SCHEMA, MeasuredOutcome.WRONG),
+        MeasurementCell("c", ResultColumn.TIME_TRAVEL, MeasuredOutcome.WRONG),
+        MeasurementCell("c", ResultColumn.ROWS, MeasuredOutcome.RIGHT),
+        MeasurementCell("d", ResultColumn.APPEND, MeasuredOutcome.NOT_OFFERED),
     ]
     found = outcomes(cells)
-    assert found["a", Access.READ] == (Outcome.WRONG, "count: 10 instead of 20")
-    assert found["b", Access.READ].outcome is Outcome.REFUSED
-    assert found["c", Access.READ].outcome is Outcome.RIGHT
+    assert found["a", Access.READ] == (MeasuredOutcome.WRONG, "count: 10 instead of 20")
+    assert found["b", Access.READ].outcome is MeasuredOutcome.REFUSED
+    assert found["c", Access.READ].outcome is MeasuredOutcome.RIGHT
     assert ("d", Access.APPEND) not in found
 
 
@@ -197,24 +208,24 @@ def test_an_entry_never_promises_more_than_was_measured(
     knows = understood | ({"domainMetadata"} if "rowTracking" in understood else set())
     honest = strict(knows, legacy)
 
-    def does(known: Known, operation: Operation) -> Outcome:
+    def does(known: Known, operation: ResultColumn) -> MeasuredOutcome:
         outcome = honest(known, operation)
-        used = known.case.state in (State.ENABLED, State.PRESENT)
-        if careless and used and outcome is Outcome.RIGHT and not operation.reads:
-            return Outcome.WRONG
+        used = known.case.state in (FeatureEvidence.ENABLED, FeatureEvidence.PRESENT)
+        if careless and used and outcome is MeasuredOutcome.RIGHT and not operation.reads:
+            return MeasuredOutcome.WRONG
         return outcome
 
     found = measured(does)
     assert [each for each in left_over(entry(found, TABLES), found, TABLES) if each.looser] == []
 
 
-@pytest.mark.parametrize("operation", [Operation.ROWS, Operation.APPEND])
-def test_a_refusal_that_gates_do_not_explain_is_kept(operation: Operation) -> None:
+@pytest.mark.parametrize("operation", [ResultColumn.ROWS, ResultColumn.APPEND])
+def test_a_refusal_that_gates_do_not_explain_is_kept(operation: ResultColumn) -> None:
     honest = strict(FEATURES)
 
-    def does(known: Known, asked: Operation) -> Outcome:
-        hit = known.case.feature == "timestampNtz" and known.case.state is State.PRESENT
-        return Outcome.REFUSED if hit and asked is operation else honest(known, asked)
+    def does(known: Known, asked: ResultColumn) -> MeasuredOutcome:
+        hit = known.case.feature == "timestampNtz" and known.case.state is FeatureEvidence.PRESENT
+        return MeasuredOutcome.REFUSED if hit and asked is operation else honest(known, asked)
 
     found = measured(does)
     plain = entry(found, TABLES)
@@ -233,15 +244,15 @@ class TestHazards:
         protocol = {"minReaderVersion": 1, "minWriterVersion": 2}
         made = []
         for hazard in self.HAZARDS:
-            table = case(f"layout.{hazard}", state=State.LAYOUT, hazard=hazard)
-            asked = needs(Protocol.stored(protocol), {}, {}, hazards=[hazard])
+            table = case(f"layout.{hazard}", state=FeatureEvidence.LAYOUT, hazard=hazard)
+            asked = table_requirements(Protocol.stored(protocol), {}, {}, hazards=[hazard])
             made.append(Known(table, asked))
         return (*TABLES, *made)
 
-    def measured(self, outcomes: Mapping[tuple[str, Operation], Outcome]) -> Measurement:
+    def measured(self, outcomes: Mapping[tuple[str, ResultColumn], MeasuredOutcome]) -> Measurement:
         found = measured(strict(()))
         cells = [
-            Cell(f"layout.{hazard}", operation, outcome, "it does so")
+            MeasurementCell(f"layout.{hazard}", operation, outcome, "it does so")
             for (hazard, operation), outcome in outcomes.items()
         ]
         return found._replace(cells=(*found.cells, *cells))
@@ -249,10 +260,10 @@ class TestHazards:
     def test_each_says_what_becomes_of_each_access(self) -> None:
         found = self.measured(
             {
-                ("absolute-paths", Operation.ROWS): Outcome.REFUSED,
-                ("absolute-paths", Operation.APPEND): Outcome.RIGHT,
-                ("type void", Operation.ROWS): Outcome.WRONG,
-                ("type void", Operation.APPEND): Outcome.RIGHT,
+                ("absolute-paths", ResultColumn.ROWS): MeasuredOutcome.REFUSED,
+                ("absolute-paths", ResultColumn.APPEND): MeasuredOutcome.RIGHT,
+                ("type void", ResultColumn.ROWS): MeasuredOutcome.WRONG,
+                ("type void", ResultColumn.APPEND): MeasuredOutcome.RIGHT,
             }
         )
         plain = entry(found, self.tables())
@@ -273,18 +284,18 @@ class TestHazards:
 
     def test_what_the_gates_refuse_says_nothing_of_a_hazard(self) -> None:
         protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["clustering"]}
-        asked = needs(Protocol.stored(protocol), {}, {}, hazards=["absolute-paths"])
-        table = case("layout.made", state=State.LAYOUT, hazard="absolute-paths")
+        asked = table_requirements(Protocol.stored(protocol), {}, {}, hazards=["absolute-paths"])
+        table = case("layout.made", state=FeatureEvidence.LAYOUT, hazard="absolute-paths")
         cells = (
             *measured(strict(())).cells,
-            Cell("layout.made", Operation.APPEND, Outcome.REFUSED),
+            MeasurementCell("layout.made", ResultColumn.APPEND, MeasuredOutcome.REFUSED),
         )
         found = measured(strict(()))._replace(cells=cells)
         assert "hazards" not in entry(found, [*TABLES, Known(table, asked)])
 
 
 def test_a_writer_that_takes_more_than_its_reader_is_told_apart() -> None:
-    def does(known: Known, operation: Operation) -> Outcome:
+    def does(known: Known, operation: ResultColumn) -> MeasuredOutcome:
         return strict(() if operation.reads else ("columnMapping",))(known, operation)
 
     found = measured(does)
@@ -296,12 +307,14 @@ def test_a_writer_that_takes_more_than_its_reader_is_told_apart() -> None:
 
 def test_who_refuses_to_remove_rows_of_an_append_only_table_agrees() -> None:
     protocol = Protocol.stored({"minReaderVersion": 1, "minWriterVersion": 2})
-    asked = needs(protocol, {"appendOnly": True}, {}, hazards=["append-only"])
-    table = case("appendOnly.enabled", feature="appendOnly", state=State.ENABLED, append_only=True)
+    asked = table_requirements(protocol, {"appendOnly": True}, {}, hazards=["append-only"])
+    table = case(
+        "appendOnly.enabled", feature="appendOnly", state=FeatureEvidence.ENABLED, append_only=True
+    )
     cells = (
         *measured(strict(())).cells,
-        Cell("appendOnly.enabled", Operation.APPEND, Outcome.RIGHT),
-        Cell("appendOnly.enabled", Operation.DELETE, Outcome.RIGHT),
+        MeasurementCell("appendOnly.enabled", ResultColumn.APPEND, MeasuredOutcome.RIGHT),
+        MeasurementCell("appendOnly.enabled", ResultColumn.DELETE, MeasuredOutcome.RIGHT),
     )
     found = measured(strict(()))._replace(cells=cells)
     tables = [*TABLES, Known(table, asked)]

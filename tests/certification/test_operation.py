@@ -6,20 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.certification.kit.recipe import ANY, DOUBLED, State
-from deltaproto.certification.kit.recipes import recipes
+from deltaproto.certification.fixtures.recipe import ANY, DOUBLED, FeatureEvidence
+from deltaproto.certification.fixtures.recipes import recipes
 from deltaproto.certification.operation import changes, operations, requests, rows_after
-from deltaproto.clients.measurement import Operation
-from deltaproto.protocol import catalogue
+from deltaproto.clients.measurement import ResultColumn
+from deltaproto.protocol import feature_catalog
 from tests.certification.made import SCHEMA, case
 
-CHANGING = (Operation.APPEND, Operation.OVERWRITE, Operation.DELETE, Operation.UPDATE)
+CHANGING = (ResultColumn.APPEND, ResultColumn.OVERWRITE, ResultColumn.DELETE, ResultColumn.UPDATE)
 IDS = st.sets(st.integers(0, 40), min_size=1).map(sorted).map(tuple)
 
 
-@given(IDS, st.sampled_from([*CHANGING, Operation.MERGE]))
+@given(IDS, st.sampled_from([*CHANGING, ResultColumn.MERGE]))
 def test_a_change_feed_leads_from_before_to_after(
-    ids: tuple[int, ...], operation: Operation
+    ids: tuple[int, ...], operation: ResultColumn
 ) -> None:
     table = case(ids=ids)
     after = sorted(row["id"] for row in rows_after(table, operation))
@@ -32,16 +32,16 @@ def test_a_change_feed_leads_from_before_to_after(
     assert len(after) == len(set(after))
 
 
-@pytest.mark.parametrize("operation", list(Operation))
-def test_what_only_reads_or_maintains_keeps_every_row(operation: Operation) -> None:
+@pytest.mark.parametrize("operation", list(ResultColumn))
+def test_what_only_reads_or_maintains_keeps_every_row(operation: ResultColumn) -> None:
     table = case(omitted={"price": ANY})
     kept = rows_after(table, operation) == list(table.rows)
-    adding = (Operation.APPEND_OMITTING, Operation.MERGE)
+    adding = (ResultColumn.APPEND_OMITTING, ResultColumn.MERGE)
     assert kept == (operation not in (*CHANGING, *adding))
 
 
 def test_a_filter_is_one_request_for_each_comparison() -> None:
-    found = list(requests(case(), Operation.FILTER))
+    found = list(requests(case(), ResultColumn.FILTER))
     assert [request.arguments["where"] for request in found] == [
         {"column": "id", "op": ">=", "value": 10}
     ]
@@ -50,26 +50,26 @@ def test_a_filter_is_one_request_for_each_comparison() -> None:
 def test_rows_to_write_have_every_column_of_the_table() -> None:
     schema = (*SCHEMA, ("twice", "long"), ("at", "timestamp_ntz"))
     table = case(schema=schema, fill={"twice": DOUBLED}, omitted={"twice": 600})
-    (request,) = requests(table, Operation.APPEND)
+    (request,) = requests(table, ResultColumn.APPEND)
     assert request.arguments["rows"]["columns"] == [list(column) for column in schema]
     first, _ = request.arguments["rows"]["values"]
     assert first == {"id": 100, "word": "new", "price": 1.5, "twice": 200, "at": None}
-    (request,) = requests(table, Operation.APPEND_OMITTING)
+    (request,) = requests(table, ResultColumn.APPEND_OMITTING)
     assert ["twice", "long"] not in request.arguments["rows"]["columns"]
     assert "twice" not in request.arguments["rows"]["values"][0]
-    assert rows_after(table, Operation.APPEND_OMITTING)[-1]["twice"] == 600
+    assert rows_after(table, ResultColumn.APPEND_OMITTING)[-1]["twice"] == 600
 
 
 def test_a_table_about_its_protocol_is_asked_one_thing_of_each_kind() -> None:
-    table = case(state=State.LISTED, filters=(), past=None)
+    table = case(state=FeatureEvidence.LISTED, filters=(), past=None)
     asked = operations(table)
     assert [str(operation.access) for operation in asked] == ["read", "append", "dml", "maintain"]
     assert len(operations(case())) > 10
 
 
 def test_every_feature_has_a_table() -> None:
-    listed = {recipe.feature for recipe in recipes() if recipe.state is State.LISTED}
-    assert listed == {feature.name for feature in catalogue.all_features()}
+    listed = {recipe.feature for recipe in recipes() if recipe.state is FeatureEvidence.LISTED}
+    assert listed == {feature.name for feature in feature_catalog.all_features()}
 
 
 def test_recipes_have_names_of_their_own() -> None:
@@ -81,4 +81,4 @@ def test_recipes_have_names_of_their_own() -> None:
 
 def test_every_operation_is_asked_somewhere() -> None:
     whole = case(omitted={"price": 1.0}, violating={"price": -1})
-    assert set(operations(whole)) == set(Operation)
+    assert set(operations(whole)) == set(ResultColumn)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from deltaproto.certification.promises import broken
-from deltaproto.clients.measurement import Operation
+from deltaproto.certification.invariants import broken
+from deltaproto.clients.measurement import ResultColumn
 from tests.certification.made import seen
 
 TRACKED = {
@@ -23,7 +23,9 @@ def added(**more: Any) -> dict[str, Any]:
     return {"add": {"path": "x", "stats": stats, **more}}
 
 
-def told(before: Any, after: Any, *actions: Any, operation: Operation = Operation.APPEND) -> str:
+def told(
+    before: Any, after: Any, *actions: Any, operation: ResultColumn = ResultColumn.APPEND
+) -> str:
     return "; ".join(broken(operation, before, after, [list(actions)] if actions else []))
 
 
@@ -64,9 +66,9 @@ def test_what_a_protocol_lost_is_named() -> None:
 
 
 def test_a_property_that_was_to_be_set_is_missed() -> None:
-    assert "delta.logRetentionDuration" in told(seen(), seen(), operation=Operation.CONFIGURE)
+    assert "delta.logRetentionDuration" in told(seen(), seen(), operation=ResultColumn.CONFIGURE)
     done = seen(configuration={"delta.logRetentionDuration": "interval 60 days"})
-    assert told(seen(), done, operation=Operation.CONFIGURE) == ""
+    assert told(seen(), done, operation=ResultColumn.CONFIGURE) == ""
 
 
 def test_row_ids() -> None:

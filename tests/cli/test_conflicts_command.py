@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from deltaproto.protocol.conflicts import ExceptionName, MatrixEngine, Operation
-from deltaproto.protocol.conflicts.by_row import PREVIEW_SETTING
-from deltaproto.protocol.conflicts.operation import LISTED
-from deltaproto.report.schemas import schema
+from deltaproto.conflicts import ExceptionName, MatrixEngine, Operation
+from deltaproto.conflicts.operation import LISTED
+from deltaproto.conflicts.row_level import PREVIEW_SETTING
+from deltaproto.render.schemas import schema
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.logs import Log, column, metadata, protocol, schema_string

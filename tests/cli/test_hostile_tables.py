@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from deltaproto.drafting.users import Users
 from deltaproto.errors import TableError
-from deltaproto.fleet.kept import facts_of
+from deltaproto.fleet.read_inventory import facts_of
 from deltaproto.inspection import inspect as inspecting
-from deltaproto.planning.given import Given
+from deltaproto.plan_inputs.client_scope import Users
+from deltaproto.planning.request import PlanInput
 from tests.conftest import Ran
 from tests.support.contract import validate
 from tests.support.failures import collect_failures
@@ -161,7 +161,7 @@ def test_a_defect_on_one_table_is_the_error_of_that_table(
         assert ran.out.count('"internal"') == 1
         assert len(ran.out) < 100_000
         validate(command, ran.json)
-    monkeypatch.setattr("deltaproto.drafting.live.judged", fails)
+    monkeypatch.setattr("deltaproto.plan_inputs.from_log.judged", fails)
     ran = cli("plan-downgrade", *names, "--lowest", "--format", "jsonl")
     assert [name in ran.out for name in names] == [True] * 3
     assert ran.code == 3
@@ -176,7 +176,7 @@ def test_a_planner_that_fails_on_one_table_plans_the_others(
         Log(Path(name)).commit(0, protocol(1, 2), metadata())
     on = Users.on
 
-    def fails(users: Users, given: Given) -> Given:
+    def fails(users: Users, given: PlanInput) -> PlanInput:
         if given.name.endswith("odd"):
             raise RecursionError
         return on(users, given)

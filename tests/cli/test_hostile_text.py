@@ -18,12 +18,17 @@ import pytest
 import yaml
 
 from deltaproto.certification.entry import Left
-from deltaproto.clients.capability import Access
-from deltaproto.clients.judgement import Verdict
-from deltaproto.clients.measurement import Cell, Measurement, Operation, Outcome
-from deltaproto.report.certification.words import Certified
-from deltaproto.report.certification.write import write_certified
-from deltaproto.report.interface import PageFormat
+from deltaproto.clients.measurement import (
+    MeasuredOutcome,
+    Measurement,
+    MeasurementCell,
+    ResultColumn,
+)
+from deltaproto.clients.model import Access
+from deltaproto.clients.verdict import Verdict
+from deltaproto.render.certification.words import Certified
+from deltaproto.render.certification.write import write_certified
+from deltaproto.render.interface import PageFormat
 from tests.certification.made import case
 from tests.conftest import Ran
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
@@ -422,15 +427,18 @@ def test_catalogs_of_clients(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize("evil", EVIL)
 @pytest.mark.parametrize("format_", list(PageFormat))
 def test_what_a_certified_client_says(format_: PageFormat, evil: str) -> None:
-    for outcomes in ((Outcome.WRONG,), (Outcome.WRONG, Outcome.CRASHED, Outcome.REFUSED)):
+    for outcomes in (
+        (MeasuredOutcome.WRONG,),
+        (MeasuredOutcome.WRONG, MeasuredOutcome.CRASHED, MeasuredOutcome.REFUSED),
+    ):
         cells = [
-            Cell(evil, operation, outcome, evil)
-            for operation, outcome in zip(Operation, outcomes, strict=False)
+            MeasurementCell(evil, operation, outcome, evil)
+            for operation, outcome in zip(ResultColumn, outcomes, strict=False)
         ]
         measured = Measurement(
             evil, evil, evil, evil, 1, evil, evil, evil, evil, (evil,), 2, 12.3, tuple(cells)
         )
-        left = Left(evil, Access.READ, Verdict.OK, Outcome.WRONG, evil)
+        left = Left(evil, Access.READ, Verdict.OK, MeasuredOutcome.WRONG, evil)
         made = Certified(measured, {evil: case(evil)}, (evil, "--kit", evil), (left,))
         file = io.StringIO()
         write_certified(made, format_, file, color=False)

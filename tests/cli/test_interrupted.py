@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from deltaproto.cli import apply as apply_command
-from deltaproto.cli.interrupted import going_on, interrupted
+from deltaproto.cli.signals import interrupted, resume_hint
 from tests.conftest import Ran
 from tests.support.logs import Log, metadata, protocol
 
@@ -22,10 +22,10 @@ TABLES = 1_000
 STUCK = """
 import os, signal, sys, time
 from deltaproto.cli.main import main
-from deltaproto.fleet.look import Looker
+from deltaproto.fleet.scan_table import TableScanner
 from deltaproto.fleet.staging import Staging
 
-marker, look, add = sys.argv.pop(1), Looker.look, Staging.add
+marker, look, add = sys.argv.pop(1), TableScanner.look, Staging.add
 
 def only_first(looker, tables):
     try:
@@ -38,7 +38,7 @@ def reported(staging, batch):
     add(staging, batch)
     print("staged", file=sys.__stdout__, flush=True)
 
-Looker.look, Staging.add = only_first, reported
+TableScanner.look, Staging.add = only_first, reported
 sys.exit(main())
 """
 """the command line, with a disk from which only the first chunk of tables can be read"""
@@ -109,7 +109,7 @@ def test_who_will_not_confirm_has_changed_nothing(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(sys, "stdin", Terminal())
-    with pytest.raises(KeyboardInterrupt) as stopped, going_on("the same command again"):
+    with pytest.raises(KeyboardInterrupt) as stopped, resume_hint("the same command again"):
         apply_command._typed("lake/orders")
     capsys.readouterr()
     assert interrupted(stopped.value) == 130

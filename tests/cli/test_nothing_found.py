@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from deltaproto.certification.kit.recipes import KIT_VERSION
+from deltaproto.certification.fixtures.recipes import KIT_VERSION
 from deltaproto.cli.certify import measured_any
-from deltaproto.clients.measurement import Outcome
+from deltaproto.clients.measurement import MeasuredOutcome
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -262,5 +262,5 @@ class TestCertify:
     def test_what_a_client_does_not_offer_is_not_measured(
         self, outcomes: tuple[str, ...], found: bool
     ) -> None:
-        cells = [SimpleNamespace(outcome=Outcome(each)) for each in outcomes]
+        cells = [SimpleNamespace(outcome=MeasuredOutcome(each)) for each in outcomes]
         assert measured_any(SimpleNamespace(cells=cells)) is found  # type: ignore[arg-type]

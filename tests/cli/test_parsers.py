@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaproto.cli import app, short
+from deltaproto.cli import app, fast_parser
 from deltaproto.cli.declare import Command, Option, choices
 from deltaproto.cli.variables import COMMAND_LINE_ONLY, variable
 from tests.conftest import Ran
@@ -109,7 +109,7 @@ class TestBothParsers:
     @settings(max_examples=250)
     def test_they_agree_on_every_well_formed_line(self, line: tuple[Command, list[str]]) -> None:
         command, words = line
-        values = short.parse(command, words)
+        values = fast_parser.parse(command, words)
         assert values is not None
         shown = with_typer(command, words)
         assert values == shown
@@ -137,7 +137,7 @@ class TestBothParsers:
         if numbers:
             bad = st.sampled_from(["", "x", "1.5", "0x1", " 1", "-1", "+1", "1_0", "١"])
             mistakes.append(bad.map(lambda text: [f"{numbers[0].flags[0]}={text}"]))
-        assert short.parse(command, [*words, *data.draw(st.one_of(mistakes))]) is None
+        assert fast_parser.parse(command, [*words, *data.draw(st.one_of(mistakes))]) is None
 
     def test_operands_too_few_and_too_many(self) -> None:
         with collect_failures() as failures:
@@ -145,8 +145,10 @@ class TestBothParsers:
                 with failures.of(command.name):
                     argument = command.argument
                     assert argument is not None
-                    assert (short.parse(command, []) is None) == argument.required
-                    assert (short.parse(command, ["one", "two"]) is None) == (not argument.many)
+                    assert (fast_parser.parse(command, []) is None) == argument.required
+                    assert (fast_parser.parse(command, ["one", "two"]) is None) == (
+                        not argument.many
+                    )
 
     @pytest.mark.parametrize(
         "mistake",

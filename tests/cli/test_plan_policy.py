@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from deltaproto.clients.capability import Access
-from deltaproto.clients.judgement import Verdict
+from deltaproto.clients.model import Access
+from deltaproto.clients.verdict import Verdict
 from deltaproto.clients.verdicts import ClientVerdict
 from deltaproto.planning.impact import in_words, losses_between
 from tests.conftest import Ran

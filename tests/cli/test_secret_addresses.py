@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.planning.seal import KEY, seal
+from deltaproto.planning.checksum import KEY, seal
 from tests.conftest import Ran
 from tests.support.failures import collect_failures
 from tests.support.logs import Log, metadata, protocol

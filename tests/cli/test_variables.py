@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.cli.declare import Option, choices, twin
+from deltaproto.cli.declare import Option, choices, environment_name
 from deltaproto.cli.variables import COMMAND_LINE_ONLY, OWN, SHARED, variable
 from tests.conftest import Ran
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -86,7 +86,7 @@ def test_an_ambiguous_name_is_refused(
     assert ran.err.startswith(f"error: {name} is set")
     assert list(tmp_path.iterdir()) == []
     flag = "--" + name.removeprefix("DELTAPROTO_").lower().replace("_", "-")
-    assert twin(flag) == name
+    assert environment_name(flag) == name
     assert (variable(words[0], flag) or flag) in ran.err.splitlines()[1]
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from deltaproto.clients.candidate import Candidate
-from deltaproto.clients.capability import Access, Client, Confidence, Gate, Path, Range
-from deltaproto.clients.catalogue import Catalogue
+from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.entry import parse_client
-from deltaproto.clients.matching import Judgement, judge
-from deltaproto.clients.needs import Needs, needs
+from deltaproto.clients.matching import PathVerdict, judge
+from deltaproto.clients.model import Access, Client, Confidence, Path, ProtocolGate, Range
+from deltaproto.clients.requirements import TableRequirements, table_requirements
+from deltaproto.clients.resolve import Candidate
 from deltaproto.protocol.protocol import Protocol
 
 ALL = frozenset(Access)
 READS = frozenset({Access.READ, Access.STREAM})
-ANY_READER = Gate(frozenset({1, 2}))
-ANY_WRITER = Gate(frozenset(range(1, 7)))
+ANY_READER = ProtocolGate(frozenset({1, 2}))
+ANY_WRITER = ProtocolGate(frozenset(range(1, 7)))
 PROOF = [{"kind": "inference", "reference": "made for a test"}]
 
 
@@ -44,13 +44,13 @@ def table(
     unknown: Iterable[str] = (),
     mode: str | None = None,
     by_name: bool = False,
-) -> Needs:
+) -> TableRequirements:
     """A table that uses `used`; of `unknown` it cannot be told; the rest is unused."""
     usage: dict[str, bool | None] = dict.fromkeys(protocol.supported, False)
     usage |= dict.fromkeys(used, True)
     usage |= dict.fromkeys(unknown, None)
     configuration = {} if mode is None else {"delta.columnMapping.mode": mode}
-    return needs(protocol, usage, configuration, by_name=by_name)
+    return table_requirements(protocol, usage, configuration, by_name=by_name)
 
 
 def range_of(
@@ -66,15 +66,15 @@ def range_of(
 
 
 def judged(
-    needs: Needs,
+    needs: TableRequirements,
     access: Access,
     *,
-    read: Gate | None = ANY_READER,
-    write: Gate | None = None,
+    read: ProtocolGate | None = ANY_READER,
+    write: ProtocolGate | None = None,
     offers: frozenset[Access] = ALL,
     confidence: Confidence = Confidence.SOURCE,
     **more: Any,
-) -> Judgement:
+) -> PathVerdict:
     """The judgement on a client with these two gates."""
     known_bad = more.pop("known_bad", ())
     path = Path(None, read, write, offers, known_bad)

@@ -8,24 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.clients import scheme
-from deltaproto.clients.candidate import latest_version, parse_reference
-from deltaproto.clients.capability import (
-    EVERY,
-    STRANGE,
-    Access,
-    Client,
-    Confidence,
-    Gate,
-    Range,
-)
-from deltaproto.clients.catalogue import Catalogue, shipped, shipped_ids
-from deltaproto.clients.judgement import Verdict
-from deltaproto.clients.needs import Needs
-from deltaproto.clients.verdicts import client_verdicts
+from deltaproto.clients import version_scheme
+from deltaproto.clients.catalog import Catalogue, shipped, shipped_ids
+from deltaproto.clients.model import EVERY, STRANGE, Access, Client, Confidence, ProtocolGate, Range
+from deltaproto.clients.requirements import TableRequirements
+from deltaproto.clients.resolve import latest_version, parse_reference
+from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.verdicts import evaluate_clients
 from deltaproto.errors import UsageError
-from deltaproto.protocol import catalogue as features
-from deltaproto.protocol.feature import Kind
+from deltaproto.protocol import feature_catalog as features
+from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.protocol import Protocol
 from tests.clients.made import PROOF, client
 from tests.support.failures import each_row
@@ -80,7 +72,7 @@ IDS = [
 ]
 
 
-def gates(each: Range) -> Iterator[tuple[str, Gate]]:
+def gates(each: Range) -> Iterator[tuple[str, ProtocolGate]]:
     for path in each.paths:
         if path.read is not None:
             yield "read", path.read
@@ -88,7 +80,7 @@ def gates(each: Range) -> Iterator[tuple[str, Gate]]:
             yield "write", path.write
 
 
-def named(gate: Gate) -> set[str]:
+def named(gate: ProtocolGate) -> set[str]:
     conditional = gate.unused | gate.legacy_unused | (gate.unchecked or frozenset())
     return {*(gate.features or ()), *conditional, *gate.modes}
 
@@ -178,8 +170,8 @@ class TestShipped:
         ],
     )
     def test_verdicts_of_the_new_entries(self, name: str, used: str, verdict: Verdict) -> None:
-        needs = Needs(Protocol.carrying({used}), frozenset({used}), frozenset())
-        (found,) = client_verdicts(Catalogue().resolve(name), [Access.READ], needs)
+        needs = TableRequirements(Protocol.carrying({used}), frozenset({used}), frozenset())
+        (found,) = evaluate_clients(Catalogue().resolve(name), [Access.READ], needs)
         assert found.verdict is verdict, found.reason
 
     @each_row("made", CLIENTS, ids=lambda made: made.id)
@@ -200,7 +192,7 @@ class TestShipped:
             for side, gate in gates(each):
                 if side == "read":
                     kinds = {n: features.record(n).kind for n in named(gate) - {STRANGE}}
-                    assert {n for n, kind in kinds.items() if kind is Kind.WRITER} <= allowed
+                    assert {n for n, kind in kinds.items() if kind is FeatureKind.WRITER} <= allowed
 
     @each_row("made", CLIENTS, ids=lambda made: made.id)
     def test_no_feature_is_both_taken_and_doubted(self, made: Client) -> None:
@@ -351,7 +343,7 @@ class TestVersions:
     def test_a_pre_release_of_the_unknown_next_version_is_unknown(self, made: Client) -> None:
         end = made.newest.end
         if made.versions != "dotted" or end is None:
-            assert end is None or scheme.parse(made.versions, end) is not None
+            assert end is None or version_scheme.parse(made.versions, end) is not None
             return
         assert Catalogue().resolve(f"{made.id}@{end}rc1").range is None
         assert Catalogue().resolve(f"{made.id}@{end}").range is None

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.clients.catalogue import shipped_ids
+from deltaproto.clients.catalog import shipped_ids
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.failures import each_row

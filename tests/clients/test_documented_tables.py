@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import pytest
 
-from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Catalogue
-from deltaproto.clients.matching import Judgement, Verdict, judge
-from deltaproto.clients.matrix import Answer, matrix
-from deltaproto.protocol import catalogue
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.feature_matrix import FeatureAnswer, matrix
+from deltaproto.clients.matching import PathVerdict, Verdict, judge
+from deltaproto.clients.model import Access
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 from tests.clients.made import protocol, table
 from tests.support.failures import each_row
@@ -77,7 +77,7 @@ RUNTIMES = (
 NOT_OK = {Verdict.REFUSED, Verdict.UNKNOWN}
 
 
-def on(runtime: str, wanted: Protocol, access: Access) -> Judgement | None:
+def on(runtime: str, wanted: Protocol, access: Access) -> PathVerdict | None:
     """What a runtime does with a table that uses all of its features; None: not known."""
     found = Catalogue().resolve(f"databricks-runtime@{runtime}")
     if found.range is None:
@@ -96,7 +96,7 @@ def verdict(runtime: str, wanted: Protocol, access: Access) -> Verdict:
 @each_row("row", MINIMA, ids=lambda row: row.name)
 def test_item_3_versions_and_kind_of_each_row(row: Minimum) -> None:
     for name in row.features:
-        record = catalogue.record(name, in_reader_list=name in DISPUTED)
+        record = feature_catalog.record(name, in_reader_list=name in DISPUTED)
         assert (record.min_writer, record.kind) == (row.writer, row.kind)
         if row.writer < 7:
             assert name in Protocol(row.reader, row.writer).implied
@@ -108,7 +108,7 @@ def test_item_3_versions_and_kind_of_each_row(row: Minimum) -> None:
 
 @pytest.mark.parametrize("name", sorted(DISPUTED))
 def test_item_3_where_the_specification_differs_both_are_on_record(name: str) -> None:
-    record = catalogue.record(name)
+    record = feature_catalog.record(name)
     assert (record.kind, record.min_reader, record.min_writer) == ("writer", 1, 7)
     assert "reader and writer" in record.disputes[0].databricks
 
@@ -206,9 +206,9 @@ def test_the_matrix_of_a_runtime_never_says_yes_against_the_page() -> None:
     ):
         (path,) = Catalogue().resolve(f"databricks-runtime@{runtime}").paths
         answers = {row.feature: row.read for row in matrix(path)}
-        assert {answers[name] for name in features} == {Answer.UNKNOWN}, runtime
+        assert {answers[name] for name in features} == {FeatureAnswer.UNKNOWN}, runtime
     (path,) = Catalogue().resolve("databricks-runtime@16.1").paths
-    assert {row.read for row in matrix(path) if row.feature in DISPUTED} == {Answer.YES}
+    assert {row.read for row in matrix(path) if row.feature in DISPUTED} == {FeatureAnswer.YES}
 
 
 @pytest.mark.parametrize("access", [Access.READ, Access.APPEND])

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.clients.capability import Access, Client, Confidence
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.members import EntryError
+from deltaproto.clients.model import Access, Client, Confidence
 
 Plain = dict[str, Any]
 

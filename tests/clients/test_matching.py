@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.clients.capability import Access, Confidence, Gate, Handling, KnownBad, Path
-from deltaproto.clients.matching import Judgement, Verdict, judge
-from deltaproto.clients.matrix import Answer, matrix
-from deltaproto.clients.needs import Needs, needs
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Kind
+from deltaproto.clients.feature_matrix import FeatureAnswer, matrix
+from deltaproto.clients.matching import PathVerdict, Verdict, judge
+from deltaproto.clients.model import Access, Confidence, Handling, KnownBad, Path, ProtocolGate
+from deltaproto.clients.requirements import TableRequirements, table_requirements
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.protocol import Protocol
 from tests.clients.made import ALL, ANY_READER, ANY_WRITER, judged, protocol, range_of, table
 from tests.protocol.strategies import NAMES, protocols
@@ -23,12 +23,16 @@ READ, APPEND, DML = Access.READ, Access.APPEND, Access.DML
 VECTORS, MAPPING, NTZ = "deletionVectors", "columnMapping", "timestampNtz"
 
 
-def reader(*names: str, **more: Any) -> Gate:
-    return Gate(frozenset({1, 2}), frozenset(names), **{k: _set(v) for k, v in more.items()})
+def reader(*names: str, **more: Any) -> ProtocolGate:
+    return ProtocolGate(
+        frozenset({1, 2}), frozenset(names), **{k: _set(v) for k, v in more.items()}
+    )
 
 
-def writer(*names: str, legacy: tuple[int, ...] = (1, 2), **more: Any) -> Gate:
-    return Gate(frozenset(legacy), frozenset(names), **{k: _set(v) for k, v in more.items()})
+def writer(*names: str, legacy: tuple[int, ...] = (1, 2), **more: Any) -> ProtocolGate:
+    return ProtocolGate(
+        frozenset(legacy), frozenset(names), **{k: _set(v) for k, v in more.items()}
+    )
 
 
 def _set(value: Any) -> Any:
@@ -37,7 +41,7 @@ def _set(value: Any) -> Any:
 
 def listed(*names: str) -> Protocol:
     """Reader 3, writer 7, with `names` in the lists where they belong."""
-    both = [n for n in names if catalogue.record(n).kind is Kind.READER_WRITER]
+    both = [n for n in names if feature_catalog.record(n).kind is FeatureKind.READER_WRITER]
     return protocol(3, 7, both, names)
 
 
@@ -47,7 +51,7 @@ def for_readers(*names: str) -> Protocol:
 
 class Case(NamedTuple):
     name: str
-    table: Needs
+    table: TableRequirements
     verdict: Verdict
     because: tuple[str, ...] = ()
     reason: str = ""
@@ -74,7 +78,7 @@ CASES = (
         REFUSED,
         (),
         "it does not take reader version 2",
-        client={"read": Gate(frozenset({1}))},
+        client={"read": ProtocolGate(frozenset({1}))},
     ),
     Case("reader-version-taken", table(Protocol(1, 2)), OK),
     Case("reader-2-taken", table(Protocol(2, 5), mode="name", used=[MAPPING]), OK),
@@ -84,7 +88,7 @@ CASES = (
         REFUSED,
         (MAPPING,),
         "it does not take reader version 2",
-        client={"read": Gate(frozenset({1}))},
+        client={"read": ProtocolGate(frozenset({1}))},
     ),
     Case(
         "writer-version-taken",
@@ -100,7 +104,7 @@ CASES = (
         ("changeDataFeed", "checkConstraints", "generatedColumns"),
         "it does not take writer version 4",
         APPEND,
-        {"write": Gate(frozenset({1, 2}))},
+        {"write": ProtocolGate(frozenset({1, 2}))},
     ),
     Case(
         "of-a-refused-version-only-what-is-not-known-decides",
@@ -117,7 +121,7 @@ CASES = (
         REFUSED,
         (MAPPING,),
         access=APPEND,
-        client={"read": Gate(frozenset({1})), "write": ANY_WRITER},
+        client={"read": ProtocolGate(frozenset({1})), "write": ANY_WRITER},
     ),
     # Lists.
     Case(
@@ -266,13 +270,13 @@ CASES = (
         table(for_readers(VECTORS, NTZ), used=[VECTORS]),
         WRONG,
         (VECTORS,),
-        client={"read": Gate(frozenset(), frozenset({NTZ}), unchecked=None)},
+        client={"read": ProtocolGate(frozenset(), frozenset({NTZ}), unchecked=None)},
     ),
     Case(
         "no-check-and-nothing-used",
         table(for_readers(VECTORS, NTZ)),
         OK,
-        client={"read": Gate(frozenset(), unchecked=None)},
+        client={"read": ProtocolGate(frozenset(), unchecked=None)},
     ),
     Case(
         "a-refusal-goes-before-wrong-rows",
@@ -286,7 +290,7 @@ CASES = (
         "a-known-mode",
         table(Protocol(2, 5), used=[MAPPING], mode="NAME"),
         OK,
-        client={"read": Gate(frozenset({1, 2}), modes={MAPPING: frozenset({"name"})})},
+        client={"read": ProtocolGate(frozenset({1, 2}), modes={MAPPING: frozenset({"name"})})},
     ),
     Case(
         "another-mode",
@@ -294,13 +298,13 @@ CASES = (
         REFUSED,
         (MAPPING,),
         "it knows columnMapping only by name",
-        client={"read": Gate(frozenset({1, 2}), modes={MAPPING: frozenset({"name"})})},
+        client={"read": ProtocolGate(frozenset({1, 2}), modes={MAPPING: frozenset({"name"})})},
     ),
     Case(
         "no-mode-set",
         table(Protocol(2, 5)),
         OK,
-        client={"read": Gate(frozenset({1, 2}), modes={MAPPING: frozenset({"name"})})},
+        client={"read": ProtocolGate(frozenset({1, 2}), modes={MAPPING: frozenset({"name"})})},
     ),
     # Whole protocols.
     Case(
@@ -494,7 +498,7 @@ def test_every_verdict_has_a_case() -> None:
 
 
 def test_modes_are_named_in_order() -> None:
-    gate = Gate(frozenset({2}), modes={MAPPING: frozenset({"name", "id"})})
+    gate = ProtocolGate(frozenset({2}), modes={MAPPING: frozenset({"name", "id"})})
     found = judged(table(Protocol(2, 5), mode="odd"), READ, read=gate)
     assert found.reason == "it knows columnMapping only by id or name"
 
@@ -504,9 +508,9 @@ confidences = st.sampled_from(Confidence)
 
 
 @st.composite
-def gates(draw: st.DrawFn, top: int = 2, closed: bool = False) -> Gate:
+def gates(draw: st.DrawFn, top: int = 2, closed: bool = False) -> ProtocolGate:
     features = draw(st.none() | names)
-    return Gate(
+    return ProtocolGate(
         legacy=draw(st.frozensets(st.integers(1, top))),
         features=features,
         unused=frozenset() if closed else draw(names) - (features or frozenset()),
@@ -517,7 +521,7 @@ def gates(draw: st.DrawFn, top: int = 2, closed: bool = False) -> Gate:
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> Needs:
+def tables(draw: st.DrawFn) -> TableRequirements:
     wanted = draw(protocols())
     used = draw(st.frozensets(st.sampled_from(sorted(wanted.supported) or ["x"])))
     unknown = draw(st.frozensets(st.sampled_from(sorted(wanted.supported) or ["x"])))
@@ -543,15 +547,15 @@ accesses = st.sampled_from(Access)
 
 @given(paths(), tables(), accesses, confidences, st.booleans())
 def test_only_supported_features_decide(
-    path: Path, needs: Needs, access: Access, confidence: Confidence, whole: bool
+    path: Path, needs: TableRequirements, access: Access, confidence: Confidence, whole: bool
 ) -> None:
     found = judge(range_of(path, confidence=confidence, whole=whole), path, needs, access)
     assert set(found.because) <= needs.protocol.supported
-    assert (found.verdict is OK) == (found == Judgement(OK))
+    assert (found.verdict is OK) == (found == PathVerdict(OK))
 
 
 @given(paths(), tables())
-def test_who_may_append_may_read(path: Path, needs: Needs) -> None:
+def test_who_may_append_may_read(path: Path, needs: TableRequirements) -> None:
     # What goes wrong may do so at one access only, so it is left out here.
     path = path._replace(known_bad=())
     if judge(range_of(path), path, needs, APPEND).verdict is OK:
@@ -574,8 +578,13 @@ def test_one_more_feature_never_opens_a_table(
 
 
 @given(gates(), tables(), st.sampled_from(NAMES))
-def test_writer_features_never_keep_readers_out(gate: Gate, needs: Needs, name: str) -> None:
-    if catalogue.record(name).kind is not Kind.WRITER or needs.protocol.writer_features is None:
+def test_writer_features_never_keep_readers_out(
+    gate: ProtocolGate, needs: TableRequirements, name: str
+) -> None:
+    if (
+        feature_catalog.record(name).kind is not FeatureKind.WRITER
+        or needs.protocol.writer_features is None
+    ):
         return
     listed = needs.protocol.writer_features | {name, ODD}
     richer = needs._replace(protocol=needs.protocol._replace(writer_features=listed))
@@ -586,7 +595,7 @@ def test_writer_features_never_keep_readers_out(gate: Gate, needs: Needs, name: 
 @given(paths(), tables(), accesses, names, st.frozensets(st.integers(1, 6)), st.booleans())
 def test_a_bigger_gate_never_refuses_more(
     path: Path,
-    needs: Needs,
+    needs: TableRequirements,
     access: Access,
     more: frozenset[str],
     legacy: frozenset[int],
@@ -613,7 +622,7 @@ def test_the_matrix_agrees_with_the_verdict_on_a_table_that_lists_the_feature(
     path = path._replace(known_bad=())
     (row,) = [row for row in matrix(path) if row.feature == name]
     answer = row.write if writing else row.read
-    reader_feature = row.kind is Kind.READER_WRITER
+    reader_feature = row.kind is FeatureKind.READER_WRITER
     wanted = protocol(3, 7, [name], [name]) if reader_feature else protocol(1, 7, None, [name])
     takes_1 = path.read is not None and (path.read.unchecked is None or 1 in path.read.legacy)
     if not reader_feature and not takes_1:
@@ -623,11 +632,11 @@ def test_the_matrix_agrees_with_the_verdict_on_a_table_that_lists_the_feature(
         judge(range_of(path), path, table(wanted, used=u), access).verdict for u in ([name], [])
     )
     assert {
-        Answer.YES: (OK, OK),
-        Answer.UNUSED: (REFUSED, OK),
-        Answer.UNCHECKED: (WRONG, OK),
-        Answer.NO: (REFUSED, REFUSED),
-    }[answer or Answer.NO] == (used, unused)
+        FeatureAnswer.YES: (OK, OK),
+        FeatureAnswer.UNUSED: (REFUSED, OK),
+        FeatureAnswer.UNCHECKED: (WRONG, OK),
+        FeatureAnswer.NO: (REFUSED, REFUSED),
+    }[answer or FeatureAnswer.NO] == (used, unused)
 
 
 class TestHazards:
@@ -635,9 +644,9 @@ class TestHazards:
 
     PLAIN = protocol(1, 2)
 
-    def judged(self, hazard: str, access: Access, *handled: Any, **more: Any) -> Judgement:
+    def judged(self, hazard: str, access: Access, *handled: Any, **more: Any) -> PathVerdict:
         shown = {"hazards": [hazard]} | more
-        needed = needs(self.PLAIN, {}, {}, **shown)
+        needed = table_requirements(self.PLAIN, {}, {}, **shown)
         known = dict(handled)
         path = Path(None, ANY_READER, ANY_WRITER, ALL, hazards=known)
         return judge(range_of(path), path, needed, access)
@@ -678,9 +687,9 @@ class TestHazards:
         assert "delta.appendOnly is true" in found.reason
 
     def test_who_lets_append_only_through_stays_wrong(self) -> None:
-        held = needs(protocol(1, 2), {"appendOnly": True}, {}, hazards=["append-only"])
+        held = table_requirements(protocol(1, 2), {"appendOnly": True}, {}, hazards=["append-only"])
         path = Path(
-            None, ANY_READER, Gate(frozenset({2}), unchecked=frozenset({"appendOnly"})), ALL
+            None, ANY_READER, ProtocolGate(frozenset({2}), unchecked=frozenset({"appendOnly"})), ALL
         )
         found = judge(range_of(path), path, held, Access.DML)
         assert found.verdict is Verdict.WRONG
@@ -698,7 +707,9 @@ class TestHazards:
         assert self.judged("", Access.READ, **asked).verdict is Verdict.OK
 
     def test_a_refusal_by_a_gate_goes_first(self) -> None:
-        needed = needs(protocol(1, 7, None, ["clustering"]), {}, {}, hazards=["type void"])
+        needed = table_requirements(
+            protocol(1, 7, None, ["clustering"]), {}, {}, hazards=["type void"]
+        )
         path = Path(None, ANY_READER, ANY_WRITER, ALL)
         found = judge(range_of(path), path, needed, Access.APPEND)
         assert found.verdict is Verdict.REFUSED
@@ -707,8 +718,8 @@ class TestHazards:
 
 def test_a_writer_may_take_more_of_the_readers_side_than_it_reads() -> None:
     mapped = table(protocol(3, 7, ["columnMapping"], ["columnMapping"]), used=["columnMapping"])
-    write = Gate(frozenset({1, 2}), frozenset({"columnMapping"}))
-    reads_not = Gate(frozenset({1}), frozenset())
+    write = ProtocolGate(frozenset({1, 2}), frozenset({"columnMapping"}))
+    reads_not = ProtocolGate(frozenset({1}), frozenset())
     assert judged(mapped, Access.APPEND, read=reads_not, write=write).verdict is Verdict.REFUSED
     other = write._replace(reader_features=frozenset({"columnMapping"}))
     assert judged(mapped, Access.APPEND, read=reads_not, write=other).verdict is Verdict.OK

@@ -12,25 +12,24 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.clients.capability import Access, Confidence
-from deltaproto.clients.catalogue import Catalogue, shipped
-from deltaproto.clients.columns import columns_of, newest_columns
+from deltaproto.clients.catalog import Catalogue, shipped
 from deltaproto.clients.entry import parse_client
+from deltaproto.clients.feature_matrix import FeatureAnswer, columns_of, newest_columns
 from deltaproto.clients.matching import Verdict
-from deltaproto.clients.matrix import Answer
 from deltaproto.clients.measurement import (
-    Cell,
+    MeasuredOutcome,
     Measurement,
-    Operation,
-    Outcome,
+    MeasurementCell,
+    ResultColumn,
     from_json,
     measurement_of,
     shipped_measurements,
     to_json,
 )
 from deltaproto.clients.members import EntryError
-from deltaproto.clients.needs import needs
-from deltaproto.clients.verdicts import client_verdicts
+from deltaproto.clients.model import Access, Confidence
+from deltaproto.clients.requirements import table_requirements
+from deltaproto.clients.verdicts import evaluate_clients
 from deltaproto.errors import UsageError
 from deltaproto.protocol.protocol import Protocol
 from tests.clients.made import protocol, table
@@ -58,7 +57,7 @@ def catalogue(plain: dict[str, Any]) -> Catalogue:
 
 
 def verdicts(found: Catalogue, name: str) -> dict[str | None, Verdict]:
-    said = client_verdicts(found.resolve(name), [Access.READ], table(VECTORS))
+    said = evaluate_clients(found.resolve(name), [Access.READ], table(VECTORS))
     return {each.path: each.verdict for each in said}
 
 
@@ -105,7 +104,7 @@ def test_remedies_look_past_a_measured_version() -> None:
     own = catalogue(entry("deltalake", "1.2.0", "engine"))
     said = next(
         each
-        for each in client_verdicts(
+        for each in evaluate_clients(
             own.resolve("deltalake/engine@1.2.0"),
             [Access.READ],
             table(VECTORS, used=["deletionVectors"]),
@@ -201,10 +200,10 @@ def test_measurements_hold_no_path_of_a_machine() -> None:
 
 CELLS = st.lists(
     st.builds(
-        Cell,
+        MeasurementCell,
         st.text(min_size=1),
-        st.sampled_from(Operation),
-        st.sampled_from([o for o in Outcome if o is not Outcome.NOT_OFFERED]),
+        st.sampled_from(ResultColumn),
+        st.sampled_from([o for o in MeasuredOutcome if o is not MeasuredOutcome.NOT_OFFERED]),
         st.text(),
     ),
     unique_by=lambda cell: (cell.case, cell.operation),
@@ -212,7 +211,7 @@ CELLS = st.lists(
 
 
 @given(CELLS, st.none() | st.text())
-def test_a_measurement_survives_its_file(cells: list[Cell], path: str | None) -> None:
+def test_a_measurement_survives_its_file(cells: list[MeasurementCell], path: str | None) -> None:
     measured = Measurement(
         "c", path, "1", "1", 1, "d", "2026-11-22", "t", "3.11", ("a==1",), 2, 1.5, tuple(cells)
     )
@@ -236,7 +235,7 @@ def test_the_matrix_has_every_client_and_marks_what_was_measured() -> None:
     (newest,) = (c for c in newest_columns(own) if c.reference.id == "duckdb")
     assert (newest.reference.version, newest.measured) == ("99.0", True)
     row = newest.rows["deletionVectors"]
-    assert (row.read, row.write) == (Answer.NO, None)
+    assert (row.read, row.write) == (FeatureAnswer.NO, None)
     versions = [c.reference.version for c in columns_of(own.get("duckdb"))]
     assert versions[-1] == "99.0"
     assert len(versions) == len(set(versions))
@@ -256,10 +255,10 @@ def test_the_matrix_tells_of_what_goes_wrong() -> None:
     ]
     own = catalogue(plain)
     (column,) = columns_of(own.get("mine"))
-    assert column.rows["deletionVectors"].read is Answer.WRONG
-    assert column.rows["variantType"].read is Answer.UNUSED
-    assert column.rows["appendOnly"].read is Answer.NO
-    assert column.rows["typeWidening"].read is Answer.NO
+    assert column.rows["deletionVectors"].read is FeatureAnswer.WRONG
+    assert column.rows["variantType"].read is FeatureAnswer.UNUSED
+    assert column.rows["appendOnly"].read is FeatureAnswer.NO
+    assert column.rows["typeWidening"].read is FeatureAnswer.NO
 
 
 @pytest.mark.parametrize("format_", ["text", "markdown", "html", "json", "jsonl"])
@@ -296,5 +295,7 @@ def test_measurements_by_path_do_not_count_for_a_table_reached_by_name(
     managed = Protocol.carrying({"catalogManaged"})
     found = Catalogue([shipped("delta-spark")]).resolve(f"delta-spark@{version}")
     for named, verdict in ((True, by_name), (False, Verdict.REFUSED)):
-        said = client_verdicts(found, [Access.READ], needs(managed, {}, {}, by_name=named))
+        said = evaluate_clients(
+            found, [Access.READ], table_requirements(managed, {}, {}, by_name=named)
+        )
         assert {each.verdict for each in said} == {verdict}

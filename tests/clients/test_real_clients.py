@@ -18,14 +18,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deltaproto.checking.live import facts
-from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Catalogue
-from deltaproto.clients.matching import Judgement, Verdict, judge
-from deltaproto.clients.needs import Needs
-from deltaproto.inspection import Inspection, Request, inspect_table
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Kind
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.matching import PathVerdict, Verdict, judge
+from deltaproto.clients.model import Access
+from deltaproto.clients.requirements import TableRequirements
+from deltaproto.inspection import Inspection, ReadRequest, inspect_table
+from deltaproto.inspection.facts import facts
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 from tests.support.tables import RECIPES, recipes
 
@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PAIRS = [(r, w) for r in (1, 2) for w in range(1, 7)]
-READER_WRITER = {f.name for f in catalogue.all_features() if f.kind is Kind.READER_WRITER}
+READER_WRITER = {
+    f.name for f in feature_catalog.all_features() if f.kind is FeatureKind.READER_WRITER
+}
 SETS: dict[str, list[str]] = {"nothing": [], "strange": ["nobodyKnowsIt"]}
-for _feature in catalogue.all_features():
+for _feature in feature_catalog.all_features():
     SETS[_feature.name] = [_feature.name]
     if _feature.required_features:
-        SETS[f"{_feature.name}-whole"] = sorted(catalogue.closure({_feature.name}))
+        SETS[f"{_feature.name}-whole"] = sorted(feature_catalog.closure({_feature.name}))
 
 
 # A draft's feature: deltalake takes it beside timestampNtz, and refuses it alone. We refuse both.
@@ -53,13 +55,13 @@ class Client(NamedTuple):
     append: Callable[[str], None] | None
 
 
-def asked(table: str) -> Needs:
-    inspection = inspect_table(table, Request())
+def asked(table: str) -> TableRequirements:
+    inspection = inspect_table(table, ReadRequest())
     assert isinstance(inspection, Inspection)
     return facts(inspection).needs
 
 
-def verdict(name: str, needs: Needs, access: Access) -> Judgement:
+def verdict(name: str, needs: TableRequirements, access: Access) -> PathVerdict:
     candidate = Catalogue().resolve(name)
     assert candidate.range is not None, candidate.unknown
     (path,) = candidate.paths

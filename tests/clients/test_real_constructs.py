@@ -16,9 +16,9 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Catalogue
-from deltaproto.clients.judgement import Verdict
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.model import Access
+from deltaproto.clients.verdict import Verdict
 from deltaproto.policy.constructs import constructs
 from tests.support.failures import collect_failures
 from tests.support.logs import Log, column, commit_info, metadata, protocol, schema_string

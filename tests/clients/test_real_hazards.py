@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deltaproto.checking.live import facts
-from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Catalogue
-from deltaproto.clients.judgement import Judgement, Verdict
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.model import Access
+from deltaproto.clients.verdict import PathVerdict, Verdict
 from deltaproto.clients.verdicts import judgements
-from deltaproto.inspection import Inspection, Request, inspect_table
+from deltaproto.inspection import Inspection, ReadRequest, inspect_table
+from deltaproto.inspection.facts import facts
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 
 RELEASE = deltalake.__version__
@@ -159,8 +159,8 @@ USES: tuple[tuple[str, Access, Use, list[int]], ...] = (
 )
 
 
-def judged(table: str) -> Iterator[tuple[str, Access, Use, list[int], Judgement]]:
-    inspection = inspect_table(table, Request())
+def judged(table: str) -> Iterator[tuple[str, Access, Use, list[int], PathVerdict]]:
+    inspection = inspect_table(table, ReadRequest())
     assert isinstance(inspection, Inspection)
     needs = facts(inspection).needs
     for name, access, use, right in USES:

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.clients.capability import Access, Client
-from deltaproto.clients.catalogue import Catalogue
+from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.matching import Verdict
-from deltaproto.clients.needs import Needs, needs
-from deltaproto.clients.remedies import Cost, Remedy
-from deltaproto.clients.verdicts import ClientVerdict, client_verdicts
-from deltaproto.planning.goal import Ending, needs_after
-from deltaproto.protocol.catalogue import all_features
-from deltaproto.protocol.feature import Kind
+from deltaproto.clients.model import Access, Client
+from deltaproto.clients.remedies import Remedy, RemedyCost
+from deltaproto.clients.requirements import TableRequirements, table_requirements
+from deltaproto.clients.verdicts import ClientVerdict, evaluate_clients
+from deltaproto.planning.search.goals import EndState, needs_after
+from deltaproto.protocol.feature import FeatureKind
+from deltaproto.protocol.feature_catalog import all_features
 from deltaproto.protocol.protocol import Protocol
 from tests.clients.made import candidate, client, protocol, table
 
@@ -28,8 +28,10 @@ EVERY_WRITER = [1, 2, 3, 4, 5, 6]
 MEASURED = [c.id for c in Catalogue().clients() if c.measured and c.ranges and c.ranges[0].start]
 
 
-def one(made: Client, version: str, needs: Needs, access: Access = READ) -> ClientVerdict:
-    (verdict,) = client_verdicts(candidate(made, version), [access], needs)
+def one(
+    made: Client, version: str, needs: TableRequirements, access: Access = READ
+) -> ClientVerdict:
+    (verdict,) = evaluate_clients(candidate(made, version), [access], needs)
     return verdict
 
 
@@ -65,7 +67,7 @@ class TestRaising:
         verdict = one(made, "@2.5", table(LISTED, used=[VECTORS]))
         remedy = of_kind(verdict, "raise-client")
         assert remedy is not None
-        assert (remedy.client, remedy.cost, remedy.command) == ("made@5", Cost.CLIENT, None)
+        assert (remedy.client, remedy.cost, remedy.command) == ("made@5", RemedyCost.CLIENT, None)
         assert remedy.text == "upgrade the client to made@5 (works since 4)"
 
     def test_a_version_after_one_that_fails_is_not_named(self) -> None:
@@ -89,12 +91,12 @@ class TestRaising:
 
     def test_trino_is_upgraded_to_its_newest_known_version(self) -> None:
         found = Catalogue().resolve("trino@420")
-        (verdict,) = client_verdicts(found, [READ], table(LISTED, used=[VECTORS]))
+        (verdict,) = evaluate_clients(found, [READ], table(LISTED, used=[VECTORS]))
         remedy = of_kind(verdict, "raise-client")
         assert remedy is not None
         assert (remedy.client, "works since 469" in remedy.text) == ("trino@483", True)
         with_types = table(Protocol.carrying({"variantType"}), used=["variantType"])
-        (verdict,) = client_verdicts(found, [READ], with_types)
+        (verdict,) = evaluate_clients(found, [READ], with_types)
         remedy = of_kind(verdict, "raise-client")
         assert remedy is not None
         assert (remedy.client, "works since 471" in remedy.text) == ("trino@483", True)
@@ -125,14 +127,14 @@ class TestRaising:
         for feature in all_features():
             needs = table(Protocol.carrying({feature.name}), used=[feature.name])
             # Readers need not know a writer feature.
-            asked = [APPEND] if feature.kind is Kind.WRITER else [READ, APPEND]
+            asked = [APPEND] if feature.kind is FeatureKind.WRITER else [READ, APPEND]
             for each in catalogue.get(name).ranges[:-1]:
                 found = catalogue.resolve(f"{name}@{each.start}")
-                for verdict in client_verdicts(found, asked, needs):
+                for verdict in evaluate_clients(found, asked, needs):
                     raised = of_kind(verdict, "raise-client")
                     if raised is not None:
                         after = catalogue.resolve(raised.client or "")
-                        (then,) = client_verdicts(after, [verdict.access], needs)
+                        (then,) = evaluate_clients(after, [verdict.access], needs)
                         assert then.verdict is Verdict.OK, (feature.name, verdict.named, raised)
 
     def test_an_earlier_version_is_never_named(self) -> None:
@@ -152,7 +154,7 @@ class TestRaising:
         )  # fmt: skip
         named = {
             verdict.path: of_kind(verdict, "raise-client")
-            for verdict in client_verdicts(candidate(made, "@1"), [READ], table(LISTED))
+            for verdict in evaluate_clients(candidate(made, "@1"), [READ], table(LISTED))
         }
         assert {path: remedy and remedy.client for path, remedy in named.items()} == {
             "a": "made/a@3",
@@ -182,7 +184,7 @@ class TestDropping:
         remedy = of_kind(one(made, "", needs, APPEND), "drop-feature")
         assert remedy is not None
         assert remedy.features == ("checkConstraints",)
-        assert (remedy.cost, remedy.text) == (Cost.METADATA, "drop checkConstraints")
+        assert (remedy.cost, remedy.text) == (RemedyCost.METADATA, "drop checkConstraints")
         assert remedy.command_for("t") == "deltaproto plan-downgrade t --drop checkConstraints"
 
     @pytest.mark.parametrize("name", ["appendOnly", "generatedColumns", "zzzUnknown"])
@@ -255,7 +257,7 @@ class TestDropping:
         needs = table(LISTED, used=[VECTORS])
         remedy = of_kind(one(made, "", needs, APPEND), "drop-feature")
         assert remedy is not None
-        assert remedy.cost is Cost.REWRITE
+        assert remedy.cost is RemedyCost.REWRITE
         assert remedy.text.endswith("; the history is cut")
         assert remedy.command == (
             "deltaproto plan-downgrade {table} --drop deletionVectors --history truncate"
@@ -307,7 +309,7 @@ class TestCompleting:
 
 class TestOrder:
     def test_costs_are_named_the_cheapest_first(self) -> None:
-        assert list(Cost) == ["metadata", "client", "copy", "history", "rewrite"]
+        assert list(RemedyCost) == ["metadata", "client", "copy", "history", "rewrite"]
 
     @pytest.mark.parametrize(
         ("feature", "kinds"),
@@ -329,12 +331,14 @@ class TestOrder:
         needs = table(protocol(3, 7, {feature} & {VECTORS}, [feature, "appendOnly"]))
         verdict = one(made, "@1", needs, APPEND)
         assert [remedy.kind for remedy in verdict.remedies] == kinds
-        costs = [list(Cost).index(remedy.cost) for remedy in verdict.remedies]
+        costs = [list(RemedyCost).index(remedy.cost) for remedy in verdict.remedies]
         assert costs == sorted(costs)
 
 
 class TestCommands:
-    REMEDY = Remedy("drop-feature", Cost.METADATA, "drop it", command="plan {table} --drop it")
+    REMEDY = Remedy(
+        "drop-feature", RemedyCost.METADATA, "drop it", command="plan {table} --drop it"
+    )
 
     @pytest.mark.parametrize(
         "name",
@@ -366,13 +370,13 @@ class TestVerdicts:
             [{"path": "a", "read": gate, "write": gate, "paths": [{"name": "b", "read": gate}]}],
             "none",
         )
-        found = list(client_verdicts(candidate(made, ""), [READ, APPEND], table(Protocol(1, 1))))
+        found = list(evaluate_clients(candidate(made, ""), [READ, APPEND], table(Protocol(1, 1))))
         assert [(v.path, v.access, v.verdict) for v in found] == [
             ("a", READ, "ok"),
             ("b", READ, "ok"),
             ("a", APPEND, "ok"),
         ]
-        (refused,) = client_verdicts(candidate(made, "/b"), [APPEND], table(Protocol(1, 1)))
+        (refused,) = evaluate_clients(candidate(made, "/b"), [APPEND], table(Protocol(1, 1)))
         assert (refused.path, refused.verdict) == ("b", "refused")
 
     def test_a_client_is_named_as_people_write_it(self) -> None:
@@ -386,7 +390,7 @@ class TestCopies:
         made = releases([])
         remedy = of_kind(one(made, "@1", table(LISTED, used=[VECTORS])), "read-copy")
         assert remedy is not None
-        assert (remedy.cost, remedy.command) == (Cost.COPY, None)
+        assert (remedy.cost, remedy.command) == (RemedyCost.COPY, None)
         assert "Compatibility Mode" in remedy.text
         by_name = table(LISTED, used=[VECTORS])._replace(by_name=True)
         remedy = of_kind(one(made, "@1", by_name), "read-copy")
@@ -400,7 +404,7 @@ class TestCopies:
     def test_writers_readers_that_pass_and_those_of_no_version_1_are_not(self) -> None:
         made = writers("appendOnly", "invariants")
         listed = table(LISTED, used=[VECTORS])
-        (verdict,) = client_verdicts(candidate(made, ""), [APPEND], listed)
+        (verdict,) = evaluate_clients(candidate(made, ""), [APPEND], listed)
         assert verdict.verdict is Verdict.REFUSED
         assert of_kind(verdict, "read-copy") is None
         assert of_kind(one(releases([VECTORS]), "@1", table(LISTED)), "read-copy") is None
@@ -414,20 +418,22 @@ class TestHazardsOfFeatures:
     MAPPED = protocol(2, 5)
 
     def test_a_plan_that_enables_column_mapping_brings_its_hazard(self) -> None:
-        before = needs(protocol(1, 2), {}, {}, hazards=["type void"])
-        ending = Ending(self.MAPPED, on=frozenset({"columnMapping"}), mode="name")
+        before = table_requirements(protocol(1, 2), {}, {}, hazards=["type void"])
+        ending = EndState(self.MAPPED, on=frozenset({"columnMapping"}), mode="name")
         after = needs_after(before, ending)
         assert after.hazards == {"type void", "mapping-added-later"}
-        assert needs_after(after, Ending(protocol(1, 2))).hazards == {"type void"}
+        assert needs_after(after, EndState(protocol(1, 2))).hazards == {"type void"}
 
     def test_one_that_is_enabled_already_stays_as_it_is(self) -> None:
-        before = needs(self.MAPPED, {"columnMapping": True}, {}, hazards=["mapped-partitions"])
-        ending = Ending(self.MAPPED, on=frozenset({"columnMapping"}))
+        before = table_requirements(
+            self.MAPPED, {"columnMapping": True}, {}, hazards=["mapped-partitions"]
+        )
+        ending = EndState(self.MAPPED, on=frozenset({"columnMapping"}))
         assert needs_after(before, ending).hazards == {"mapped-partitions"}
 
     def test_append_only_comes_and_goes_with_its_property(self) -> None:
-        before = needs(protocol(1, 2), {"appendOnly": False}, {})
-        on = needs_after(before, Ending(protocol(1, 2), on=frozenset({"appendOnly"})))
+        before = table_requirements(protocol(1, 2), {"appendOnly": False}, {})
+        on = needs_after(before, EndState(protocol(1, 2), on=frozenset({"appendOnly"})))
         assert on.hazards == {"append-only"}
-        off = needs_after(on, Ending(protocol(1, 2), off=frozenset({"appendOnly"})))
+        off = needs_after(on, EndState(protocol(1, 2), off=frozenset({"appendOnly"})))
         assert off.hazards == frozenset()

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version as Packaged
 
-from deltaproto.clients import scheme
-from deltaproto.clients.scheme import SCHEMES, Version
+from deltaproto.clients import version_scheme
+from deltaproto.clients.version_scheme import SCHEMES, Version
 from tests.support.failures import each_row
 
 ORDERED = {
@@ -62,7 +62,7 @@ REFUSED = {
 
 
 def number(text: str, name: str) -> Version:
-    version = scheme.parse(name, text)
+    version = version_scheme.parse(name, text)
     assert version is not None, f"{text} is no {name} version"
     return version
 
@@ -76,19 +76,22 @@ def test_spellings_of_a_version_are_equal_and_versions_are_in_order(name: str) -
 
 @each_row(("name", "text"), [(n, t) for n, texts in REFUSED.items() for t in texts])
 def test_what_is_no_version(name: str, text: str) -> None:
-    assert scheme.parse(name, text) is None
+    assert version_scheme.parse(name, text) is None
 
 
 def test_every_scheme_has_versions_and_refusals_here() -> None:
     assert set(ORDERED) | {"none"} == set(SCHEMES) == set(REFUSED)
-    assert all(scheme.parse(name, text) is not None for name, text in scheme.EXAMPLES.items())
+    assert all(
+        version_scheme.parse(name, text) is not None
+        for name, text in version_scheme.EXAMPLES.items()
+    )
 
 
 @given(
     st.sampled_from(SCHEMES), st.text(st.sampled_from("0123456789.-vrcalts ex()") | st.characters())
 )
 def test_no_text_makes_it_fail(name: str, text: str) -> None:
-    found = scheme.parse(name, text)
+    found = version_scheme.parse(name, text)
     assert found is None or (name != "none" and all(part >= 0 for part in found.numbers))
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from benchmarks.measure_delta_rs_conflicts import BY_HAND, measure
 from benchmarks.measure_delta_rs_conflicts import MESSAGES as MEASURED_MESSAGES
-from deltaproto.planning.clash import clashes
+from deltaproto.conflicts import Conflict, MatrixEngine, Operation, cells, exceptions
+from deltaproto.conflicts.delta_rs import NEWEST, VARIANTS, parse_release
+from deltaproto.conflicts.operation import Cell
+from deltaproto.planning.conflict_impact import clashes
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.route import carried_out
-from deltaproto.planning.survival import EVERY
-from deltaproto.protocol.conflicts import Conflict, MatrixEngine, Operation, cells, exceptions
-from deltaproto.protocol.conflicts.cell import Cell
-from deltaproto.protocol.conflicts.delta_rs import NEWEST, VARIANTS, parse_release
+from deltaproto.planning.search.route import predict
+from deltaproto.planning.writer_survival import EVERY
 from deltaproto.protocol.isolation import IsolationLevel
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.bare import bare_table
@@ -130,7 +130,7 @@ def test_item_8_plans_agree_with_the_matrix() -> None:
     """A plan names delta-rs writers for a step that stores metadata, as every writer fails."""
     table = bare_table(Protocol(1, 2), {})
     (parsed,) = parse("ALTER TABLE t SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
-    outcome = carried_out(parsed.statement, table, parse_engine("delta-spark@4.4.0"))
+    outcome = predict(parsed.statement, table, parse_engine("delta-spark@4.4.0"))
     (found,) = (
         clash for clash in clashes(parsed.statement, table, outcome) if clash.engine == "delta-rs"
     )

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.measure_conflicts import LOSERS, held, made, meet
-from deltaproto.inspection.statement import classify
-from deltaproto.planning.clash import clashes
+from deltaproto.conflicts.classify import classify
+from deltaproto.conflicts.matrix import MatrixEngine, cells
+from deltaproto.conflicts.operation import Operation
+from deltaproto.planning.conflict_impact import clashes
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.logged_schema import from_log
 from deltaproto.planning.plan import Clash
-from deltaproto.planning.route import carried_out
-from deltaproto.planning.survival import Writers
-from deltaproto.protocol.conflicts.matrix import MatrixEngine, cells
-from deltaproto.protocol.conflicts.operation import Operation
+from deltaproto.planning.predict.schema import from_log
+from deltaproto.planning.search.route import predict
+from deltaproto.planning.writer_survival import Writers
 from deltaproto.protocol.isolation import IsolationLevel
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.bare import bare_table
@@ -54,7 +54,7 @@ def exceptions(case: dict[str, Any], release: str, writers: Writers) -> set[str]
         from_log(made["schema"])
     )
     (parsed,) = parse(case["winner"].format(t="t"))
-    outcome = carried_out(parsed.statement, table, parse_engine(f"delta-spark@{release}"))
+    outcome = predict(parsed.statement, table, parse_engine(f"delta-spark@{release}"))
     found = clashes(parsed.statement, table, outcome, writers)
     return {clash.exception for clash in found if _every_data_write(clash)}
 

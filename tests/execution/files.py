@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from deltaproto.planning.checksum import KEY, seal
 from deltaproto.planning.plan import Plan
-from deltaproto.planning.seal import KEY, seal
-from deltaproto.report.interface import dumps, envelope
-from deltaproto.report.plan_json import plan_fields
+from deltaproto.render.interface import dumps, envelope
+from deltaproto.render.plan_json import plan_fields
 
 
 def written(plan: Plan, path: Path, now: float | None = None) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.execution.sight import Sight, Watched
+from deltaproto.execution.progress import TableObservation, TableWatcher
 from tests.conftest import Ran
 from tests.execution.files import changed
 from tests.support.contract import validate
@@ -127,14 +127,14 @@ class TestWithoutSpark:
     ) -> None:
         good, other = plan(cli, table, "--lowest"), Log(tmp_path / "deep" / "other")
         other.commit(0, commit_info("CREATE TABLE"), protocol(1, 2), metadata())
-        bad, look = plan(cli, other, "--lowest"), Watched.look
+        bad, look = plan(cli, other, "--lowest"), TableWatcher.look
 
-        def fails(self: Watched, since: int) -> Sight:
+        def fails(self: TableWatcher, since: int) -> TableObservation:
             if self.uri.endswith("other"):
                 raise RuntimeError("c4n4ry")
             return look(self, since)
 
-        monkeypatch.setattr(Watched, "look", fails)
+        monkeypatch.setattr(TableWatcher, "look", fails)
         words = ("--yes", "--format", "json", "--parallel", parallel)
         ran = cli("apply", good, bad, *words)
         assert ran.code == 3

@@ -16,10 +16,10 @@ import pytest
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.execution import journal as journals
-from deltaproto.execution.answer import Answer
 from deltaproto.execution.journal import Journal
-from deltaproto.execution.runner import Runner
-from deltaproto.execution.sight import Sight, Watched
+from deltaproto.execution.progress import TableObservation, TableWatcher
+from deltaproto.execution.runner import StatementRunner
+from deltaproto.execution.verify import StatementResult
 from deltaproto.tables.log.reader import LogReader
 from tests.conftest import Ran
 from tests.planning.random_tables import age
@@ -129,21 +129,23 @@ class TestOnce:
         self, cli: Cli, table: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file = plan(cli, table, "--set", "delta.appendOnly=true")
-        version, run, look = newest(table), Runner.run, Watched.look
+        version, run, look = newest(table), StatementRunner.run, TableWatcher.look
         sent: list[str] = []
 
-        def runs(self: Runner, sql: str, mark: str, progress: Any = None) -> Answer:
+        def runs(
+            self: StatementRunner, sql: str, mark: str, progress: Any = None
+        ) -> StatementResult:
             sent.append(sql)
             return run(self, sql, mark, progress)
 
-        def looks(self: Watched, since: int) -> Sight:
+        def looks(self: TableWatcher, since: int) -> TableObservation:
             if sent:
                 raise TableError(ErrorCode.TIMEOUT, "the store does not answer")
             return look(self, since)
 
         with monkeypatch.context() as away:
-            away.setattr(Runner, "run", runs)
-            away.setattr(Watched, "look", looks)
+            away.setattr(StatementRunner, "run", runs)
+            away.setattr(TableWatcher, "look", looks)
             ran = apply(cli, file)
         result = only(ran)
         assert (ran.code, result["status"], result["steps"][0]["state"]) == (5, "failed", "failed")
@@ -390,15 +392,17 @@ class TestRaces:
     ) -> None:
         """Let somebody else write just before the statement number `when` is executed."""
         seen = [0]
-        run = Runner.run
+        run = StatementRunner.run
 
-        def disturbed(self: Runner, sql: str, mark: str, progress: Any = None) -> Answer:
+        def disturbed(
+            self: StatementRunner, sql: str, mark: str, progress: Any = None
+        ) -> StatementResult:
             seen[0] += 1
             if seen[0] == when:
                 before()
             return run(self, sql, mark, progress)
 
-        monkeypatch.setattr(Runner, "run", disturbed)
+        monkeypatch.setattr(StatementRunner, "run", disturbed)
 
     @pytest.mark.parametrize("when", [1, 2])
     def test_somebody_changes_the_protocol_while_a_step_is_sent(
@@ -417,17 +421,19 @@ class TestRaces:
         self, cli: Cli, table: Path, spark: SparkSession, monkeypatch: Any
     ) -> None:
         file = plan(cli, table, "--set", "delta.appendOnly=true")
-        run, lost = Runner.run, [0]
+        run, lost = StatementRunner.run, [0]
 
-        def loses(self: Runner, sql: str, mark: str, progress: Any = None) -> Answer:
+        def loses(
+            self: StatementRunner, sql: str, mark: str, progress: Any = None
+        ) -> StatementResult:
             lost[0] += 1
             if lost[0] < 3:
                 spark.sql(f"insert into delta.`{table}` values ({lost[0]}, 'y')")
-                return Answer("DELTA_CONCURRENT_APPEND", "a concurrent append")
+                return StatementResult("DELTA_CONCURRENT_APPEND", "a concurrent append")
             return run(self, sql, mark, progress)
 
-        monkeypatch.setattr(Runner, "run", loses)
-        monkeypatch.setattr("deltaproto.execution.stepping._BACKOFF", 0.0)
+        monkeypatch.setattr(StatementRunner, "run", loses)
+        monkeypatch.setattr("deltaproto.execution.executor._BACKOFF", 0.0)
         ran = cli("apply", file, "--yes")
         assert ran.code == 0, ran
         assert ran.out.count("lost against version") == 2
@@ -435,9 +441,9 @@ class TestRaces:
 
     def test_who_always_loses_gives_up(self, cli: Cli, table: Path, monkeypatch: Any) -> None:
         file = plan(cli, table, "--set", "delta.appendOnly=true")
-        conflict = Answer("DELTA_METADATA_CHANGED", "changed")
-        monkeypatch.setattr(Runner, "run", lambda *_: conflict)
-        monkeypatch.setattr("deltaproto.execution.stepping._BACKOFF", 0.0)
+        conflict = StatementResult("DELTA_METADATA_CHANGED", "changed")
+        monkeypatch.setattr(StatementRunner, "run", lambda *_: conflict)
+        monkeypatch.setattr("deltaproto.execution.executor._BACKOFF", 0.0)
         version = newest(table)
         ran = apply(cli, file, "--retries", "2")
         assert ran.code == 5
@@ -493,9 +499,11 @@ class TestCrashes:
     ) -> None:
         file = plan(cli, table, *TWO_STEPS)
         planned = json.loads(Path(file).read_text())
-        run, add, seen = Runner.run, Journal.add, [0]
+        run, add, seen = StatementRunner.run, Journal.add, [0]
 
-        def dies(self: Runner, sql: str, mark: str, progress: Any = None) -> Answer:
+        def dies(
+            self: StatementRunner, sql: str, mark: str, progress: Any = None
+        ) -> StatementResult:
             seen[0] += 1
             if seen[0] == number and point == "sent":
                 raise Killed
@@ -510,7 +518,7 @@ class TestCrashes:
                 raise Killed
 
         with monkeypatch.context() as patched:
-            patched.setattr(Runner, "run", dies)
+            patched.setattr(StatementRunner, "run", dies)
             patched.setattr(Journal, "add", dies_later)
             with pytest.raises(Killed):
                 apply(cli, file)
@@ -528,11 +536,13 @@ class TestCrashes:
         file = plan(cli, table, "--isolation", "Serializable", "--sql", SCRIPT.format(t=table))
         planned = json.loads(Path(file).read_text())
         assert len(planned["steps"]) == 2
-        run, calls = Runner.run, [0]
+        run, calls = StatementRunner.run, [0]
         part = SCRIPT.format(t=table).replace("enableRowTracking", "feature.domainMetadata")
         part = part.replace("'true'", "'supported'")
 
-        def dies(self: Runner, sql: str, mark: str, progress: Any = None) -> Answer:
+        def dies(
+            self: StatementRunner, sql: str, mark: str, progress: Any = None
+        ) -> StatementResult:
             calls[0] += 1
             if calls[0] == 2:
                 run(self, part, mark, progress)
@@ -541,7 +551,7 @@ class TestCrashes:
             return run(self, sql, mark, progress)
 
         with monkeypatch.context() as patched:
-            patched.setattr(Runner, "run", dies)
+            patched.setattr(StatementRunner, "run", dies)
             for _ in range(2):
                 with pytest.raises(Killed):
                     apply(cli, file)
@@ -584,13 +594,13 @@ class TestMany:
     def test_one_that_fails_does_not_stop_the_others(
         self, cli: Cli, table: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        sessions, apart = [], Runner.apart
+        sessions, apart = [], StatementRunner.apart
 
-        def counted(self: Runner) -> Runner:
+        def counted(self: StatementRunner) -> StatementRunner:
             sessions.append(apart(self))
             return sessions[-1]
 
-        monkeypatch.setattr(Runner, "apart", counted)
+        monkeypatch.setattr(StatementRunner, "apart", counted)
         folder = table.parent / "plans"
         folder.mkdir()
         for name in ("a", "b", "c"):
@@ -629,9 +639,9 @@ class TestMany:
             shutil.move(plan(cli, copy, *goals, name=name), folder / f"{name}.json")
         before = len(infos(table))
         sent = 0
-        run = Runner.run
+        run = StatementRunner.run
 
-        def interrupted(runner: Runner, *words: Any) -> Answer:
+        def interrupted(runner: StatementRunner, *words: Any) -> StatementResult:
             nonlocal sent
             sent += 1
             if sent == 2:
@@ -641,7 +651,7 @@ class TestMany:
             return run(runner, *words)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Runner, "run", interrupted)
+            patch.setattr(StatementRunner, "run", interrupted)
             ran = cli("apply", str(folder), "--yes", "--allow-irreversible", "--parallel", "2")
         assert ran.code == 130
         assert ran.err.splitlines()[-2] == "interrupted"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from deltaproto.execution.audit import Audit
-from deltaproto.execution.ledger import Ledger
+from deltaproto.execution.recorder import Ledger
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.logs import Log, commit_info, metadata, protocol

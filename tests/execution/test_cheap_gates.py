@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from deltaproto.errors import EngineError
-from deltaproto.execution.plan_file import Planned, read_plans
+from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.execution.prepare import Context, foreseen
-from deltaproto.execution.runner import Runner
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.execution.runner import StatementRunner
+from deltaproto.protocol.table_state import SparkSettings
 from tests.conftest import Ran
 from tests.support.contract import validate
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -27,11 +27,11 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The settings of every session that a real run would start."""
     found: list[object] = []
 
-    def started(settings: object) -> Runner:
+    def started(settings: object) -> StatementRunner:
         found.append(settings)
         raise EngineError("Spark was started")
 
-    monkeypatch.setattr(Runner, "started", started)
+    monkeypatch.setattr(StatementRunner, "started", started)
     return found
 
 
@@ -123,7 +123,7 @@ def test_the_gates_are_those_that_a_runbook_shows(cli: Cli, table: Log) -> None:
     file = plan(cli, table, "--enable", "typeWidening")
     changed_since(table)
     ran = cli("apply", file, "--yes", "--format", "json")
-    (planned,) = (each for each in read_plans(file) if isinstance(each, Planned))
+    (planned,) = (each for each in read_plans(file) if isinstance(each, LoadedPlan))
     context = Context({}, SparkSettings(), folder=lambda path: f"{path}.d")
     found = foreseen(planned, context, time.time())
     (result,) = ran.json["results"]

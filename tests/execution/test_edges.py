@@ -17,16 +17,16 @@ from deltaproto.cli import apply as apply_command
 from deltaproto.cli import apply_progress
 from deltaproto.cli.apply_progress import Display
 from deltaproto.errors import ExitCode
-from deltaproto.execution.answer import Answer
 from deltaproto.execution.journal import journal_path, recorded
-from deltaproto.execution.plan_file import Planned, read_plans
-from deltaproto.execution.recheck import Stop
-from deltaproto.execution.result import Applied, Status
+from deltaproto.execution.plan_file import LoadedPlan, read_plans
+from deltaproto.execution.preflight import StopReason
+from deltaproto.execution.result import Applied, ApplyStatus
 from deltaproto.execution.runner import EngineFacts
-from deltaproto.execution.waiting import Limits, Waiting
+from deltaproto.execution.verify import StatementResult
+from deltaproto.execution.waits import Waiting, WaitLimits
 from deltaproto.planning.engine import EngineName
-from deltaproto.report.apply import ApplyFormat, ApplyReport
-from deltaproto.tables.connect import stop_retrying
+from deltaproto.render.apply import ApplyFormat, ApplyReport
+from deltaproto.tables.spark_connect import stop_retrying
 from tests.conftest import Ran
 from tests.support.logs import Log, commit_info, metadata, protocol
 
@@ -40,12 +40,12 @@ class FakeRunner:
 
     def __init__(self, log: Log) -> None:
         self._log, self.sent = log, 0
-        self.after: Callable[[], Answer] = Answer
+        self.after: Callable[[], StatementResult] = StatementResult
 
     def facts(self) -> EngineFacts:
         return EngineFacts(EngineName.DELTA_SPARK, "4.4.0", "4.2.0", True, {})
 
-    def run(self, sql: str, mark: str, progress: object = None) -> Answer:
+    def run(self, sql: str, mark: str, progress: object = None) -> StatementResult:
         self.sent += 1
         info = commit_info(SET, userMetadata=mark)
         self._log.commit(self.sent, info, metadata({"sent": str(self.sent)}))
@@ -60,7 +60,7 @@ def table(log: Log) -> Log:
 @pytest.fixture
 def runner(table: Log, monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
     made = FakeRunner(table)
-    monkeypatch.setattr(apply_command, "starts", lambda _: lambda: made)
+    monkeypatch.setattr(apply_command, "lazy_runner", lambda _: lambda: made)
     return made
 
 
@@ -116,12 +116,12 @@ class TestAudit:
         assert len(audit(file)) == 1
 
     @staticmethod
-    def _fill(full: int, path: str) -> Answer:
+    def _fill(full: int, path: str) -> StatementResult:
         """Let the disk of an open file be full from here on."""
         for number in os.listdir("/proc/self/fd"):
             if os.path.realpath(f"/proc/self/fd/{number}") == os.path.realpath(path):
                 os.dup2(full, int(number))
-        return Answer()
+        return StatementResult()
 
 
 @pytest.mark.parametrize("option", ["--journal", "--audit"])
@@ -150,13 +150,13 @@ def test_a_dry_run_finds_a_folder_without_permission(
 
 
 def test_results_are_in_the_order_of_the_plans(file: str) -> None:
-    (planned,) = (each for each in read_plans(file) if isinstance(each, Planned))
+    (planned,) = (each for each in read_plans(file) if isinstance(each, LoadedPlan))
     written = io.StringIO()
     report = ApplyReport("apply", ApplyFormat.JSON, written, str)
     report.expect(["a", "b", "c"])
     for name in ("c", "a", "other", "b"):
         each = planned._replace(id=name)
-        report.add(Applied(each, Status.NOTHING, ExitCode.OK, "", ""))
+        report.add(Applied(each, ApplyStatus.NOTHING, ExitCode.OK, "", ""))
     report.close()
     ids = [result["plan_id"] for result in json.loads(written.getvalue())["results"]]
     assert ids == ["a", "b", "c", "other"]
@@ -166,7 +166,7 @@ def test_results_are_in_the_order_of_the_plans(file: str) -> None:
 def test_a_signal_is_handled_like_ctrl_c_and_the_next_run_completes_the_audit(
     number: signal.Signals, cli: Cli, file: str, runner: FakeRunner
 ) -> None:
-    def killed() -> Answer:
+    def killed() -> StatementResult:
         os.kill(os.getpid(), number)
         raise AssertionError("the signal was not taken")
 
@@ -181,7 +181,7 @@ def test_a_signal_is_handled_like_ctrl_c_and_the_next_run_completes_the_audit(
     assert "the same command again goes on" in hint
     assert signal.getsignal(number) is before
     assert [(line["step"], line["outcome"]) for line in audit(file)] == [("s1", "unseen")]
-    runner.after = Answer
+    runner.after = StatementResult
     code, _ = apply(cli, file)
     assert (code, runner.sent) == (0, 2)
     lines = [(line["step"], line["outcome"], line["commits"]) for line in audit(file)[1:]]
@@ -194,7 +194,7 @@ def test_a_signal_is_handled_like_ctrl_c_and_the_next_run_completes_the_audit(
 def test_a_failure_after_commits_names_them_and_how_to_go_on(
     cli: Cli, file: str, runner: FakeRunner
 ) -> None:
-    runner.after = lambda: Answer("DELTA_X", "boom")
+    runner.after = lambda: StatementResult("DELTA_X", "boom")
     code, result = apply(cli, file)
     assert code == 5
     assert f"its commits 1 ({SET}) are in the table" in result["message"]
@@ -218,7 +218,7 @@ def test_a_failure_after_commits_names_them_and_how_to_go_on(
 def test_a_table_that_cannot_be_written_asks_for_permission(
     cli: Cli, file: str, runner: FakeRunner, said: str, denied: bool
 ) -> None:
-    runner.run = lambda sql, mark, progress=None: Answer("", said)  # type: ignore[method-assign]
+    runner.run = lambda sql, mark, progress=None: StatementResult("", said)  # type: ignore[method-assign]
     code, result = apply(cli, file)
     assert (code, result["status"]) == (5, "failed")
     assert ("write to the table's folder" in result["hint"]) is denied
@@ -285,17 +285,17 @@ class TestWaiting:
         noted: list[str] = []
         ledger = SimpleNamespace(waits=lambda step, until, now: noted.append(f"{until}"))
         clock = iter([0.0, 1.0, 99.0])
-        limits = Limits(wait=True, now=lambda: next(clock), sleep=lambda _: None)
+        limits = WaitLimits(wait=True, now=lambda: next(clock), sleep=lambda _: None)
         observer = SimpleNamespace(waits=lambda *_: noted.append("shown"))
         waiting = Waiting(None, limits, observer, ledger)  # type: ignore[arg-type]
-        assert not waiting.ends(None, Stop(ExitCode.CHANGES, "", "", 50.0))  # type: ignore[arg-type]
+        assert not waiting.ends(None, StopReason(ExitCode.CHANGES, "", "", 50.0))  # type: ignore[arg-type]
         assert noted == ["50.0", "shown"]
 
     def test_it_is_printed_from_time_to_time_where_there_is_no_terminal(
         self, file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (planned,) = read_plans(file)
-        assert isinstance(planned, Planned)
+        assert isinstance(planned, LoadedPlan)
         times = [0.0, 1.0, 599.0, 601.0]
         clock = iter(times)
         fake = SimpleNamespace(monotonic=lambda: next(clock), time=lambda: 0.0)

@@ -12,9 +12,9 @@ import pytest
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.audit import Audit
 from deltaproto.execution.journal import Busy, Journal, JournalError, journal_path, recorded
-from deltaproto.execution.sight import Point
+from deltaproto.execution.progress import Baseline
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.redact import HIDDEN, Redactor
+from deltaproto.redaction import HIDDEN, Redactor
 
 PLAN = "0123456789abcdef"
 DONE = {
@@ -36,7 +36,7 @@ def add_done(folder: Path) -> Path:
 def test_what_was_added_is_what_is_read(tmp_path: Path) -> None:
     found = recorded(add_done(tmp_path), PLAN)
     assert (found.done, found.early, found.since) == (2, frozenset({"deletionVectors"}), 2.0)
-    assert found.point == Point(7, Protocol(1, 2), "digest")
+    assert found.point == Baseline(7, Protocol(1, 2), "digest")
     assert found.holder == "ada on h, process 3"
 
 

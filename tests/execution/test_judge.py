@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from deltaproto.execution.answer import Answer, error_class
-from deltaproto.execution.judge import Verdict, judge
-from deltaproto.execution.resume import without
+from deltaproto.execution.progress import without_comments
+from deltaproto.execution.verify import StatementResult, StepVerdict, error_class, verify_step
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.plan import Step
 from deltaproto.protocol.protocol import Protocol
@@ -29,67 +28,69 @@ FIRST, _, SECOND = two_calls()
 
 
 def verdict(
-    step: Step, answer: Answer, now: Protocol, early: frozenset[str] = frozenset()
-) -> Verdict:
-    return judge(step, answer, step.operations, now, early).verdict
+    step: Step, answer: StatementResult, now: Protocol, early: frozenset[str] = frozenset()
+) -> StepVerdict:
+    return verify_step(step, answer, step.operations, now, early).verdict
 
 
 def test_the_first_call_is_to_be_told_to_wait() -> None:
-    assert verdict(FIRST, Answer(WAIT), BEFORE) is Verdict.AS_PREDICTED
+    assert verdict(FIRST, StatementResult(WAIT), BEFORE) is StepVerdict.AS_PREDICTED
 
 
 def test_delta_may_name_another_reason_to_wait() -> None:
-    assert verdict(FIRST, Answer(YOUNG), BEFORE) is Verdict.AS_PREDICTED
+    assert verdict(FIRST, StatementResult(YOUNG), BEFORE) is StepVerdict.AS_PREDICTED
 
 
 def test_the_first_call_may_be_enough() -> None:
-    assert verdict(FIRST, Answer(), AFTER) is Verdict.EARLY
+    assert verdict(FIRST, StatementResult(), AFTER) is StepVerdict.EARLY
 
 
 def test_a_first_call_that_succeeds_and_leaves_the_feature_is_not_as_predicted() -> None:
-    assert verdict(FIRST, Answer(), BEFORE) is Verdict.UNEXPECTED
+    assert verdict(FIRST, StatementResult(), BEFORE) is StepVerdict.UNEXPECTED
 
 
 def test_the_second_call_may_have_to_wait_again() -> None:
-    assert verdict(SECOND, Answer(YOUNG), BEFORE) is Verdict.WAIT
+    assert verdict(SECOND, StatementResult(YOUNG), BEFORE) is StepVerdict.WAIT
 
 
 def test_the_second_call_is_not_needed_where_the_first_was_enough() -> None:
     step = SECOND._replace(optional=True)
     early = frozenset({"deletionVectors"})
-    assert verdict(step, Answer(NOT_PRESENT), AFTER, early) is Verdict.NOT_NEEDED
-    assert verdict(step, Answer(NOT_PRESENT), AFTER) is Verdict.REFUSED
+    assert verdict(step, StatementResult(NOT_PRESENT), AFTER, early) is StepVerdict.NOT_NEEDED
+    assert verdict(step, StatementResult(NOT_PRESENT), AFTER) is StepVerdict.REFUSED
 
 
 def test_success_with_another_protocol_is_not_as_predicted() -> None:
-    found = judge(SECOND, Answer(), SECOND.operations, carrying("rowTracking"), frozenset())
-    assert found.verdict is Verdict.UNEXPECTED
+    found = verify_step(
+        SECOND, StatementResult(), SECOND.operations, carrying("rowTracking"), frozenset()
+    )
+    assert found.verdict is StepVerdict.UNEXPECTED
     assert "rowTracking should not be there" in found.message
 
 
 def test_a_refusal_that_was_not_predicted() -> None:
-    assert verdict(SECOND, Answer("DELTA_FOO"), BEFORE) is Verdict.REFUSED
-    assert verdict(SECOND, Answer(""), BEFORE) is Verdict.REFUSED
+    assert verdict(SECOND, StatementResult("DELTA_FOO"), BEFORE) is StepVerdict.REFUSED
+    assert verdict(SECOND, StatementResult(""), BEFORE) is StepVerdict.REFUSED
 
 
 def test_a_lost_race_is_told_from_a_refusal() -> None:
     for answer in (
-        Answer("DELTA_METADATA_CHANGED", "x"),
-        Answer("DELTA_CONCURRENT_APPEND.WITHOUT_HINT", "x"),
-        Answer("DELTA_MAX_COMMIT_RETRIES_EXCEEDED", "x"),
-        Answer("", "io.delta.exceptions.ConcurrentWriteException: a commit came"),
+        StatementResult("DELTA_METADATA_CHANGED", "x"),
+        StatementResult("DELTA_CONCURRENT_APPEND.WITHOUT_HINT", "x"),
+        StatementResult("DELTA_MAX_COMMIT_RETRIES_EXCEEDED", "x"),
+        StatementResult("", "io.delta.exceptions.ConcurrentWriteException: a commit came"),
     ):
-        assert verdict(SECOND, answer, BEFORE) is Verdict.CONFLICT
-    assert not Answer(None, "ProtocolChangedException").conflict
+        assert verdict(SECOND, answer, BEFORE) is StepVerdict.CONFLICT
+    assert not StatementResult(None, "ProtocolChangedException").conflict
 
 
 def test_a_lost_engine_says_nothing_of_the_step() -> None:
-    assert verdict(SECOND, Answer("", "gone", lost=True), AFTER) is Verdict.LOST
+    assert verdict(SECOND, StatementResult("", "gone", lost=True), AFTER) is StepVerdict.LOST
 
 
 def test_another_number_of_commits_is_a_remark() -> None:
-    found = judge(SECOND, Answer(), ["DROP FEATURE"] * 9, AFTER, frozenset())
-    assert found.verdict is Verdict.AS_PREDICTED
+    found = verify_step(SECOND, StatementResult(), ["DROP FEATURE"] * 9, AFTER, frozenset())
+    assert found.verdict is StepVerdict.AS_PREDICTED
     assert found.remarks
 
 
@@ -99,4 +100,4 @@ def test_error_classes() -> None:
 
 
 def test_a_protocol_without_what_went_early() -> None:
-    assert without(BEFORE, frozenset({"deletionVectors", "rowTracking"})) == AFTER
+    assert without_comments(BEFORE, frozenset({"deletionVectors", "rowTracking"})) == AFTER

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from deltaproto.errors import UsageError
-from deltaproto.execution.moved import moved
-from deltaproto.execution.plan_file import Planned, read_plans
+from deltaproto.execution.plan_file import LoadedPlan, read_plans
+from deltaproto.execution.retarget import moved
+from deltaproto.location import locate
 from deltaproto.planning.plan import Plan
-from deltaproto.tables.location import locate
 from tests.conftest import Ran
 from tests.support.logs import Log, commit_info, metadata, protocol
 
@@ -27,7 +27,7 @@ def planned(cli: Cli, log: Log, sql: str) -> Plan:
     ran = cli("plan-upgrade", log.table, *words)
     assert ran.code == 0, ran
     (found,) = read_plans(str(file))
-    assert isinstance(found, Planned)
+    assert isinstance(found, LoadedPlan)
     assert json.loads(file.read_text())["steps"]
     return found.plan
 

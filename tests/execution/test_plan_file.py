@@ -12,17 +12,17 @@ from hypothesis import given as examples
 from hypothesis import strategies as st
 
 from deltaproto.errors import UsageError
-from deltaproto.execution.plan_file import Planned, Unplanned, plan_files, read_plans
-from deltaproto.planning.asked import Upgrade
+from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, plan_files, read_plans
+from deltaproto.planning.checksum import plan_id
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.enable import Wanted
 from deltaproto.planning.plan import Plan
-from deltaproto.planning.seal import plan_id
 from deltaproto.planning.upgrade import plan_upgrade
+from deltaproto.planning.upgrade_request import Upgrade
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.report.interface import dumps, envelope
-from deltaproto.report.plan_json import plan_fields
-from deltaproto.report.plan_keep import keep_plan
+from deltaproto.render.interface import dumps, envelope
+from deltaproto.render.plan_json import plan_fields
+from deltaproto.render.save_plan import keep_plan
 from tests.execution.files import changed, written
 from tests.planning.test_classics import carrying, given
 
@@ -46,9 +46,9 @@ PLANS = [
 ]
 
 
-def _read(path: str) -> Planned:
+def _read(path: str) -> LoadedPlan:
     (found,) = read_plans(path)
-    assert isinstance(found, Planned)
+    assert isinstance(found, LoadedPlan)
     return found
 
 
@@ -91,8 +91,8 @@ def test_several_plans_and_tables_without_one(tmp_path: Path) -> None:
     path = tmp_path / "many.json"
     path.write_text(dumps(document))
     *plans, last = read_plans(str(path))
-    assert [each.plan.table for each in plans if isinstance(each, Planned)] == ["t", "t"]
-    assert last == Unplanned("gone", str(path), "no table")
+    assert [each.plan.table for each in plans if isinstance(each, LoadedPlan)] == ["t", "t"]
+    assert last == FailedPlan("gone", str(path), "no table")
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1", "1.12"])
@@ -101,7 +101,7 @@ def test_every_minor_version_of_the_format_is_taken(version: str, tmp_path: Path
     assert json.loads(Path(path).read_text())["schema_version"] == "1.1"
     changed(path, schema_version=version)
     (found,) = read_plans(path)
-    assert isinstance(found, Planned)
+    assert isinstance(found, LoadedPlan)
 
 
 def test_a_plan_a_line(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_no_damage_is_an_error_of_ours_or_goes_unseen(data: st.DataObject, tmp_p
     except UsageError:
         return
     # Only what stands around the plan, or white space, can have been damaged.
-    assert isinstance(found, Planned)
+    assert isinstance(found, LoadedPlan)
     assert found.plan == PLANS[2]._replace(alternatives=(), command=found.plan.command)
 
 

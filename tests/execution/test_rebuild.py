@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from deltaproto.errors import UsageError
-from deltaproto.execution.answer import Answer
 from deltaproto.execution.journal import Journal
-from deltaproto.execution.judge import Verdict, judge
 from deltaproto.execution.plan_file import read_plans
 from deltaproto.execution.rebuild import mismatch, unrequested
+from deltaproto.execution.verify import StatementResult, StepVerdict, verify_step
+from deltaproto.planning.checksum import KEY, seal
 from deltaproto.planning.plan import Plan
-from deltaproto.planning.seal import KEY, seal
 from deltaproto.planning.statement import (
     ClusterBy,
     DropConstraint,
@@ -255,11 +254,11 @@ def test_a_goal_of_another_type_is_an_error(goal: dict[str, Any], cli: Cli, tabl
 def test_a_step_without_its_commit_is_not_done(cli: Cli, table: Log) -> None:
     plan = read(planned(cli, table, "--set", "a=b"))
     (only,) = plan.steps
-    found = judge(only, Answer(), [], plan.protocol_after, frozenset())
-    assert found.verdict is Verdict.UNEXPECTED
+    found = verify_step(only, StatementResult(), [], plan.protocol_after, frozenset())
+    assert found.verdict is StepVerdict.UNEXPECTED
     assert "no commit of s1" in found.message
-    again = judge(only, Answer(), [], plan.protocol_after, frozenset(), resumed=True)
-    assert again.verdict is Verdict.AS_PREDICTED
+    again = verify_step(only, StatementResult(), [], plan.protocol_after, frozenset(), resumed=True)
+    assert again.verdict is StepVerdict.AS_PREDICTED
 
 
 def test_a_saved_table_is_named_by_its_location_wherever_it_is_planned(

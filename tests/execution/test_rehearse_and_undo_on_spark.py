@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from deltaproto.execution.answer import Answer
-from deltaproto.execution.runner import Runner
+from deltaproto.execution.runner import StatementRunner
+from deltaproto.execution.verify import StatementResult
 from tests.execution.test_apply_on_spark import (
     Cli,
     apply,
@@ -78,14 +78,16 @@ class TestRehearse:
         self, cli: Cli, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file = plan(cli, table, "--set", "delta.appendOnly=true")
-        run = Runner.run
+        run = StatementRunner.run
 
-        def refuses(self: Runner, sql: str, mark: str, progress: Any = None) -> Answer:
+        def refuses(
+            self: StatementRunner, sql: str, mark: str, progress: Any = None
+        ) -> StatementResult:
             if "SHALLOW CLONE" in sql:
                 return run(self, sql, mark, progress)
-            return Answer("DELTA_NO", "no")
+            return StatementResult("DELTA_NO", "no")
 
-        monkeypatch.setattr(Runner, "run", refuses)
+        monkeypatch.setattr(StatementRunner, "run", refuses)
         before, scratch = files(table), tmp_path / "scratch"
         ran = rehearse(cli, file, "--scratch", str(scratch))
         assert (ran.code, only(ran)["status"]) == (5, "failed")
@@ -127,16 +129,18 @@ class TestRehearse:
         self, cli: Cli, table: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file = plan(cli, table, "--set", "delta.appendOnly=true")
-        run = Runner.run
+        run = StatementRunner.run
 
-        def harms(self: Runner, sql: str, mark: str, progress: Any = None) -> Answer:
+        def harms(
+            self: StatementRunner, sql: str, mark: str, progress: Any = None
+        ) -> StatementResult:
             for name in table.glob("*.parquet"):
                 shutil.copy(name, name.with_suffix(".copy"))
                 name.unlink()
                 break
             return run(self, sql, mark, progress)
 
-        monkeypatch.setattr(Runner, "run", harms)
+        monkeypatch.setattr(StatementRunner, "run", harms)
         ran = rehearse(cli, file)
         assert ran.code == 5
         assert "changed or are gone" in only(ran)["message"]

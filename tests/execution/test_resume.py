@@ -9,19 +9,23 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
-from deltaproto.drafting.live import digest
-from deltaproto.execution.gates import expected_before
-from deltaproto.execution.resume import Standing, standing
-from deltaproto.execution.sight import Point, Sight
-from deltaproto.planning.asked import Upgrade
+from deltaproto.execution.preflight import expected_before
+from deltaproto.execution.progress import (
+    Baseline,
+    Progress,
+    TableObservation,
+    progress_from_commits,
+)
+from deltaproto.plan_inputs.from_log import digest
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.enable import Wanted
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.upgrade import plan_upgrade
+from deltaproto.planning.upgrade_request import Upgrade
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.log.commit_tag import Mark, mark_of
 from deltaproto.tables.log.commits import Commit
-from deltaproto.tables.log.mark import Mark, mark_of
 from tests.planning.test_classics import carrying, given
 
 ID, RUN = "0123456789abcdef", "cafe0001"
@@ -64,8 +68,8 @@ def foreign(**members: Any) -> Commit:
     return Commit(0, {"operation": "WRITE"}, members.get("protocol"), members.get("metadata"))
 
 
-def told(plan: Plan, made: list[Commit], done: int = 0) -> Standing:
-    start = Point(plan.fingerprint.version, plan.fingerprint.protocol, digest(METADATA))
+def told(plan: Plan, made: list[Commit], done: int = 0) -> Progress:
+    start = Baseline(plan.fingerprint.version, plan.fingerprint.protocol, digest(METADATA))
     numbered = tuple(
         commit._replace(version=version)
         for version, commit in enumerate(made, plan.fingerprint.version + 1)
@@ -73,8 +77,10 @@ def told(plan: Plan, made: list[Commit], done: int = 0) -> Standing:
     protocol = start.protocol
     for commit in numbered:
         protocol = commit.protocol or protocol
-    now = Point(start.version + len(made), protocol, start.metadata)
-    return standing(ID, plan, done, frozenset(), Sight("id", now, numbered), start)
+    now = Baseline(start.version + len(made), protocol, start.metadata)
+    return progress_from_commits(
+        ID, plan, done, frozenset(), TableObservation("id", now, numbered), start
+    )
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -131,11 +137,13 @@ def test_a_change_of_somebody_else_is_seen_wherever_it_comes(data: st.DataObject
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_change_whose_commit_is_gone_is_seen_all_the_same(plan: Plan) -> None:
     print_ = plan.fingerprint
-    start = Point(print_.version, print_.protocol, digest(METADATA))
+    start = Baseline(print_.version, print_.protocol, digest(METADATA))
     later = start._replace(version=start.version + 3)
 
-    def stands(now: Point) -> Standing:
-        return standing(ID, plan, 0, frozenset(), Sight("id", now, ()), start)
+    def stands(now: Baseline) -> Progress:
+        return progress_from_commits(
+            ID, plan, 0, frozenset(), TableObservation("id", now, ()), start
+        )
 
     assert stands(later).foreign is None
     for now in (

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from deltaproto.checking.predicted import Effect
 from deltaproto.errors import ExitCode
-from deltaproto.execution.gates import (
+from deltaproto.execution.preflight import (
     engine_gate,
     irreversible_gate,
     plan_gate,
@@ -16,10 +15,11 @@ from deltaproto.execution.gates import (
     window_gate,
 )
 from deltaproto.execution.runner import EngineFacts
-from deltaproto.execution.warning import Opening, Warning, warning
+from deltaproto.execution.warning import MaintenanceWindowStatus, Warning, warning
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.plan import Plan
+from deltaproto.planning.policy_impact import PolicyImpact
 from deltaproto.policy.document.errors import Position
 from deltaproto.policy.document.model import Window
 from deltaproto.policy.finding import Finding, Severity
@@ -90,7 +90,7 @@ class TestWarning:
         assert open_.open
         monday = sunday._replace(days=(0,))
         closed = warning(PLAN, PLAN.steps, None, SPARK, (monday,), NOW).window
-        assert closed == Opening(False, datetime(2026, 11, 23, 11, tzinfo=UTC))
+        assert closed == MaintenanceWindowStatus(False, datetime(2026, 11, 23, 11, tzinfo=UTC))
 
 
 class TestGates:
@@ -132,15 +132,17 @@ class TestGates:
         assert "history is deleted" in gate.message
 
     def test_a_closed_window(self) -> None:
-        shut = Opening(False, datetime(2026, 11, 23, 11, tzinfo=UTC))
+        shut = MaintenanceWindowStatus(False, datetime(2026, 11, 23, 11, tzinfo=UTC))
         assert not window_gate(shut, outside=False).passed
         assert "2026-11-23 11:00 UTC" in window_gate(shut, outside=False).message
         assert window_gate(shut, outside=True).passed
-        assert window_gate(Opening(True, None), outside=False).passed
+        assert window_gate(MaintenanceWindowStatus(True, None), outside=False).passed
 
     def test_the_policy(self) -> None:
         finding = Finding("DP205", Severity.ERROR, "typeWidening is forbidden", "drop it", "t")
-        assert policy_gate(Effect((), (), (), 3)).passed
-        gate = policy_gate(Effect((), (), (finding, finding._replace(message="so is that")), 0))
+        assert policy_gate(PolicyImpact((), (), (), 3)).passed
+        gate = policy_gate(
+            PolicyImpact((), (), (finding, finding._replace(message="so is that")), 0)
+        )
         assert (gate.passed, gate.code) == (False, ExitCode.FINDINGS)
         assert "typeWidening is forbidden; so is that" in gate.message

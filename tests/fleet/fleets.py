@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaproto.errors import TableError
-from deltaproto.tables.interface import NoteKind
+from deltaproto.protocol.table_state import NoteKind
 from deltaproto.tables.log.reader import LogReader
 from tests.support.logs import (
     Log,

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.fleet.alarm import Alarm
-from deltaproto.fleet.found import Found
-from deltaproto.fleet.look import Looker, Settings
-from deltaproto.tables.interface import TableState
-from deltaproto.tables.location import Location
+from deltaproto.fleet.discovered import DiscoveredTable
+from deltaproto.fleet.scan_table import ReadSettings, TableScanner
+from deltaproto.fleet.time_limit import Alarm
+from deltaproto.location import Location
+from deltaproto.protocol.table_state import TableState
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage import LogStore
 from tests.support.logs import Log, metadata, protocol
@@ -42,8 +42,8 @@ def test_a_table_that_takes_too_long_is_one_error_row(
         return read(reader, location, store)
 
     monkeypatch.setattr(LogReader, "read_from", slow)
-    found = [Found(str(tmp_path / name), str(tmp_path / name)) for name in names]
-    rows = Looker(Settings("s", {}, seconds=0.2)).look(found).to_pylist()
+    found = [DiscoveredTable(str(tmp_path / name), str(tmp_path / name)) for name in names]
+    rows = TableScanner(ReadSettings("s", {}, seconds=0.2)).look(found).to_pylist()
     assert [row["error"] and row["error"]["code"] for row in rows] == [None, "timeout", None]
     assert [row["version"] for row in rows] == [0, None, 0]
     assert "within 0.2 s" in rows[1]["error"]["message"]
@@ -53,10 +53,12 @@ def test_where_nothing_can_be_interrupted_nothing_more_is_read_after_the_limit(
     tmp_path: Path,
 ) -> None:
     Log(tmp_path / "t").commit(0, protocol(1, 2), metadata())
-    found = [Found(str(tmp_path / "t"), str(tmp_path / "t"))]
+    found = [DiscoveredTable(str(tmp_path / "t"), str(tmp_path / "t"))]
     rows = []
     thread = threading.Thread(
-        target=lambda: rows.extend(Looker(Settings("s", {}, seconds=-1)).look(found).to_pylist())
+        target=lambda: rows.extend(
+            TableScanner(ReadSettings("s", {}, seconds=-1)).look(found).to_pylist()
+        )
     )
     thread.start()
     thread.join()

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from deltaproto.errors import ErrorCode, UsageError
 from deltaproto.fleet.catalogs import _information, tables_of
-from deltaproto.fleet.found import Found, Unseen
+from deltaproto.fleet.discovered import DiscoveredTable, UnreadablePlace
 from tests.conftest import Ran
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def names(spark: SparkSession, *asked: str) -> list[str]:
     found = list(tables_of(spark, asked))
-    assert all(isinstance(each, Found) for each in found)
-    return sorted(each.table for each in found if isinstance(each, Found))
+    assert all(isinstance(each, DiscoveredTable) for each in found)
+    return sorted(each.table for each in found if isinstance(each, DiscoveredTable))
 
 
 def test_delta_tables_and_nothing_else(spark: SparkSession, shop: Path) -> None:
@@ -58,7 +58,7 @@ def test_delta_tables_and_nothing_else(spark: SparkSession, shop: Path) -> None:
     assert names(spark, "`spark_catalog`.`shop`.`odd`") == ["spark_catalog.shop.odd"]
     others = ("spark_catalog.shop.logs", "spark_catalog.shop.seen")
     nothing = list(tables_of(spark, others))
-    assert [each.error.code for each in nothing if isinstance(each, Unseen)] == [
+    assert [each.error.code for each in nothing if isinstance(each, UnreadablePlace)] == [
         ErrorCode.NO_TABLES
     ] * len(others)
     assert len(nothing) == len(others)
@@ -69,7 +69,7 @@ def test_delta_tables_and_nothing_else(spark: SparkSession, shop: Path) -> None:
 
 def test_each_location_is_the_tables(spark: SparkSession, shop: Path) -> None:
     for found in tables_of(spark, ("shop",)):
-        assert isinstance(found, Found)
+        assert isinstance(found, DiscoveredTable)
         detail = spark.sql(f"describe detail {found.table}").collect()[0]
         assert found.uri == detail["location"].replace("file:/", "file:///", 1).replace(" ", "%20")
 

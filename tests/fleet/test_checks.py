@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from deltaproto.cli.main import main
-from deltaproto.fleet.policy_tally import PolicyTally
+from deltaproto.fleet.evaluate import PolicyTally
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet, without_contradictions
 from tests.fleet.moves import move, sound_fleet

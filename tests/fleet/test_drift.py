@@ -14,8 +14,8 @@ from deltalake import DeltaTable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.clients.needs import used
-from deltaproto.fleet.drift.change import Kind, Seen, changes, unseen
+from deltaproto.clients.requirements import used
+from deltaproto.fleet.drift.diff import ChangeKind, ScannedTable, changes, unseen
 from deltaproto.protocol.protocol import Protocol
 from tests.conftest import Ran
 from tests.fleet.moves import move, sound_fleet
@@ -149,7 +149,7 @@ sights = st.one_of(
     st.none(),
     st.builds(unseen, st.sampled_from(("storage", "not-found")), st.text(max_size=3)),
     st.builds(
-        Seen,
+        ScannedTable,
         st.integers(0, 3),
         st.sampled_from(("a", "b")),
         protocols,
@@ -161,13 +161,15 @@ sights = st.one_of(
 
 
 @given(before=sights, now=sights)
-def test_the_way_back_is_the_opposite(before: Seen | None, now: Seen | None) -> None:
+def test_the_way_back_is_the_opposite(
+    before: ScannedTable | None, now: ScannedTable | None
+) -> None:
     opposite = {
-        Kind.FEATURE_APPEARED: Kind.FEATURE_DISAPPEARED,
-        Kind.PROTOCOL_RAISED: Kind.PROTOCOL_LOWERED,
-        Kind.TABLE_NEW: Kind.TABLE_GONE,
-        Kind.TABLE_REPLACED: Kind.TABLE_REPLACED,
-        Kind.ISOLATION_CHANGED: Kind.ISOLATION_CHANGED,
+        ChangeKind.FEATURE_APPEARED: ChangeKind.FEATURE_DISAPPEARED,
+        ChangeKind.PROTOCOL_RAISED: ChangeKind.PROTOCOL_LOWERED,
+        ChangeKind.TABLE_NEW: ChangeKind.TABLE_GONE,
+        ChangeKind.TABLE_REPLACED: ChangeKind.TABLE_REPLACED,
+        ChangeKind.ISOLATION_CHANGED: ChangeKind.ISOLATION_CHANGED,
     }
     opposite |= {back: there for there, back in opposite.items()}
     there = {(c.kind, c.feature) for c in changes("l", "t", before, now) if c.kind in opposite}

@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from deltaproto.cli.inventories import scan_notices
 from deltaproto.fleet.newest import NewestState
-from deltaproto.fleet.past import PastScan
+from deltaproto.fleet.scan_history import PastScan
 from deltaproto.fleet.staging import Held, is_running, spark_lock
 from tests.conftest import Ran
 from tests.support.logs import Log, add, commit_info, metadata, protocol

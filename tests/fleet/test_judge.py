@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.errors import TableError
-from deltaproto.fleet.found import Found
-from deltaproto.fleet.gather import array
-from deltaproto.fleet.judge import Judge
-from deltaproto.fleet.look import Looker, Settings
+from deltaproto.fleet.discovered import DiscoveredTable
+from deltaproto.fleet.evaluate import TableEvaluator
+from deltaproto.fleet.rows_builder import array
+from deltaproto.fleet.scan_table import ReadSettings, TableScanner
 from deltaproto.inspection.inspect import judged
 from deltaproto.protocol.metadata import Metadata
-from deltaproto.tables.interface import TableState
+from deltaproto.protocol.table_state import TableState
 from deltaproto.tables.log.reader import LogReader
 from tests.fleet.fleets import make_fleet
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -49,7 +49,7 @@ def twin_of(state: TableState) -> TableState:
 
 
 def test_a_kind_is_judged_like_each_of_its_tables(tmp_path: Path) -> None:
-    judge = Judge()
+    judge = TableEvaluator()
     fleet = states(tmp_path, seed=21)
     random.Random(1).shuffle(fleet)
     for state in fleet + [twin_of(each) for each in fleet]:
@@ -66,7 +66,7 @@ def test_a_kind_is_judged_like_each_of_its_tables(tmp_path: Path) -> None:
 
 
 def test_a_bad_value_of_one_table_is_not_overlooked(log: Log) -> None:
-    judge = Judge()
+    judge = TableEvaluator()
     for value in ("7", "other", "8", "odd"):
         properties = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": value}
         log.commit(0, commit_info(), protocol(2, 5), metadata(properties))
@@ -98,8 +98,8 @@ def test_numbers_that_no_column_holds() -> None:
 
 def test_a_defect_on_one_table_costs_the_others_nothing(tmp_path: Path) -> None:
     fleet = make_fleet(tmp_path, 5, 6)
-    looker = Looker(Settings("s", {}))
-    tables = [Found(str(path), str(path)) for path in fleet]
+    looker = TableScanner(ReadSettings("s", {}))
+    tables = [DiscoveredTable(str(path), str(path)) for path in fleet]
     whole = looker.look(tables).to_pylist()
 
     bad = next(number for number, row in enumerate(whole) if row["error"] is None)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from deltaproto.errors import ErrorCode
 from deltaproto.fleet import local_disk
+from deltaproto.fleet.discovered import DiscoveredTable, Passed, Selection, UnreadablePlace
 from deltaproto.fleet.discovery import Source, discover
-from deltaproto.fleet.found import Found, Passed, Selection, Unseen
 from deltaproto.fleet.local_disk import tables_under
 
 NAMES = st.sampled_from(["a", "b", "c d", "_x", ".h", "k=v", "äé", "%20"])
@@ -59,11 +59,13 @@ def expected(path: Path, tree: object) -> list[str]:
 
 def found(root: Path, selection: Selection = NOTHING) -> list[str]:
     seen = list(tables_under([str(root)], selection))
-    if [each.error.code for each in seen if isinstance(each, Unseen)] == [ErrorCode.NO_TABLES]:
+    if [each.error.code for each in seen if isinstance(each, UnreadablePlace)] == [
+        ErrorCode.NO_TABLES
+    ]:
         assert len(seen) == 1
         return []
-    assert all(isinstance(each, Found) for each in seen)
-    return [each.location for each in seen if isinstance(each, Found)]
+    assert all(isinstance(each, DiscoveredTable) for each in seen)
+    return [each.location for each in seen if isinstance(each, DiscoveredTable)]
 
 
 @given(tree=TREES)
@@ -138,12 +140,16 @@ def test_roots_in_each_other_and_links_find_each_table_once(
         place, aim = folders[source % len(folders)], folders[target % len(folders)]
         (place / f"link{number}").symlink_to(aim)
     chosen = [str(folders[root % len(folders)]) for root in roots]
-    once = [found.location for found in tables_under(chosen, NOTHING) if isinstance(found, Found)]
+    once = [
+        found.location
+        for found in tables_under(chosen, NOTHING)
+        if isinstance(found, DiscoveredTable)
+    ]
     # A pattern with a slash is one that needs memory; this one fits nothing.
     told = {
         found.location
         for found in tables_under(chosen, Selection((), ("no/such",)))
-        if isinstance(found, Found)
+        if isinstance(found, DiscoveredTable)
     }
     assert len(once) == len(set(once))
     assert set(once) == told
@@ -160,7 +166,7 @@ def test_roots_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for name in ("file", "nothing"):
         (unseen,) = tables_under([str(tmp_path / name)], NOTHING)
-        assert isinstance(unseen, Unseen)
+        assert isinstance(unseen, UnreadablePlace)
         assert unseen.error.code is ErrorCode.NOT_FOUND
         assert str(tmp_path / name) in unseen.error.message
 
@@ -177,7 +183,7 @@ def test_a_folder_that_may_not_be_listed(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr("os.scandir", refuse)
     seen = list(tables_under([str(tmp_path)], NOTHING))
-    assert [type(each) for each in seen] == [Unseen, Found]
+    assert [type(each) for each in seen] == [UnreadablePlace, DiscoveredTable]
 
 
 def test_a_table_that_may_be_listed_and_not_entered_is_one(
@@ -196,15 +202,18 @@ def test_a_table_that_may_be_listed_and_not_entered_is_one(
         (tmp_path / "shut").chmod(0o444)
     found = list(tables_under([str(tmp_path)], NOTHING))
     (tmp_path / "shut").chmod(0o755)
-    assert found == [Found(str(tmp_path / "shut"), str(tmp_path / "shut"))]
+    assert found == [DiscoveredTable(str(tmp_path / "shut"), str(tmp_path / "shut"))]
 
 
 def test_a_location_that_means_nothing_is_one_error(tmp_path: Path) -> None:
     grow(tmp_path / "t", "table")
-    told = [Found("shop.far", "file://elsewhere/t"), Found("shop.near", str(tmp_path / "t"))]
+    told = [
+        DiscoveredTable("shop.far", "file://elsewhere/t"),
+        DiscoveredTable("shop.near", str(tmp_path / "t")),
+    ]
     local, _ = discover(Source(catalogs=("shop",), from_catalogs=lambda: told), {}, 1)
     far, near = list(local)
-    assert isinstance(far, Unseen)
+    assert isinstance(far, UnreadablePlace)
     assert (far.place, far.error.code) == ("shop.far", ErrorCode.NOT_FOUND)
     assert near == told[1]
 
@@ -294,8 +303,8 @@ def test_the_inventory_of_the_scan_is_not_counted(tmp_path: Path) -> None:
 def noted(*roots: Path, selection: Selection = NOTHING) -> tuple[list[str], tuple[str, ...]]:
     passed = Passed()
     seen = list(tables_under(list(map(str, roots)), selection, passed=passed))
-    assert all(isinstance(each, Found) for each in seen)
-    return sorted(e.location for e in seen if isinstance(e, Found)), passed.notes()
+    assert all(isinstance(each, DiscoveredTable) for each in seen)
+    return sorted(e.location for e in seen if isinstance(e, DiscoveredTable)), passed.notes()
 
 
 def test_tables_inside_tables(tmp_path: Path) -> None:

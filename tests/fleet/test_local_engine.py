@@ -12,38 +12,38 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from deltaproto.fleet import local_engine, workers
-from deltaproto.fleet.found import Found
-from deltaproto.fleet.look import Looker, Settings
+from deltaproto.fleet.discovered import DiscoveredTable
+from deltaproto.fleet.scan_table import ReadSettings, TableScanner
 from tests.fleet.fleets import make_fleet
 
-SETTINGS = Settings("s", {})
+SETTINGS = ReadSettings("s", {})
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> list[Found]:
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> list[DiscoveredTable]:
     made = make_fleet(tmp_path_factory.mktemp("fleet"), seed=17, count=90)
-    return [Found(str(path), str(path)) for path in made]
+    return [DiscoveredTable(str(path), str(path)) for path in made]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children inherit what the test has changed")
 @pytest.mark.parametrize("killers", [1, 3])
 def test_a_process_that_is_killed_costs_one_table(
-    fleet: list[Found], monkeypatch: pytest.MonkeyPatch, killers: int
+    fleet: list[DiscoveredTable], monkeypatch: pytest.MonkeyPatch, killers: int
 ) -> None:
     monkeypatch.setattr(local_engine, "_FEW", 10)
     monkeypatch.setattr(local_engine, "_ON_DISK", 10)
     monkeypatch.setattr(workers, "_THREADED", ())
     monkeypatch.setattr("threading.active_count", lambda: 1)
     deadly = {fleet[25 * (number + 1)].table for number in range(killers)}
-    one = Looker._one
+    one = TableScanner._one
 
-    def dies(looker: Looker, found: Found, *rest: object) -> None:
+    def dies(looker: TableScanner, found: DiscoveredTable, *rest: object) -> None:
         if found.table in deadly:
             os.kill(os.getpid(), signal.SIGKILL)
         one(looker, found, *rest)  # type: ignore[arg-type]
 
-    whole = {row["table"]: row for row in Looker(SETTINGS).look(fleet).to_pylist()}
-    monkeypatch.setattr(Looker, "_one", dies)
+    whole = {row["table"]: row for row in TableScanner(SETTINGS).look(fleet).to_pylist()}
+    monkeypatch.setattr(TableScanner, "_one", dies)
     rows = [
         row for batch in local_engine.on_disk(iter(fleet), SETTINGS, 2) for row in batch.to_pylist()
     ]
@@ -56,7 +56,9 @@ def test_a_process_that_is_killed_costs_one_table(
             assert row == whole[row["table"]]
 
 
-def test_few_tables_need_no_processes(fleet: list[Found], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_tables_need_no_processes(
+    fleet: list[DiscoveredTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def none(*_: object) -> None:
         raise AssertionError
 
@@ -66,7 +68,7 @@ def test_few_tables_need_no_processes(fleet: list[Found], monkeypatch: pytest.Mo
 
 
 def test_memory_holds_the_chunks_under_way(
-    fleet: list[Found], monkeypatch: pytest.MonkeyPatch
+    fleet: list[DiscoveredTable], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local_engine, "_FEW", 5)
     monkeypatch.setattr(local_engine, "_ON_DISK", 5)
@@ -85,11 +87,11 @@ def test_memory_holds_the_chunks_under_way(
 
 
 def test_what_nobody_waits_for_is_not_looked_at(
-    fleet: list[Found], monkeypatch: pytest.MonkeyPatch
+    fleet: list[DiscoveredTable], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look, begun, permits, closing = Looker.look, 0, threading.Semaphore(1), threading.Event()
+    look, begun, permits, closing = TableScanner.look, 0, threading.Semaphore(1), threading.Event()
 
-    def gated(looker: Looker, tables: list[Found]) -> object:
+    def gated(looker: TableScanner, tables: list[DiscoveredTable]) -> object:
         nonlocal begun
         begun += 1
         if not permits.acquire(blocking=False):
@@ -104,7 +106,7 @@ def test_what_nobody_waits_for_is_not_looked_at(
             closing.set()
             super().shutdown(wait=wait)
 
-    monkeypatch.setattr(Looker, "look", gated)
+    monkeypatch.setattr(TableScanner, "look", gated)
     monkeypatch.setattr(local_engine, "ThreadPoolExecutor", Pool)
     batches = local_engine.on_objects(iter(fleet), SETTINGS, 2)
     assert isinstance(batches, Generator)

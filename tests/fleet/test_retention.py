@@ -11,8 +11,8 @@ from deltalake import DeltaTable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.fleet.past import PastScan
 from deltaproto.fleet.retention import outdated
+from deltaproto.fleet.scan_history import PastScan
 from tests.conftest import Ran
 from tests.fleet.moves import sound_fleet
 

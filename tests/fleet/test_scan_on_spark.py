@@ -13,19 +13,18 @@ import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from deltaproto.checking.check import Checker
-from deltaproto.checking.site import site_catalogue, site_policy
 from deltaproto.fleet import spark_scan
-from deltaproto.fleet.checks import checked
 from deltaproto.fleet.discovery import Source
+from deltaproto.fleet.evaluate import PolicyTally, checked
 from deltaproto.fleet.inventory import inventory_at
-from deltaproto.fleet.past import LocalQuestions
-from deltaproto.fleet.policy_tally import PolicyTally
-from deltaproto.fleet.scan import Request, scan
+from deltaproto.fleet.scan import ScanRequest, scan
+from deltaproto.fleet.scan_history import LocalQuestions
 from deltaproto.fleet.spark_checks import SparkChecks
 from deltaproto.fleet.spark_questions import SparkQuestions
 from deltaproto.fleet.staging import spark_lock
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.policy.evaluate import Checker
+from deltaproto.policy.local_catalog import site_catalogue, site_policy
+from deltaproto.protocol.table_state import SparkSettings
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
 from tests.fleet.moves import move, sound_fleet
@@ -199,7 +198,7 @@ def test_scans_at_the_same_time_keep_the_inventory_whole(
     for name in "abc":
         sound_fleet(tmp_path / name, 3, 12)
     requests = {
-        name: Request(Source((str(tmp_path / name),)), {}, inventory_at(where, {}))
+        name: ScanRequest(Source((str(tmp_path / name),)), {}, inventory_at(where, {}))
         for name in "abc"
     }
 

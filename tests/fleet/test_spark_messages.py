@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.checking.check import Checker, unreadable
-from deltaproto.checking.live import facts
-from deltaproto.checking.site import declared, site_catalogue, site_policy
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet import spark_checks  # noqa: F401
-from deltaproto.inspection import Inspection, Request, inspect_table
+from deltaproto.inspection import Inspection, ReadRequest, inspect_table
+from deltaproto.inspection.facts import facts
 from deltaproto.policy.document import Policy
+from deltaproto.policy.evaluate import Checker, unreadable
+from deltaproto.policy.local_catalog import declared, site_catalogue, site_policy
 from tests.support.logs import Log, commit_info, metadata, protocol
 
 POLICIES = sorted(Path("policies").glob("*.yaml"))
@@ -23,7 +23,7 @@ POLICIES = sorted(Path("policies").glob("*.yaml"))
 def table(log: Log) -> Inspection:
     vectors = protocol(3, 7, ["deletionVectors"], ["deletionVectors", "invariants"])
     log.commit(0, commit_info("CREATE TABLE"), vectors, metadata({"delta.appendOnly": "true"}))
-    found = inspect_table(log.table, Request())
+    found = inspect_table(log.table, ReadRequest())
     assert isinstance(found, Inspection)
     return found
 

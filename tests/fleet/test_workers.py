@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.fleet.workers import Died, Work, Workers
+from deltaproto.fleet.workers import Work, WorkerDied, Workers
 
 LARGE = 200_000_000
 SECONDS = 30
@@ -94,7 +94,7 @@ def test_answers_and_errors_come_back(pair: Workers) -> None:
 def test_one_that_dies_leaves_the_others_at_work(pair: Workers, how: str) -> None:
     """The standard library's executor hangs where one dies while it answers."""
     deadly = pair.pool.submit(pair.ask, (how, 0))
-    with pytest.raises(Died):
+    with pytest.raises(WorkerDied):
         deadly.result(SECONDS)
     assert pair.lost
     futures = [pair.pool.submit(pair.ask, ("number", n)) for n in range(20)]
@@ -102,7 +102,7 @@ def test_one_that_dies_leaves_the_others_at_work(pair: Workers, how: str) -> Non
     assert not late
     answers = [future.result() for future in done if future.exception() is None]
     assert answers
-    assert all(isinstance(future.exception(), Died | None) for future in done)
+    assert all(isinstance(future.exception(), WorkerDied | None) for future in done)
 
 
 def test_an_end_waits_for_nobody(pair: Workers) -> None:
@@ -111,7 +111,7 @@ def test_an_end_waits_for_nobody(pair: Workers) -> None:
     while not any(future.running() for future in asked):
         time.sleep(0.01)
     pair.close()
-    assert all(future.cancelled() or isinstance(future.exception(), Died) for future in asked)
+    assert all(future.cancelled() or isinstance(future.exception(), WorkerDied) for future in asked)
 
 
 def test_an_interruption_is_ours_alone(pair: Workers) -> None:

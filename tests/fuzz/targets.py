@@ -20,24 +20,24 @@ from unicodedata import category
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from deltaproto.checking.saved import SavedError, read_saved
-from deltaproto.checking.site import site_catalogue
 from deltaproto.cli.options import pairs
-from deltaproto.errors import DeltaprotoError, TableError
-from deltaproto.execution.plan_file import Planned, read_plans
+from deltaproto.errors import DeltaprotoError, SavedError, TableError
+from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.inspection.inspect import judged
-from deltaproto.planning.seal import KEY, seal
+from deltaproto.inspection.saved import read_saved
+from deltaproto.location import Location, LocationKind, locate
+from deltaproto.planning.checksum import KEY, seal
 from deltaproto.policy.document import load_policy
+from deltaproto.policy.local_catalog import site_catalogue
 from deltaproto.policy.rules import all_rules
-from deltaproto.report.inspection_json import table_fields
-from deltaproto.report.paint import flat
-from deltaproto.tables.interface import TableState
-from deltaproto.tables.location import Kind, Location, locate
+from deltaproto.protocol.table_state import TableState
+from deltaproto.render.inspection_json import table_fields
+from deltaproto.render.terminal import single_line
+from deltaproto.tables.log.plan_input import survey_log
 from deltaproto.tables.log.reader import LogReader
-from deltaproto.tables.log.survey import survey_log
 from deltaproto.tables.storage import open_log
-from deltaproto.tables.storage.hadoop import hadoop_conf
-from deltaproto.tables.storage.interface import Entry, gone
+from deltaproto.tables.storage.interface import FolderEntry, gone
+from deltaproto.tables.storage.through_spark import hadoop_conf
 from tests.fuzz import mutate
 from tests.support.logs import (
     action_table,
@@ -78,13 +78,13 @@ class Memory:
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.files = dict(files)
 
-    def list(self) -> list[Entry]:
-        return [Entry(name, len(data), 1_000_000) for name, data in self.files.items()]
+    def list(self) -> list[FolderEntry]:
+        return [FolderEntry(name, len(data), 1_000_000) for name, data in self.files.items()]
 
-    def list_dated(self) -> tuple[Entry, ...]:
+    def list_dated(self) -> tuple[FolderEntry, ...]:
         return tuple(self.list())
 
-    def list_staged(self) -> tuple[Entry, ...]:
+    def list_staged(self) -> tuple[FolderEntry, ...]:
         return ()
 
     def open(self, name: str) -> IO[bytes]:
@@ -120,7 +120,7 @@ class Target(NamedTuple):
 
 def _one_line(error: DeltaprotoError) -> None:
     assert error.message
-    shown = flat(error.message)
+    shown = single_line(error.message)
     assert not any(category(each) == "Cc" for each in shown), "what is shown is one line"
 
 
@@ -139,7 +139,7 @@ PLAIN = {_commit(0): _lines(commit_info(), protocol(1, 2), metadata()), _commit(
 def seen(files: Mapping[str, bytes], *, checksums: bool = True) -> TableState:
     """What the log reader says of a log, with everything that is made of it."""
     store = Memory(files)
-    location = Location("/t", Kind.PATH, "file:///t", "/t")
+    location = Location("/t", LocationKind.PATH, "file:///t", "/t")
     reader = LogReader(use_checksums=checksums, look_in_files=True)
     state = reader.read_from(location, store)
     json.dumps(table_fields(judged(state))).encode("utf-8", "surrogatepass")
@@ -337,7 +337,7 @@ def clients(document: bytes) -> object:
 @cache
 def _plans() -> tuple[bytes, ...]:
     from deltaproto import plan_downgrade, plan_upgrade, to_dict
-    from deltaproto.report.interface import dumps, envelope
+    from deltaproto.render.interface import dumps, envelope
 
     with Folder(COMMITS) as table:
         made = [
@@ -365,7 +365,7 @@ def plans(document: bytes) -> object:
 
     def use(path: str) -> object:
         for each in read_plans(path):
-            assert isinstance(each, Planned) or each.message
+            assert isinstance(each, LoadedPlan) or each.message
         return None
 
     return _file(use, document)
@@ -374,7 +374,7 @@ def plans(document: bytes) -> object:
 @cache
 def _saved() -> tuple[bytes, ...]:
     from deltaproto import inspect_table, to_dict
-    from deltaproto.report.interface import dumps, envelope
+    from deltaproto.render.interface import dumps, envelope
 
     with Folder(COMMITS) as table:
         found = to_dict(inspect_table(table, look_in_files=True))
@@ -388,9 +388,9 @@ def _saved() -> tuple[bytes, ...]:
 
 def saved(document: bytes) -> object:
     """A saved inspection, and what a plan makes of each of its tables."""
-    from deltaproto.checking.age import Ages
-    from deltaproto.checking.saved import saved_entries
-    from deltaproto.drafting.saved import given_entry
+    from deltaproto.inspection.age import Ages
+    from deltaproto.inspection.saved import saved_entries
+    from deltaproto.plan_inputs.from_snapshot import given_entry
     from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 
     def use(path: str) -> object:

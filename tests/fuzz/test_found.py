@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.checking.age import Ages
-from deltaproto.checking.saved import saved_entries
-from deltaproto.drafting.saved import given_entry
 from deltaproto.errors import DeltaprotoError, ErrorCode, TableError, UsageError
 from deltaproto.execution.plan_file import read_plans
-from deltaproto.planning.seal import KEY, seal
-from deltaproto.tables.location import locate
+from deltaproto.inspection.age import Ages
+from deltaproto.inspection.saved import saved_entries
+from deltaproto.location import locate
+from deltaproto.plan_inputs.from_snapshot import given_entry
+from deltaproto.planning.checksum import KEY, seal
 from tests.conftest import Ran
 from tests.fuzz.targets import TARGETS, options
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deltaproto.planning.table import Table
+from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.protocol import Protocol
 
 

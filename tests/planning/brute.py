@@ -7,15 +7,15 @@ import itertools
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping
 
-from deltaproto.planning.cost import Cost, cost
-from deltaproto.planning.goal import Ending
-from deltaproto.planning.route import Move, carried_out, versions
-from deltaproto.planning.search import LEGACY_PAIRS, History, Task
+from deltaproto.planning.enable import SWITCHES, switched_off
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.search.cost import Cost, cost
+from deltaproto.planning.search.goals import EndState
+from deltaproto.planning.search.route import PredictedStatement, predict, versions
+from deltaproto.planning.search.search import LEGACY_PAIRS, HistoryChoice, Task
 from deltaproto.planning.statement import DropConstraint, DropFeature, Statement, Wait
-from deltaproto.planning.switches import SWITCHES, switched_off
-from deltaproto.planning.table import Table
 from deltaproto.planning.usage import ending_of
-from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 
 
 def cheapest(task: Task) -> Cost | None:
@@ -33,10 +33,10 @@ def cheapest(task: Task) -> Cost | None:
         if _reached(task, table):
             return spent
         for statement in _statements(task, table):
-            outcome = carried_out(statement, table, task.engine)
+            outcome = predict(statement, table, task.engine)
             if outcome.refusal is not None and not outcome.refusal.retry:
                 continue
-            more = cost([Move(statement, table, outcome)], task.engine, task.files)
+            more = cost([PredictedStatement(statement, table, outcome)], task.engine, task.files)
             total = Cost(
                 spent.irreversible + more.irreversible,
                 max(spent.history, more.history),
@@ -61,13 +61,13 @@ def _never_worse(earlier: Cost, later: Cost) -> bool:
 
 def _reached(task: Task, table: Table) -> bool:
     residue = CHECKPOINT_PROTECTION in table.protocol.supported
-    if task.history is History.TRUNCATE and residue:
-        return task.goal.reached(Ending(task.table.protocol)) and table == task.table
-    return task.goal.reached(Ending(table.protocol, ending_of(table).off))
+    if task.history is HistoryChoice.TRUNCATE and residue:
+        return task.goal.reached(EndState(task.table.protocol)) and table == task.table
+    return task.goal.reached(EndState(table.protocol, ending_of(table).off))
 
 
 def _statements(task: Task, table: Table) -> Iterator[Statement]:
-    kept = task.history is History.KEEP
+    kept = task.history is HistoryChoice.KEEP
     for name in sorted(table.protocol.supported):
         yield DropFeature(name)
         if not kept:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from deltaproto.planning.cost import Files
+from deltaproto.planning.search.cost import Files
 
 _TOMBSTONES = "Deletion Vector Tombstones"
 

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from deltaproto.planning.observe import observe
-from deltaproto.planning.outcome import Outcome
-from deltaproto.planning.table import Table
+from deltaproto.planning.from_state import observe
+from deltaproto.planning.predict.outcome import Outcome
+from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.reader import LogReader
 from tests.recording.delta_spark import DeltaSpark, StatementError

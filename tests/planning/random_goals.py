@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
-from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Catalogue
-from deltaproto.drafting.users import newest
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.model import Access
+from deltaproto.plan_inputs.client_scope import newest
 from deltaproto.planning.downgrade import Downgrade
-from deltaproto.planning.given import User
-from deltaproto.planning.goal import Use
-from deltaproto.planning.search import History
+from deltaproto.planning.request import User
+from deltaproto.planning.search.goals import ClientAccess
+from deltaproto.planning.search.search import HistoryChoice
 
 _PAIRS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (1, 7), (1, 7), (2, 5), (2, 6), (2, 7), (3, 7))
 # What Delta Spark can drop; the others are asked for too, but seldom.
@@ -41,7 +41,7 @@ _OLD = (
 
 def random_goal(random: Random, supported: frozenset[str]) -> Downgrade:
     """What somebody might ask of a table that supports these features."""
-    history = random.choice((None, None, History.KEEP, History.TRUNCATE))
+    history = random.choice((None, None, HistoryChoice.KEEP, HistoryChoice.TRUNCATE))
     kind = random.choice(("lowest", "lowest", "drop", "drop", "drop", "to", "clients"))
     names = sorted(supported & _DROPPABLE if random.random() < 0.85 else supported)
     if kind == "lowest" or (kind == "drop" and not names):
@@ -62,8 +62,8 @@ def random_clients(random: Random) -> tuple[User, ...]:
     return (*known, *(User(candidate, (Access.READ, Access.APPEND)) for candidate in old))
 
 
-def _use(random: Random) -> Use:
+def _use(random: Random) -> ClientAccess:
     access = random.choice(((Access.READ,), (Access.READ, Access.APPEND), (Access.APPEND,)))
     if random.random() < 0.7:
-        return Use(Catalogue().resolve(random.choice(_OLD)), access)
-    return Use(random.choice(list(newest(Catalogue()))).candidate, (Access.READ,))
+        return ClientAccess(Catalogue().resolve(random.choice(_OLD)), access)
+    return ClientAccess(random.choice(list(newest(Catalogue()))).candidate, (Access.READ,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaproto.planning.table import Table
+from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.protocol import Protocol
 
 EMPTY = Table(Protocol(1, 2), vectors=False, widened=False, v2_checkpoint=False, row_ids=False)

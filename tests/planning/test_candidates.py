@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from deltaproto.planning.candidates import candidates
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.table import MODE, Table
+from deltaproto.planning.predict.table import MODE, Table
+from deltaproto.planning.search.droppable import candidates
 from deltaproto.protocol.protocol import Protocol
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deltaproto.planning.capable import incapable
 from deltaproto.planning.engine import parse_engine
+from deltaproto.planning.engine_support import incapable
 from tests.planning.test_classics import carrying, given
 
 

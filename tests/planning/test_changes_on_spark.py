@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.planning.change import set_properties, unset_properties
+from deltaproto.planning.predict.set_properties import set_properties, unset_properties
 from tests.planning.oracle import agree, execute, look
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta

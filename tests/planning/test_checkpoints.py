@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.planning.observe import to_checkpoint
-from deltaproto.planning.table import Table, checkpoint_interval
+from deltaproto.planning.from_state import to_checkpoint
+from deltaproto.planning.predict.table import Table, checkpoint_interval
 from deltaproto.protocol.protocol import Protocol
 
 V2 = Protocol.carrying({"v2Checkpoint"})

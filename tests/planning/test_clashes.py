@@ -11,14 +11,14 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
-from deltaproto.planning.clash import clashes, streams
+from deltaproto.conflicts.releases import ENFORCE, RESOLVE
+from deltaproto.planning.conflict_impact import clashes, streams
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import Engine, parse_engine
-from deltaproto.planning.plan import Effect
-from deltaproto.planning.schema import Array, Atomic, Column, Struct
-from deltaproto.planning.survival import EVERY, Writers
-from deltaproto.planning.table import MODE, Table
-from deltaproto.protocol.conflicts.resolution import ENFORCE, RESOLVE
+from deltaproto.planning.plan import StreamEffect
+from deltaproto.planning.predict.schema import Array, Atomic, Column, Struct
+from deltaproto.planning.predict.table import MODE, Table
+from deltaproto.planning.writer_survival import EVERY, Writers
 from deltaproto.protocol.protocol import Protocol
 
 SCHEMA = Struct((Column("id", Atomic("integer")), Column("s", Atomic("string"))))
@@ -32,17 +32,17 @@ TABLE = Table(
 @pytest.mark.parametrize(
     ("sql", "effect"),
     [
-        ("alter table t add column x int", Effect.RESTART),
-        ("alter table t rename column s to t", Effect.ENDS),
-        ("alter table t drop column s", Effect.ENDS),
-        ("alter table t alter column id type bigint", Effect.RESTART),
-        ("alter table t alter column s first", Effect.CONTINUES),
-        ("alter table t alter column id drop default", Effect.CONTINUES),
-        ("alter table t alter column id comment 'x'", Effect.CONTINUES),
-        ("alter table t set tblproperties ('a' = 'b')", Effect.CONTINUES),
+        ("alter table t add column x int", StreamEffect.RESTART),
+        ("alter table t rename column s to t", StreamEffect.ENDS),
+        ("alter table t drop column s", StreamEffect.ENDS),
+        ("alter table t alter column id type bigint", StreamEffect.RESTART),
+        ("alter table t alter column s first", StreamEffect.CONTINUES),
+        ("alter table t alter column id drop default", StreamEffect.CONTINUES),
+        ("alter table t alter column id comment 'x'", StreamEffect.CONTINUES),
+        ("alter table t set tblproperties ('a' = 'b')", StreamEffect.CONTINUES),
     ],
 )
-def test_a_plain_stream(sql: str, effect: Effect) -> None:
+def test_a_plain_stream(sql: str, effect: StreamEffect) -> None:
     (each,) = parse(sql)
     said = each.statement.outcome(TABLE, Engine())
     found = streams(each.statement, TABLE, said)

@@ -9,22 +9,21 @@ from typing import Any
 
 import pytest
 
-from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Catalogue
-from deltaproto.clients.needs import needs
-from deltaproto.planning.asked import Upgrade
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.model import Access
+from deltaproto.clients.requirements import table_requirements
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.enable import Wanted
+from deltaproto.planning.enable import Wanted, switched_off
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.given import Given
-from deltaproto.planning.goal import Use
 from deltaproto.planning.plan import Fingerprint, Plan
-from deltaproto.planning.schema import Atomic, Column, Struct
-from deltaproto.planning.search import History
-from deltaproto.planning.switches import switched_off
+from deltaproto.planning.predict.schema import Atomic, Column, Struct
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.goals import ClientAccess
+from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.protocol.catalogue import all_features
+from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.protocol.feature_catalog import all_features
 from deltaproto.protocol.layers import feature_states
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
@@ -34,7 +33,9 @@ BASIC = {"appendOnly", "invariants"}
 DROP, WAIT = "drop-feature", "wait"
 
 
-def given(protocol: Protocol, configuration: dict[str, str] | None = None, **seen: Any) -> Given:
+def given(
+    protocol: Protocol, configuration: dict[str, str] | None = None, **seen: Any
+) -> PlanInput:
     """A table whose files and history hold nothing but what is said."""
     plain = bare_table(protocol, configuration or {})
     metadata = Metadata("id", schema_string='{"fields": []}', configuration=configuration or {})
@@ -43,12 +44,12 @@ def given(protocol: Protocol, configuration: dict[str, str] | None = None, **see
         state._replace(present=False) if state.present is None else state for state in states
     )
     usage = {state.name: bool(state.enabled or state.present) for state in states}
-    return Given(
+    return PlanInput(
         name="t",
         location="file:///t",
         sql="t",
         table=plain._replace(**seen),
-        needs=needs(protocol, usage, configuration or {}),
+        needs=table_requirements(protocol, usage, configuration or {}),
         states=states,
         fingerprint=Fingerprint("id", 0, protocol, None),
     )
@@ -58,8 +59,8 @@ def carrying(*names: str) -> Protocol:
     return Protocol.carrying(BASIC | {*names})
 
 
-def use(client: str, *access: Access) -> Use:
-    return Use(Catalogue().resolve(client), access or (Access.READ, Access.APPEND))
+def use(client: str, *access: Access) -> ClientAccess:
+    return ClientAccess(Catalogue().resolve(client), access or (Access.READ, Access.APPEND))
 
 
 def actions(plan: Plan) -> list[str]:
@@ -195,7 +196,7 @@ def test_used_type_widening_rewrites_and_waits() -> None:
 
 def test_v2_checkpoints_go_fast_where_history_is_to_be_kept() -> None:
     table = given(carrying("v2Checkpoint"), {"delta.checkpointPolicy": "v2"})
-    plan = plan_downgrade(table, Downgrade(drop=("v2Checkpoint",), history=History.KEEP))
+    plan = plan_downgrade(table, Downgrade(drop=("v2Checkpoint",), history=HistoryChoice.KEEP))
     (step,) = plan.steps
     assert step.operations[0] == "SET TBLPROPERTIES"
     assert plan.protocol_after == carrying("checkpointProtection")
@@ -208,7 +209,7 @@ def test_a_v2_checkpoint_is_gone_with_the_checkpoint_of_another_drop() -> None:
         v2_checkpoint=True,
         traced=frozenset({"v2Checkpoint", "columnMapping"}),
     )
-    asked = Downgrade(drop=("v2Checkpoint", "columnMapping"), history=History.TRUNCATE)
+    asked = Downgrade(drop=("v2Checkpoint", "columnMapping"), history=HistoryChoice.TRUNCATE)
     plan = plan_downgrade(table, asked)
     for step in plan.steps:
         assert step.feature != "v2Checkpoint" or "SET TBLPROPERTIES" not in step.operations

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from deltaproto.drafting.live import look
+from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.table import PROTECTED_BEFORE
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.planning.predict.table import PROTECTED_BEFORE
+from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import agree, execute
 from tests.planning.oracle import look as seen
 from tests.planning.random_tables import age
@@ -31,7 +31,7 @@ def test_a_clone_keeps_the_protection_that_it_inherits(
     delta_spark.sql(f"alter table delta.`{source}` drop feature vacuumProtocolCheck")
     delta_spark.sql(f"create table delta.`{path}` shallow clone delta.`{source}`")
     age(path, 72)
-    given = look(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
+    given = load_plan_input(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
     plan = plan_downgrade(given, Downgrade(to=(1, 2)))
     assert not plan.steps
     assert "UNSET TBLPROPERTIES" in plan.blocked[0].remedy

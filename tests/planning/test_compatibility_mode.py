@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from deltaproto.planning.change import set_properties
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.properties import meant
-from deltaproto.planning.table import Table
+from deltaproto.planning.predict.properties import normalize_properties
+from deltaproto.planning.predict.set_properties import set_properties
+from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.compatibility_mode import FORMATS, INTERVAL, LOCATION
 from deltaproto.protocol.properties import suggestion
 from deltaproto.protocol.protocol import Protocol
@@ -61,4 +61,4 @@ def test_it_needs_a_location(location: str | None) -> None:
 def test_its_properties_are_known_in_any_case() -> None:
     assert suggestion(LOCATION) is None
     assert suggestion(INTERVAL) is None
-    assert meant({LOCATION.lower(): "s3://a"}) == {LOCATION: "s3://a"}
+    assert normalize_properties({LOCATION.lower(): "s3://a"}) == {LOCATION: "s3://a"}

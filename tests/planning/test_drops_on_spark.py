@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.planning.drop import drop_feature
-from deltaproto.planning.outcome import Outcome, Rewrite
-from deltaproto.protocol import catalogue
+from deltaproto.planning.predict.drop_feature import drop_feature
+from deltaproto.planning.predict.outcome import Outcome, Rewrite
+from deltaproto.protocol import feature_catalog
 from deltaproto.tables.log.reader import LogReader
 from tests.planning import log_files
 from tests.planning.oracle import agree, execute, look, newest
@@ -58,7 +58,7 @@ def test_every_feature_of_a_real_table_is_dropped_as_predicted(
 
 # Made by a catalog only, or by a clause only (that one is among the recipes).
 NOT_BY_PROPERTY = {"catalogManaged", "adaptiveMetadata-preview", "clustering"}
-NAMES = [f.name for f in catalogue.all_features() if catalogue.registered(f.name)]
+NAMES = [f.name for f in feature_catalog.all_features() if feature_catalog.registered(f.name)]
 
 
 @pytest.mark.parametrize(

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from deltaproto.drafting.live import look
-from deltaproto.execution.runner import Runner
-from deltaproto.planning.asked import Upgrade
+from deltaproto.execution.runner import StatementRunner
+from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.enable import Wanted
-from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
-from deltaproto.planning.search import History
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.planning.statement import DropFeature
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.catalogue import CATALOG_MANAGED
+from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import execute
 from tests.planning.trial import carry_out
 from tests.recording.delta_spark import DeltaSpark
@@ -34,7 +34,7 @@ from tests.support.engines import RUNNING, needs_delta
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-KNOWN = {feature.name for feature in catalogue.all_features() if RUNNING.knows(feature)}
+KNOWN = {feature.name for feature in feature_catalog.all_features() if RUNNING.knows(feature)}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def registered(spark: SparkSession) -> Mapping[str, Any]:
 @pytest.mark.spark
 class TestWhatItSaysOfItself:
     def test_the_jars_are_the_release_that_plans_are_for(self, spark: SparkSession) -> None:
-        facts = Runner(spark).facts()
+        facts = StatementRunner(spark).facts()
         assert (facts.name, facts.version) == (RUNNING.name, RUNNING.version)
 
     def test_it_knows_the_features_of_its_profile(self, registered: Mapping[str, Any]) -> None:
@@ -62,30 +62,30 @@ class TestWhatItSaysOfItself:
         removable = {name for name, feature in registered.items() if feature.isRemovable()}
         # The trait says that a catalog's feature can go, the command always refuses.
         assert removable - CATALOG_MANAGED == {
-            name for name in KNOWN if RUNNING.drops(catalogue.record(name))
+            name for name in KNOWN if RUNNING.drops(feature_catalog.record(name))
         }
 
     def test_they_are_carried_by_the_versions_of_the_catalogue(
         self, registered: Mapping[str, Any]
     ) -> None:
         for name, feature in registered.items():
-            record = catalogue.record(name)
+            record = feature_catalog.record(name)
             assert record.min_writer == feature.minWriterVersion(), name
             assert record.min_reader == max(1, feature.minReaderVersion()), name
 
 
-def planned_for(path: str) -> Given:
-    return look(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
+def planned_for(path: str) -> PlanInput:
+    return load_plan_input(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
 
 
-def make(delta_spark: DeltaSpark, path: str, properties: str) -> Given:
+def make(delta_spark: DeltaSpark, path: str, properties: str) -> PlanInput:
     clause = f"tblproperties ({properties})" if properties else ""
     delta_spark.sql(f"create table delta.`{path}` (id bigint, s string) using delta {clause}")
     delta_spark.sql(f"insert into delta.`{path}` values (1, 'a'), (2, 'b')")
     return planned_for(path)
 
 
-def wrong(delta_spark: DeltaSpark, path: str, given: Given, plan: Plan) -> Iterator[str]:
+def wrong(delta_spark: DeltaSpark, path: str, given: PlanInput, plan: Plan) -> Iterator[str]:
     """How the engine's doing differs from the plan."""
     yield from carry_out(delta_spark, path, plan.steps, given)
     protocol = planned_for(path).table.protocol
@@ -131,7 +131,7 @@ def test_an_upgrade_ends_where_it_was_planned_to(
 VECTORS = "'delta.enableDeletionVectors'='true'"
 V2 = "'delta.checkpointPolicy'='v2'"
 FEED = "'delta.enableChangeDataFeed'='true'"
-TRUNCATE = History.TRUNCATE
+TRUNCATE = HistoryChoice.TRUNCATE
 DOWNGRADES = {
     "a feature that needs a wait": (V2, Downgrade(drop=("v2Checkpoint",), history=TRUNCATE)),
     "beside a legacy feature": (
@@ -185,7 +185,7 @@ def test_what_it_cannot_drop_blocks_the_plan_and_is_refused(
     path = str(tmp_path / "t")
     given = make(delta_spark, path, f"'delta.feature.{feature}'='supported'")
     plan = plan_downgrade(given, Downgrade(drop=(feature,)))
-    can = RUNNING.drops(catalogue.record(feature))
+    can = RUNNING.drops(feature_catalog.record(feature))
     assert bool(plan.blocked) is not can
     if not can:
         happened = execute(delta_spark, path, DropFeature(feature).sql(given.sql))

@@ -9,8 +9,8 @@ from deltaproto.planning.ddl.expressions import resolve
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.ddl.resolution import UNRESOLVED
 from deltaproto.planning.engine import Engine, EngineName, parse_engine
-from deltaproto.planning.schema import Array, Atomic, Column, Map, Struct
-from deltaproto.planning.table import Table
+from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct
+from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.protocol import Protocol
 from tests.support.failures import each_row
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deltaproto.clients.capability import Access
-from deltaproto.planning.goal import Absent, AtMost, Ending, Goal, Usable
+from deltaproto.clients.model import Access
+from deltaproto.planning.search.goals import Absent, AtMost, EndState, Goal, Usable
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import carrying, given, use
 
@@ -19,10 +19,10 @@ def usable(*uses: tuple[str, Access]) -> Usable:
 
 def test_a_client_objects_to_what_it_cannot_take() -> None:
     goal = usable((OLD, Access.APPEND))
-    now = Ending(VECTORS)
+    now = EndState(VECTORS)
     assert not goal.reached(now)
     assert goal.objections(now) == {"deletionVectors"}
-    later = Ending(Protocol(1, 2))
+    later = EndState(Protocol(1, 2))
     assert goal.reached(later)
     assert goal.objections(later) == frozenset()
 
@@ -48,8 +48,10 @@ def test_each_access_that_can_be_had_is_kept() -> None:
 
 
 def test_versions_and_features_as_goals() -> None:
-    assert AtMost(1, 2).reached(Ending(Protocol(1, 2)))
-    assert not AtMost(1, 2).reached(Ending(Protocol(1, 3)))
-    assert not AtMost(1, 7).reached(Ending(Protocol(2, 5)))
-    assert Absent(frozenset({"deletionVectors"})).objections(Ending(VECTORS)) == {"deletionVectors"}
-    assert Absent(frozenset({"rowTracking"})).reached(Ending(VECTORS))
+    assert AtMost(1, 2).reached(EndState(Protocol(1, 2)))
+    assert not AtMost(1, 2).reached(EndState(Protocol(1, 3)))
+    assert not AtMost(1, 7).reached(EndState(Protocol(2, 5)))
+    assert Absent(frozenset({"deletionVectors"})).objections(EndState(VECTORS)) == {
+        "deletionVectors"
+    }
+    assert Absent(frozenset({"rowTracking"})).reached(EndState(VECTORS))

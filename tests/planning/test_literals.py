@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.planning.literals import is_literal
-from deltaproto.planning.schema import Array, Atomic
+from deltaproto.planning.ddl.literals import is_literal
+from deltaproto.planning.predict.schema import Array, Atomic
 from tests.support.failures import each_row
 
 TAKEN = [

@@ -8,28 +8,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaproto.clients.catalogue import Catalogue
-from deltaproto.clients.judgement import Verdict
-from deltaproto.clients.needs import Needs
-from deltaproto.drafting.users import newest
-from deltaproto.planning.candidates import candidates
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.requirements import TableRequirements
+from deltaproto.clients.verdict import Verdict
+from deltaproto.plan_inputs.client_scope import newest
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.given import Given, User
-from deltaproto.planning.goal import Absent, needs_after
 from deltaproto.planning.impact import impact
-from deltaproto.planning.lowest import lowest, unused
 from deltaproto.planning.plan import Plan
-from deltaproto.planning.route import Choice
-from deltaproto.planning.search import History, Task, ending
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.planning.request import PlanInput, User
+from deltaproto.planning.search.droppable import candidates
+from deltaproto.planning.search.goals import Absent, needs_after
+from deltaproto.planning.search.lowest import lowest_goal, unused
+from deltaproto.planning.search.route import DropSelection
+from deltaproto.planning.search.search import HistoryChoice, Task, ending
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import carrying, use
 from tests.planning.test_classics import given as table_of
 from tests.support.examples import examples
 
 EVERYBODY = tuple(newest(Catalogue()))
-LEGACY = {name for pair in ((2, 5), (2, 6)) for name in catalogue.implied_by(*pair)}
+LEGACY = {name for pair in ((2, 5), (2, 6)) for name in feature_catalog.implied_by(*pair)}
 
 
 def lost(plan: Plan) -> set[tuple[str, str]]:
@@ -51,8 +51,8 @@ def test_a_legacy_table_keeps_the_features_that_its_pair_needs() -> None:
 
 
 @pytest.mark.parametrize("pair", [(1, 1), (1, 2), (1, 3), (1, 4), (2, 5), (1, 6), (2, 6)])
-@pytest.mark.parametrize("history", [None, *History])
-def test_versions_never_rise(pair: tuple[int, int], history: History | None) -> None:
+@pytest.mark.parametrize("history", [None, *HistoryChoice])
+def test_versions_never_rise(pair: tuple[int, int], history: HistoryChoice | None) -> None:
     for everybody in (EVERYBODY, ()):
         table = table_of(Protocol(*pair))._replace(clients=everybody, everybody=bool(everybody))
         plan = plan_downgrade(table, Downgrade(lowest=True, history=history))
@@ -122,9 +122,11 @@ def test_what_is_enabled_and_unused_stays_so_for_clients() -> None:
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> Given:
+def tables(draw: st.DrawFn) -> PlanInput:
     """A table on a legacy pair or on lists, whose features are used or not."""
-    names = sorted(f.name for f in catalogue.all_features() if catalogue.registered(f.name))
+    names = sorted(
+        f.name for f in feature_catalog.all_features() if feature_catalog.registered(f.name)
+    )
     few = draw(st.sets(st.sampled_from(names), max_size=4))
     protocol = draw(
         st.sampled_from(
@@ -149,22 +151,22 @@ def tables(draw: st.DrawFn) -> Given:
     return made._replace(states=states, needs=needs, clients=tuple(clients))
 
 
-def assert_nothing_is_lower(table: Given, history: History | None) -> None:
+def assert_nothing_is_lower(table: PlanInput, history: HistoryChoice | None) -> None:
     """Try every set of drops: none is lower and keeps as many clients, or keeps more of them."""
     can = candidates(table.table, table.engine)
-    best = lowest(table, can, include_enabled=False, history=history).best
+    best = lowest_goal(table, can, include_enabled=False, history=history).best
     assert not best.losers
     allowed = unused(table.states) & {*can.goes}
-    residue = frozenset() if history is History.KEEP else {CHECKPOINT_PROTECTION}
+    residue = frozenset() if history is HistoryChoice.KEEP else {CHECKPOINT_PROTECTION}
     task = Task(table.table, Absent(frozenset()), table.engine, history=history, can=can)
     protocol = table.table.protocol
     worked = working(table, table.needs)
     sizes = range(len(allowed) + 1)
     for some in chain.from_iterable(combinations(sorted(allowed), size) for size in sizes):
         gone = frozenset(some)
-        if any(set(catalogue.dependents(name, protocol.supported)) - gone for name in gone):
+        if any(set(feature_catalog.dependents(name, protocol.supported)) - gone for name in gone):
             continue
-        end = ending(task, Choice(gone | residue), left=not residue)
+        end = ending(task, DropSelection(gone | residue), left=not residue)
         works = working(table, needs_after(table.needs, end))
         lower = below(end.protocol, best.protocol) and not below(best.protocol, end.protocol)
         assert not (lower and works >= best.working), (some, end.protocol, best)
@@ -172,7 +174,7 @@ def assert_nothing_is_lower(table: Given, history: History | None) -> None:
         assert not (harmless and len(works) > len(best.working)), (some, works, best)
 
 
-def working(table: Given, needs: Needs) -> set[tuple[str, str]]:
+def working(table: PlanInput, needs: TableRequirements) -> set[tuple[str, str]]:
     found = impact(table.clients, needs, needs)
     return {(change.client, change.access) for change in found if change.after is Verdict.OK}
 
@@ -185,26 +187,30 @@ def below(one: Protocol, other: Protocol) -> bool:
     )
 
 
-@given(table=tables(), history=st.sampled_from([None, History.KEEP]))
+@given(table=tables(), history=st.sampled_from([None, HistoryChoice.KEEP]))
 @settings(max_examples=examples(60))
 def test_no_set_of_drops_is_lower_and_keeps_more_clients(
-    table: Given, history: History | None
+    table: PlanInput, history: HistoryChoice | None
 ) -> None:
     assert_nothing_is_lower(table, history)
 
 
 @pytest.mark.slow
-@given(table=tables(), history=st.sampled_from([None, History.KEEP]))
+@given(table=tables(), history=st.sampled_from([None, HistoryChoice.KEEP]))
 @settings(max_examples=examples(500))
-def test_no_set_of_drops_of_500_tables_is_lower(table: Given, history: History | None) -> None:
+def test_no_set_of_drops_of_500_tables_is_lower(
+    table: PlanInput, history: HistoryChoice | None
+) -> None:
     assert_nothing_is_lower(table, history)
 
 
-@given(table=tables(), history=st.sampled_from([None, History.KEEP]))
+@given(table=tables(), history=st.sampled_from([None, HistoryChoice.KEEP]))
 @settings(max_examples=examples(60))
-def test_the_plan_ends_at_the_lowest_protocol(table: Given, history: History | None) -> None:
+def test_the_plan_ends_at_the_lowest_protocol(
+    table: PlanInput, history: HistoryChoice | None
+) -> None:
     can = candidates(table.table, table.engine)
-    best = lowest(table, can, include_enabled=False, history=history).best
+    best = lowest_goal(table, can, include_enabled=False, history=history).best
     plan = plan_downgrade(table, Downgrade(lowest=True, history=history))
     if not plan.blocked:
         assert plan.protocol_after == best.protocol

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from deltaproto.planning.candidates import candidates
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.outcome import Outcome
-from deltaproto.planning.route import carried_out
-from deltaproto.planning.table import Table
-from deltaproto.protocol.catalogue import kept_by
+from deltaproto.planning.predict.outcome import Outcome
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.search.droppable import candidates
+from deltaproto.planning.search.route import predict
+from deltaproto.protocol.feature_catalog import kept_by
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import given
 
@@ -31,7 +31,7 @@ SET = "alter table t set tblproperties"
 
 def done(sql: str) -> Outcome:
     (parsed,) = parse(sql)
-    return carried_out(parsed.statement, MANAGED, Engine())
+    return predict(parsed.statement, MANAGED, Engine())
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.planning import mapping
-from deltaproto.planning.outcome import Outcome, Rewrite
+from deltaproto.planning.predict import column_mapping
+from deltaproto.planning.predict.outcome import Outcome, Rewrite
+from deltaproto.planning.predict.table import MODE
 from deltaproto.planning.statement import SetProperties, Statement, UnsetProperties
-from deltaproto.planning.table import MODE
 from tests.planning import log_files
 from tests.planning.oracle import agree, execute, look, newest
 from tests.recording.delta_spark import DeltaSpark
@@ -59,12 +59,12 @@ def test_in_capitals_none_makes_every_value_null(delta_spark: DeltaSpark, tmp_pa
     path = str(tmp_path)
     table = made(delta_spark, path, MAPPED)
     said = done(delta_spark, path, SetProperties({MODE: "NONE"}))
-    assert said.warnings == (mapping.MISREAD,)
+    assert said.warnings == (column_mapping.MISREAD,)
     assert delta_spark.sql(f"select * from {table}") == [{"id": None, "c": None}]
 
 
 def test_a_clustered_table_is_broken_by_it(delta_spark: DeltaSpark, tmp_path: Path) -> None:
     path = str(tmp_path)
     table = made(delta_spark, path, f"cluster by (id) {MAPPED}")
-    assert done(delta_spark, path, OFF).warnings == (mapping.CLUSTERED,)
+    assert done(delta_spark, path, OFF).warnings == (column_mapping.CLUSTERED,)
     assert execute(delta_spark, path, f"optimize {table}").error is not None

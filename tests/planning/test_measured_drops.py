@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from deltaproto.planning.drop import drop_feature
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.outcome import Outcome
+from deltaproto.planning.predict.drop_feature import drop_feature
+from deltaproto.planning.predict.outcome import Outcome
+from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import ClusterBy, DropConstraint, SetProperties
-from deltaproto.planning.table import Table
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.oracle import Happened, agree
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.drafting import live
+from deltaproto.plan_inputs import from_log
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.route import carried_out
-from deltaproto.planning.search import History
+from deltaproto.planning.search.route import predict
+from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.planning.statement import DropFeature, SetProperties
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import agree, execute
 from tests.planning.random_tables import age
 from tests.planning.trial import carry_out
@@ -41,15 +41,15 @@ def test_a_commit_before_the_truncation(
     delta_spark: DeltaSpark, tmp_path: Path, interval: int, first: bool, at_once: bool
 ) -> None:
     path = make(delta_spark, tmp_path / "t", interval=interval)
-    table = live.look(path, {}, SparkSettings(), time.time()).table
+    table = from_log.load_plan_input(path, {}, SparkSettings(), time.time()).table
     assert (table.traced, table.open) == (frozenset(), {"v2Checkpoint"})
     if first:
         before = SetProperties({"delta.appendOnly": "false"})
-        said = carried_out(before, table, RUNNING)
+        said = predict(before, table, RUNNING)
         agree(said, execute(delta_spark, path, before.sql(f"delta.`{path}`")))
         table = said.table
     drop = DropFeature("v2Checkpoint", truncate=True)
-    said = carried_out(drop, table, RUNNING)
+    said = predict(drop, table, RUNNING)
     assert (said.refusal is None) is at_once
     agree(said, execute(delta_spark, path, drop.sql(f"delta.`{path}`")))
 
@@ -58,8 +58,10 @@ def test_the_plan_takes_first_what_would_have_to_wait_later(
     delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:
     path = make(delta_spark, tmp_path / "t", interval=10)
-    given = live.look(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
-    asked = Downgrade(drop=("inCommitTimestamp", "v2Checkpoint"), history=History.TRUNCATE)
+    given = from_log.load_plan_input(path, {}, SparkSettings(), time.time())._replace(
+        engine=RUNNING
+    )
+    asked = Downgrade(drop=("inCommitTimestamp", "v2Checkpoint"), history=HistoryChoice.TRUNCATE)
     plan = plan_downgrade(given, asked)
     assert [step.feature for step in plan.steps] == ["v2Checkpoint", "inCommitTimestamp"]
     assert list(carry_out(delta_spark, path, plan.steps, given)) == []

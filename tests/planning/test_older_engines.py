@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from deltaproto.planning.change import set_properties
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.enable import Wanted, enabling
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.goal import Absent
-from deltaproto.planning.route import carried_out
-from deltaproto.planning.schema import Atomic, Column, Struct
-from deltaproto.planning.search import History, Task, search
+from deltaproto.planning.predict.schema import Atomic, Column, Struct
+from deltaproto.planning.predict.set_properties import set_properties
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.search.goals import Absent
+from deltaproto.planning.search.route import predict
+from deltaproto.planning.search.search import HistoryChoice, Task, search
 from deltaproto.planning.statement import DropFeature, SetProperties, Statement, UnsetProperties
-from deltaproto.planning.table import Table
-from deltaproto.protocol import catalogue
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.bare import bare_table
 from tests.support.failures import collect_failures
@@ -81,7 +81,7 @@ def assert_as_recorded(version: str, case: dict[str, Any]) -> None:
     ],
 )
 def test_a_name_is_known_from_one_release_to_another(feature: str, known: set[str]) -> None:
-    record = catalogue.record(feature)
+    record = feature_catalog.record(feature)
     for version in ("3.1.0", "3.2.0", "3.3.0", "3.3.3", "4.0.0", "4.0.1", "4.4.0"):
         engine = parse_engine(f"delta-spark@{version}")
         assert engine.knows(record) is (version in known), version
@@ -98,7 +98,7 @@ def test_history_that_is_to_go_is_truncated_also_where_drops_are_slow() -> None:
         traced=frozenset({"v2Checkpoint"}),
     )
     task = Task(table, Absent(frozenset({"v2Checkpoint"})), parse_engine("delta-spark@3.3.3"))
-    for history, truncates in ((History.KEEP, False), (History.TRUNCATE, True)):
+    for history, truncates in ((HistoryChoice.KEEP, False), (HistoryChoice.TRUNCATE, True)):
         for found in search(task._replace(history=history)):
             drops = [m.statement for m in found.moves if isinstance(m.statement, DropFeature)]
             assert {drop.truncate for drop in drops} == {truncates}, found
@@ -125,7 +125,7 @@ def test_own_sql_is_judged_by_what_the_engine_knows(sql: str, since: str) -> Non
     (each,) = parse(sql)
     for version in ("3.3.3", "4.0.1", "4.4.0"):
         engine = parse_engine(f"delta-spark@{version}")
-        said = carried_out(each.statement, table, engine)
+        said = predict(each.statement, table, engine)
         assert (said.refusal is None) is engine.at_least(since), version
         if said.refusal is not None:
             assert said.refusal.remedy.startswith(f"delta-spark@{since}")
@@ -185,6 +185,6 @@ def test_a_mapping_mode_comes_with_the_versions_that_it_wants(
     (only,) = found
     assert isinstance(only, SetProperties)
     assert only.properties == {"delta.columnMapping.mode": "name", **versions}
-    outcome = carried_out(only, table, engine)
+    outcome = predict(only, table, engine)
     assert outcome.refusal is None
     assert "columnMapping" in outcome.table.protocol.supported

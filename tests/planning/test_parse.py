@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.planning.ddl.own import Own
+from deltaproto.conflicts.operation import Operation
+from deltaproto.planning.ddl.cursor import split
 from deltaproto.planning.ddl.parse import parse
-from deltaproto.planning.ddl.script import split
+from deltaproto.planning.ddl.user_statement import UserStatement
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.logged_schema import from_log
-from deltaproto.planning.outcome import Outcome
-from deltaproto.planning.schema import Array, Atomic, Column, Map, Struct, find
+from deltaproto.planning.predict.outcome import Outcome
+from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct, find, from_log
+from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import (
     ClusterBy,
     DropFeature,
@@ -21,11 +22,9 @@ from deltaproto.planning.statement import (
     Statement,
     UnsetProperties,
 )
-from deltaproto.planning.table import Table
-from deltaproto.protocol.conflicts.operation import Operation
-from deltaproto.protocol.conflicts.tokens import scan
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.sql import identifier, literal
+from deltaproto.sql.quoting import identifier, literal
+from deltaproto.sql.tokens import scan
 
 PLAIN = Table(Protocol(1, 2), schema=Struct((Column("id", Atomic("long")),)), vectors=False)
 DATABRICKS = Engine(EngineName.DATABRICKS, "17.3")
@@ -208,7 +207,7 @@ def test_types_are_read() -> None:
         "b map<string, struct<z: timestamp_ntz>>, c dec, d interval year to month)"
     )
     (each,) = parse(sql)
-    assert isinstance(each.statement, Own)
+    assert isinstance(each.statement, UserStatement)
     columns = [definition.column for definition in each.statement.effect.columns]
     assert columns == [
         Column(

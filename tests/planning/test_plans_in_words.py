@@ -12,22 +12,22 @@ from typing import Any, NamedTuple
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Catalogue
-from deltaproto.planning.asked import Upgrade
-from deltaproto.planning.cost import Files
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.model import Access
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.enable import Wanted
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.given import Given, User
-from deltaproto.planning.goal import Use
 from deltaproto.planning.plan import Plan, Step
-from deltaproto.planning.schema import Array, Atomic, Column, Struct
-from deltaproto.planning.search import History
-from deltaproto.planning.table import Table
+from deltaproto.planning.predict.schema import Array, Atomic, Column, Struct
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.request import PlanInput, User
+from deltaproto.planning.search.cost import Files
+from deltaproto.planning.search.goals import ClientAccess
+from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.protocol import catalogue
+from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import carrying, given
 from tests.support.golden import Text
@@ -65,20 +65,20 @@ COLUMNS = Struct(
     )
 )
 FILES = Files(10, 1000, 3, 300, 5, 500)
-NAMES = [f.name for f in catalogue.all_features() if catalogue.registered(f.name)]
+NAMES = [f.name for f in feature_catalog.all_features() if feature_catalog.registered(f.name)]
 CLIENTS = ("deltalake/engine@0.25.0", "delta-spark@3.1.0", "databricks-runtime@12.2")
 
 
 class Case(NamedTuple):
     """A table and what is asked of it."""
 
-    given: Given
+    given: PlanInput
     asked: Upgrade | Downgrade
 
 
 def table(
     *names: str, engine: str = "delta-spark@4.4.0", columns: bool = True, **more: Any
-) -> Given:
+) -> PlanInput:
     """A table on which features are in use, as far as they can be."""
     configuration = {key: value for name in names for key, value in ON.get(name, {}).items()}
     seen = {key: value for name in names for key, value in USED.get(name, {}).items()}
@@ -90,11 +90,11 @@ def table(
     return found._replace(files=FILES, engine=parse_engine(engine))
 
 
-def use(client: str, *access: Access) -> Use:
-    return Use(Catalogue().resolve(client), access or (Access.READ, Access.APPEND))
+def use(client: str, *access: Access) -> ClientAccess:
+    return ClientAccess(Catalogue().resolve(client), access or (Access.READ, Access.APPEND))
 
 
-def using(case: Given, *access: Access) -> Given:
+def using(case: PlanInput, *access: Access) -> PlanInput:
     """With clients that use it."""
     resolved = (Catalogue().resolve(name) for name in CLIENTS)
     clients = tuple(User(each, access or (Access.READ, Access.DML), "etl") for each in resolved)
@@ -158,8 +158,8 @@ def cases() -> dict[str, Case]:
     }
     vectors, mapping = table("deletionVectors"), table("columnMapping", "deletionVectors")
     downgrades = {
-        "truncate": (vectors, Downgrade(drop=("deletionVectors",), history=History.TRUNCATE)),
-        "keep": (vectors, Downgrade(drop=("deletionVectors",), history=History.KEEP)),
+        "truncate": (vectors, Downgrade(drop=("deletionVectors",), history=HistoryChoice.TRUNCATE)),
+        "keep": (vectors, Downgrade(drop=("deletionVectors",), history=HistoryChoice.KEEP)),
         "both": (mapping, Downgrade(drop=("deletionVectors", "columnMapping"))),
         "lowest": (EVERYTHING, Downgrade(lowest=True)),
         "lowest-enabled": (using(EVERYTHING), Downgrade(lowest=True, include_enabled=True)),
@@ -231,7 +231,7 @@ def cases() -> dict[str, Case]:
         ),
         "lowest-protected": (
             table("checkpointProtection", "deletionVectors"),
-            Downgrade(lowest=True, history=History.KEEP),
+            Downgrade(lowest=True, history=HistoryChoice.KEEP),
         ),
         "lowest-required": (
             given(carrying("icebergCompatV2", "columnMapping"), ON["icebergCompatV2"]),
@@ -255,7 +255,7 @@ def cases() -> dict[str, Case]:
         "no-legacy-pair": (table("allowColumnDefaults"), Downgrade(to=(1, 6))),
         "keep-protected": (
             table("checkpointProtection"),
-            Downgrade(drop=("checkpointProtection",), history=History.KEEP),
+            Downgrade(drop=("checkpointProtection",), history=HistoryChoice.KEEP),
         ),
         "retention": (
             given(

@@ -8,10 +8,14 @@ from hypothesis import strategies as st
 
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.properties import canonical, meant, unsettable
-from deltaproto.planning.route import carried_out
+from deltaproto.planning.predict.properties import (
+    canonical,
+    normalize_properties,
+    validate_properties,
+)
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.search.route import predict
 from deltaproto.planning.statement import SetProperties, UnsetProperties
-from deltaproto.planning.table import Table
 from deltaproto.protocol.protocol import Protocol
 from tests.support.failures import each_row
 
@@ -61,14 +65,14 @@ REFUSED = {
 
 @each_row(("key", "value"), [(k, v) for k, values in TAKEN.items() for v in values])
 def test_taken(key: str, value: str) -> None:
-    assert unsettable({f"delta.{key}": value}) is None
+    assert validate_properties({f"delta.{key}": value}) is None
 
 
 @each_row(
     ("key", "value", "error"), [(k, v, error) for k, (error, vs) in REFUSED.items() for v in vs]
 )
 def test_refused(key: str, value: str, error: str) -> None:
-    refusal = unsettable({f"delta.{key}": value})
+    refusal = validate_properties({f"delta.{key}": value})
     assert refusal is not None
     assert refusal.error == error
     assert f"delta.{key}" in refusal.message
@@ -90,13 +94,13 @@ def test_the_log_is_kept_as_long_as_deleted_files(
 ) -> None:
     keys = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
     asked = {key: value for key, value in zip(keys, (log, files), strict=True) if value}
-    assert (unsettable(asked) is None) is good
-    assert unsettable(asked, Engine(EngineName.DELTA_SPARK, "4.0.1")) is None
+    assert (validate_properties(asked) is None) is good
+    assert validate_properties(asked, Engine(EngineName.DELTA_SPARK, "4.0.1")) is None
 
 
 def test_what_is_meant_is_written_as_delta_wants_it() -> None:
     asked = {"DELTA.columnmapping.MODE": "NONE", "delta.MINreaderversion": "3", "Team": "A"}
-    assert meant(asked) == {
+    assert normalize_properties(asked) == {
         "delta.columnMapping.mode": "none",
         "delta.minReaderVersion": "3",
         "Team": "A",
@@ -105,12 +109,14 @@ def test_what_is_meant_is_written_as_delta_wants_it() -> None:
 
 @given(st.text(), st.text())
 def test_no_text_is_an_error(key: str, value: str) -> None:
-    unsettable({key: value, f"delta.{key}": value, canonical("DELTA.LOGRETENTIONDURATION"): value})
+    validate_properties(
+        {key: value, f"delta.{key}": value, canonical("DELTA.LOGRETENTIONDURATION"): value}
+    )
 
 
 @pytest.mark.parametrize("key", ["targetFileSize", "tuneFileSizesForRewrites"])
 def test_what_databricks_documents_is_taken_there(key: str) -> None:
-    assert unsettable({f"delta.{key}": "1"}, Engine(EngineName.DATABRICKS, "16.4")) is None
+    assert validate_properties({f"delta.{key}": "1"}, Engine(EngineName.DATABRICKS, "16.4")) is None
 
 
 @pytest.mark.parametrize(
@@ -125,7 +131,7 @@ def test_what_databricks_documents_is_taken_there(key: str) -> None:
 def test_an_older_release_does_not_know_every_property(key: str, since: str) -> None:
     for version in ("3.1.0", "3.2.1", "3.3.3", "4.0.1", "4.1.0", "4.2.0", "4.3.1", "4.4.0"):
         engine = Engine(EngineName.DELTA_SPARK, version)
-        refusal = unsettable({f"delta.{key}": "true"}, engine)
+        refusal = validate_properties({f"delta.{key}": "true"}, engine)
         assert (refusal is None) is engine.at_least(since), version
         assert refusal is None or refusal.error == "DELTA_UNKNOWN_CONFIGURATION"
 
@@ -133,7 +139,7 @@ def test_an_older_release_does_not_know_every_property(key: str, since: str) -> 
 @pytest.mark.parametrize(("version", "error"), [("3.3.3", ""), ("4.0.0", VALUE), ("4.4.0", VALUE)])
 def test_spark_3_names_no_error_for_a_value(version: str, error: str) -> None:
     engine = Engine(EngineName.DELTA_SPARK, version)
-    refusal = unsettable({"delta.appendOnly": "perhaps"}, engine)
+    refusal = validate_properties({"delta.appendOnly": "perhaps"}, engine)
     assert refusal is not None
     assert refusal.error == error
 
@@ -194,16 +200,16 @@ def test_what_delta_cannot_parse_keeps_a_table_from_being_changed(
     key: str, can_set: bool, can_unset: bool
 ) -> None:
     table = Table(Protocol(1, 2), {f"delta.{key}": "foo"})
-    other = carried_out(SetProperties({"k": "v"}), table, Engine())
+    other = predict(SetProperties({"k": "v"}), table, Engine())
     assert (other.refusal is None) is can_set
-    own = carried_out(UnsetProperties((f"delta.{key}",)), table, Engine())
+    own = predict(UnsetProperties((f"delta.{key}",)), table, Engine())
     assert (own.refusal is None) is can_unset
 
 
 def test_rows_of_a_table_with_a_strange_value_are_not_promised() -> None:
     (each,) = parse("insert into t values (1)")
     table = Table(Protocol(1, 2), {"delta.randomizeFilePrefixes": "yes"})
-    said = carried_out(each.statement, table, Engine())
+    said = predict(each.statement, table, Engine())
     assert said.refusal is None
     assert said.fewest == 0
     assert any("delta.randomizeFilePrefixes = yes" in warning for warning in said.warnings)

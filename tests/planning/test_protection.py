@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from deltaproto.clients.needs import needs
+from deltaproto.clients.requirements import table_requirements
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.drop import drop_feature
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Fingerprint
-from deltaproto.planning.table import PROTECTED_BEFORE, Table
-from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.planning.predict.drop_feature import drop_feature
+from deltaproto.planning.predict.table import PROTECTED_BEFORE, Table
+from deltaproto.planning.request import PlanInput
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
 
@@ -41,12 +41,12 @@ def test_what_a_clone_lacks_up_to_the_protected_version_no_wait_brings() -> None
     assert outcome.refusal is not None
     assert not outcome.refusal.retry
     assert "UNSET TBLPROPERTIES" in outcome.refusal.remedy
-    given = Given(
+    given = PlanInput(
         name="t",
         location="file:///t",
         sql="t",
         table=clone,
-        needs=needs(clone.protocol, {}, clone.configuration),
+        needs=table_requirements(clone.protocol, {}, clone.configuration),
         states=(),
         fingerprint=Fingerprint(None, 0, clone.protocol, None),
     )

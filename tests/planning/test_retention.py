@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.goal import Absent
-from deltaproto.planning.retention import TRUNCATION, hours, interval_hours, setting
-from deltaproto.planning.route import wait
-from deltaproto.planning.search import History, Task, search
+from deltaproto.planning.predict.properties import TRUNCATION, hours, interval_hours, setting
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.search.goals import Absent
+from deltaproto.planning.search.route import wait
+from deltaproto.planning.search.search import HistoryChoice, Task, search
 from deltaproto.planning.statement import DropFeature, Wait
-from deltaproto.planning.table import Table
 from deltaproto.protocol.protocol import Protocol
 
 
@@ -70,7 +70,7 @@ def test_a_plan_waits_for_what_is_left(known: bool) -> None:
         table,
         Absent(frozenset({feature})),
         parse_engine("delta-spark@4.4.0"),
-        history=History.TRUNCATE,
+        history=HistoryChoice.TRUNCATE,
     )
     (found, *_) = search(task)
     waits = [m.statement.hours for m in found.moves if isinstance(m.statement, Wait)]

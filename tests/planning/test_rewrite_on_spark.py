@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deltaproto.drafting.live import look
+from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.plan import Plan
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.log.reader import LogReader
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING
@@ -33,7 +33,7 @@ GOALS = {
 
 
 def planned(path: str, asked: Downgrade) -> Plan:
-    given = look(path, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
+    given = load_plan_input(path, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
     return plan_downgrade(given, asked)
 
 
@@ -68,7 +68,7 @@ def test_a_catalog_table_is_swapped_by_renames(spark: SparkSession) -> None:
         for step in plan.steps:
             assert step.sql is not None
             spark.sql(step.sql)
-        after = look("copies.orders", {}, SparkSettings(), 0.0)
+        after = load_plan_input("copies.orders", {}, SparkSettings(), 0.0)
         assert after.table.protocol == plan.protocol_after
         assert spark.table("copies.orders").count() == 1
     finally:

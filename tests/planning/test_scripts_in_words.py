@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from deltaproto.planning.ddl.own import Parsed
 from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.user_statement import Parsed
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.outcome import Outcome, Rewrite
-from deltaproto.planning.schema import Array, Map, Struct, Type, walk
-from deltaproto.planning.table import Table
-from deltaproto.protocol import catalogue
+from deltaproto.planning.predict.outcome import Outcome, Rewrite
+from deltaproto.planning.predict.schema import Array, Map, Struct, Type, walk
+from deltaproto.planning.predict.table import Table
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 from tests.planning import scripts
 from tests.planning.test_changes_on_spark import SEQUENCES, assigned
@@ -28,7 +28,7 @@ from tests.support.protocols import changed
 from tests.support.tables import RECIPES
 
 MAPPED = "'delta.columnMapping.mode' = 'name'"
-FEATURES = [f.name for f in catalogue.all_features() if catalogue.registered(f.name)]
+FEATURES = [f.name for f in feature_catalog.all_features() if feature_catalog.registered(f.name)]
 OTHERS = (
     Engine(EngineName.DATABRICKS, "17.3"),
     Engine(EngineName.DATABRICKS, "14.1"),

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaproto.clients.needs import needs
-from deltaproto.planning.cost import Files
+from deltaproto.clients.requirements import table_requirements
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.given import Given
-from deltaproto.planning.goal import Absent, AtMost, Ending, Goal
 from deltaproto.planning.plan import Fingerprint
-from deltaproto.planning.search import History, Task, nearest, reachable, search
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.cost import Files
+from deltaproto.planning.search.goals import Absent, AtMost, EndState, Goal
+from deltaproto.planning.search.search import HistoryChoice, Task, nearest, reachable, search
 from deltaproto.planning.statement import DropFeature
-from deltaproto.planning.table import Table
 from deltaproto.planning.usage import ending_of
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.brute import cheapest
 from tests.support.examples import examples
@@ -29,8 +29,9 @@ from tests.support.examples import examples
 # What only a catalog makes is left out: no plan is made for such tables.
 NAMES = sorted(
     f.name
-    for f in catalogue.all_features()
-    if catalogue.registered(f.name) and not catalogue.closure({f.name}) & {"catalogManaged"}
+    for f in feature_catalog.all_features()
+    if feature_catalog.registered(f.name)
+    and not feature_catalog.closure({f.name}) & {"catalogManaged"}
 )
 FILES = Files(10, 1000, 3, 300, 5, 500)
 
@@ -128,7 +129,7 @@ def test_the_drop_that_spares_the_others_a_wait_comes_first() -> None:
 
 def assert_cheapest(data: st.DataObject, table: Table) -> None:
     goal = data.draw(goals(table))
-    history = data.draw(st.sampled_from([None, History.KEEP]))
+    history = data.draw(st.sampled_from([None, HistoryChoice.KEEP]))
     version = data.draw(st.sampled_from(["4.4.0", "4.0.0"]))
     task = Task(table, goal, Engine(EngineName.DELTA_SPARK, version), FILES, history=history)
     found = search(task)
@@ -137,7 +138,7 @@ def assert_cheapest(data: st.DataObject, table: Table) -> None:
     assert reachable(task) is bool(found)
     for each in found:
         after = each.moves[-1].outcome.table.protocol if each.moves else table.protocol
-        assert goal.reached(Ending(after))
+        assert goal.reached(EndState(after))
 
 
 class Unused(NamedTuple):
@@ -148,10 +149,10 @@ class Unused(NamedTuple):
     kind: str = "unused"
     text: str = "not in use"
 
-    def reached(self, ending: Ending) -> bool:
+    def reached(self, ending: EndState) -> bool:
         return not self.objections(ending)
 
-    def objections(self, ending: Ending) -> frozenset[str]:
+    def objections(self, ending: EndState) -> frozenset[str]:
         return (self.features & self.used & ending.protocol.supported) - ending.off
 
     def weaker(self, reachable: Callable[[Goal], bool]) -> Iterator[Goal]:
@@ -209,7 +210,7 @@ def test_switching_off_is_as_cheap_as_can_be(data: st.DataObject) -> None:
     table, used = data.draw(tables_in_use())
     wanted = data.draw(st.sets(st.sampled_from(sorted(used) or ["none"])))
     goal: Goal = Unused(frozenset(wanted), used)
-    history = data.draw(st.sampled_from([None, History.KEEP]))
+    history = data.draw(st.sampled_from([None, HistoryChoice.KEEP]))
     version = data.draw(st.sampled_from(["4.4.0", "4.0.0", "3.2.0"]))
     before = planned_for(table).needs._replace(used=used)
     engine = Engine(EngineName.DELTA_SPARK, version)
@@ -221,16 +222,16 @@ def test_switching_off_is_as_cheap_as_can_be(data: st.DataObject) -> None:
         for move in each.moves:
             assert move.outcome.refusal is None or move.outcome.refusal.retry, move.statement
         after = each.moves[-1].outcome.table if each.moves else table
-        assert goal.reached(Ending(after.protocol, ending_of(after).off))
+        assert goal.reached(EndState(after.protocol, ending_of(after).off))
 
 
-def planned_for(table: Table) -> Given:
-    return Given(
+def planned_for(table: Table) -> PlanInput:
+    return PlanInput(
         name="t",
         location="file:///t",
         sql="t",
         table=table,
-        needs=needs(table.protocol, {}, table.configuration),
+        needs=table_requirements(table.protocol, {}, table.configuration),
         states=(),
         fingerprint=Fingerprint(None, 0, table.protocol, None),
     )
@@ -251,5 +252,5 @@ def test_what_cannot_be_reached_has_a_nearest_protocol(data: st.DataObject) -> N
     assert not plan.steps
     weaker, found = nearest(task)
     after = found[0].moves[-1].outcome.table.protocol if found[0].moves else table.protocol
-    assert weaker.reached(Ending(after))
-    assert not goal.reached(Ending(after))
+    assert weaker.reached(EndState(after))
+    assert not goal.reached(EndState(after))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deltaproto.planning.ddl.own import Parsed
 from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.user_statement import Parsed
 from tests.planning.oracle import agree, came_true, execute, look
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from deltaproto.planning.schema import Array, Atomic, Column, Map, Struct
+from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct
+from deltaproto.planning.predict.statistics import collected, renamed, without
+from deltaproto.planning.predict.table import Table
 from deltaproto.planning.statement import ClusterBy
-from deltaproto.planning.statistics import collected, renamed, without
-from deltaproto.planning.table import Table
 from deltaproto.protocol.properties import INDEXED, STATISTICS, names_in
 from deltaproto.protocol.protocol import Protocol
 from tests.support.engines import RUNNING

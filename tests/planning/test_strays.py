@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import pytest
 
-from deltaproto.planning.drop import drop_feature
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.observe import strays
-from deltaproto.planning.outcome import Rewrite
-from deltaproto.planning.route import Choice, Drops, route
+from deltaproto.planning.from_state import strays
+from deltaproto.planning.predict.drop_feature import drop_feature
+from deltaproto.planning.predict.outcome import Rewrite
+from deltaproto.planning.predict.table import MODE, ROW_ID_COLUMNS, Table
+from deltaproto.planning.search.route import Drops, DropSelection, route
 from deltaproto.planning.statement import DropFeature, Purge, SetProperties, UnsetProperties
-from deltaproto.planning.table import MODE, ROW_ID_COLUMNS, Table
 from deltaproto.protocol.protocol import Protocol
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -54,7 +54,7 @@ def test_row_tracking_leaves_columns_behind() -> None:
 
 
 def test_vectors_go_before_row_tracking_which_would_have_files_rewritten() -> None:
-    choice = Choice(frozenset({"rowTracking", "deletionVectors", "domainMetadata"}))
+    choice = DropSelection(frozenset({"rowTracking", "deletionVectors", "domainMetadata"}))
     table = plain({*choice.gone}, {**TRACKED, **VECTORS})
     for drops in Drops:
         moves = route(table, choice, Engine(), drops)
@@ -64,7 +64,7 @@ def test_vectors_go_before_row_tracking_which_would_have_files_rewritten() -> No
 
 
 def test_mapping_goes_after_row_tracking_and_leaves_nothing_behind() -> None:
-    choice = Choice(frozenset({"rowTracking", "deletionVectors", "columnMapping"}))
+    choice = DropSelection(frozenset({"rowTracking", "deletionVectors", "columnMapping"}))
     table = plain({*choice.gone}, {**TRACKED, **VECTORS, MODE: "name"})
     moves = route(table, choice, Engine(), Drops.FAST)
     dropped = [m.statement.feature for m in moves if isinstance(m.statement, DropFeature)]
@@ -77,7 +77,7 @@ def test_materialized_partition_columns_are_left_behind_and_go_last() -> None:
     table = plain(names, VECTORS)._replace(partition_columns=("p",))
     dropped = drop_feature(table, "materializePartitionColumns", Engine())
     assert dropped.table.strays is None
-    moves = route(table, Choice(frozenset(names)), Engine(), Drops.FAST)
+    moves = route(table, DropSelection(frozenset(names)), Engine(), Drops.FAST)
     order = [move.statement.feature for move in moves]
     assert order.index("deletionVectors") < order.index("materializePartitionColumns")
     whole = plain(names, VECTORS)

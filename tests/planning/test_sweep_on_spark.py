@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from deltaproto.planning.ddl.maintenance import UNREACHED
 from deltaproto.planning.ddl.parse import parse
 from deltaproto.planning.ddl.resolution import UNRESOLVED
 from deltaproto.planning.ddl.rows import JUDGED_BY_ROW
-from deltaproto.planning.ddl.upkeep import UNREACHED
-from deltaproto.planning.outcome import Outcome
-from deltaproto.planning.table import Table
+from deltaproto.planning.predict.outcome import Outcome
+from deltaproto.planning.predict.table import Table
 from tests.planning import swept_sql, swept_tables
 from tests.planning.oracle import agree, came_true, execute, look, newest
 from tests.planning.swept_tables import Swept, made

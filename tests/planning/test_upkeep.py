@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from deltaproto.drafting.alike import Alike
-from deltaproto.planning.asked import Upgrade
+from deltaproto.plan_inputs.cache import Alike
+from deltaproto.planning.ddl.maintenance import UNREACHED
 from deltaproto.planning.ddl.parse import parse
-from deltaproto.planning.ddl.upkeep import UNREACHED
 from deltaproto.planning.engine import Engine, parse_engine
-from deltaproto.planning.table import Table
+from deltaproto.planning.predict.table import Table
 from deltaproto.planning.upgrade import plan_upgrade
+from deltaproto.planning.upgrade_request import Upgrade
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_search import planned_for
 from tests.support.failures import each_row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaproto.planning.table import Table
+from deltaproto.planning.predict.table import Table
 from deltaproto.planning.usage import ending_of
 from deltaproto.protocol.protocol import Protocol
 

@@ -6,10 +6,10 @@ so that DROP FEATURE may find nothing to unset, and purges them all the same.
 
 from __future__ import annotations
 
-from deltaproto.planning.drop import drop_feature
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.outcome import Rewrite
-from deltaproto.planning.table import Table
+from deltaproto.planning.predict.drop_feature import drop_feature
+from deltaproto.planning.predict.outcome import Rewrite
+from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.protocol import Protocol
 
 TABLE = Table(Protocol.carrying({"deletionVectors"}), vectors=True)

@@ -9,8 +9,13 @@ from __future__ import annotations
 
 import itertools
 
-from deltaproto.planning.schema import Array, Atomic, Map, Struct
-from deltaproto.planning.widening import accepted, collection, widens, widens_in_iceberg
+from deltaproto.planning.predict.schema import Array, Atomic, Map, Struct
+from deltaproto.planning.predict.type_widening import (
+    accepted,
+    collection,
+    widens,
+    widens_in_iceberg,
+)
 
 NUMBERS = ("byte", "short", "integer", "long")
 DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}

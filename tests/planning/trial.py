@@ -9,17 +9,17 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.drafting.live import look
-from deltaproto.execution.answer import LATER, NOT_PRESENT
-from deltaproto.execution.resume import without
+from deltaproto.execution.progress import without_comments
+from deltaproto.execution.verify import LATER, NOT_PRESENT
+from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
-from deltaproto.planning.given import Given
-from deltaproto.planning.goal import Ending, Usable
 from deltaproto.planning.impact import impact
 from deltaproto.planning.plan import Plan, Step
-from deltaproto.planning.search import History
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.goals import EndState, Usable
+from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.planning.statement import DropFeature
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.protocol.table_state import SparkSettings
 from tests.planning import log_files
 from tests.planning.oracle import execute, newest
 from tests.planning.random_goals import random_clients, random_goal
@@ -90,7 +90,7 @@ def tried(delta_spark: DeltaSpark, seed: int, folder: Path) -> Trial:
 
 
 def carry_out(
-    delta_spark: DeltaSpark, path: str, steps: Sequence[Step], given: Given
+    delta_spark: DeltaSpark, path: str, steps: Sequence[Step], given: PlanInput
 ) -> Iterator[str]:
     """Run the steps on the table at `path`, and tell what was not as predicted."""
     early: set[str] = set()
@@ -122,7 +122,7 @@ def carry_out(
             )
         ):
             yield f"{said}: {happened.error} instead of {step.expects}"
-        protocol = without(step.protocol_after, frozenset(early))
+        protocol = without_comments(step.protocol_after, frozenset(early))
         is_now = _look(path).table.protocol
         if is_now != protocol:
             yield f"{said}: {is_now} instead of {protocol}"
@@ -141,7 +141,7 @@ def carry_out(
             yield f"{said}: a commit changes data"
 
 
-def _given(random: Random, path: str) -> Given:
+def _given(random: Random, path: str) -> PlanInput:
     given = _look(path)._replace(clients=random_clients(random))
     if random.random() < 0.25:
         # As a saved inspection leaves it.
@@ -150,11 +150,11 @@ def _given(random: Random, path: str) -> Given:
     return given
 
 
-def _look(path: str) -> Given:
-    return look(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
+def _look(path: str) -> PlanInput:
+    return load_plan_input(path, {}, SparkSettings(), time.time())._replace(engine=RUNNING)
 
 
-def _seen(path: str, given: Given, *, aged: bool) -> Iterator[str]:
+def _seen(path: str, given: PlanInput, *, aged: bool) -> Iterator[str]:
     """What was read of a whole log is what a plain reading of its commits finds."""
     files = log_files.live_files(path)
     if given.files[:4] != files[:4]:
@@ -169,7 +169,7 @@ def _seen(path: str, given: Given, *, aged: bool) -> Iterator[str]:
             yield f"traced: {given.table.traced} instead of {log_files.traced(path)}"
 
 
-def _refusals(delta_spark: DeltaSpark, given: Given, plans: Sequence[Plan]) -> Iterator[str]:
+def _refusals(delta_spark: DeltaSpark, given: PlanInput, plans: Sequence[Plan]) -> Iterator[str]:
     """What is said to be refused is refused, and so."""
     said = (each for plan in plans for each in (*plan.blocked, *plan.kept) if each.error)
     for blocked in {(each.feature, each.error): each for each in said}.values():
@@ -184,7 +184,7 @@ def _refusals(delta_spark: DeltaSpark, given: Given, plans: Sequence[Plan]) -> I
             )
 
 
-def _ended(path: str, given: Given, asked: Downgrade, plan: Plan) -> Iterator[str]:
+def _ended(path: str, given: PlanInput, asked: Downgrade, plan: Plan) -> Iterator[str]:
     after = _look(path)
     yield from _reached(after, given, asked)
     again = plan_downgrade(after._replace(clients=given.clients), asked)
@@ -203,7 +203,7 @@ def _ended(path: str, given: Given, asked: Downgrade, plan: Plan) -> Iterator[st
             )
 
 
-def _reached(after: Given, given: Given, asked: Downgrade) -> Iterator[str]:
+def _reached(after: PlanInput, given: PlanInput, asked: Downgrade) -> Iterator[str]:
     """The goal, asked of the table as it has become."""
     protocol = after.table.protocol
     if left := {*asked.drop} & protocol.supported:
@@ -212,7 +212,7 @@ def _reached(after: Given, given: Given, asked: Downgrade) -> Iterator[str]:
         protocol.min_reader_version > asked.to[0] or protocol.min_writer_version > asked.to[1]
     ):
         yield f"{protocol} is more than {asked.to}"
-    if asked.history is History.TRUNCATE and PROTECTION in (
+    if asked.history is HistoryChoice.TRUNCATE and PROTECTION in (
         protocol.supported - given.table.protocol.supported
     ):
         yield f"{PROTECTION} is left"
@@ -242,7 +242,7 @@ def _rows(delta_spark: DeltaSpark, path: str) -> Any:
     return delta_spark.run(f"count and sum the rows of {path}", count)
 
 
-def _uncounted(given: Given, step: Step) -> bool:
+def _uncounted(given: PlanInput, step: Step) -> bool:
     """Whether Delta may have lost count of deletion vectors, and so names another reason to wait.
 
     Its snapshots count them only while more may be written (`aggregationsToComputeState`).
@@ -251,8 +251,8 @@ def _uncounted(given: Given, step: Step) -> bool:
     return step.feature == "deletionVectors" and bool(given.table.vectors) and off
 
 
-def _as_it_is(given: Given) -> Ending:
-    return Ending(given.table.protocol)
+def _as_it_is(given: PlanInput) -> EndState:
+    return EndState(given.table.protocol)
 
 
 def _within(some: Sequence[str], every: Sequence[str]) -> bool:

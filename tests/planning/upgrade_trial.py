@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from deltaproto.drafting.live import look
-from deltaproto.planning.asked import Upgrade
+from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.enable import Wanted
-from deltaproto.planning.given import Given
 from deltaproto.planning.plan import Plan
+from deltaproto.planning.request import PlanInput
 from deltaproto.planning.statement import SetProperties
 from deltaproto.planning.upgrade import plan_upgrade
-from deltaproto.protocol import catalogue
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import execute
 from tests.planning.random_tables import draft, make
 from tests.planning.trial import Trial, carry_out
@@ -26,8 +26,8 @@ from tests.support.engines import RUNNING
 _ELSEWHERE = {"catalogManaged", "adaptiveMetadata-preview", "coordinatedCommits-preview"}
 FEATURES = sorted(
     feature.name
-    for feature in catalogue.all_features()
-    if catalogue.registered(feature.name) and feature.name not in _ELSEWHERE
+    for feature in feature_catalog.all_features()
+    if feature_catalog.registered(feature.name) and feature.name not in _ELSEWHERE
 )
 _PAIRS = ((1, 2), (1, 3), (1, 4), (2, 5), (1, 6), (2, 6), (1, 7), (3, 7), (1, 1), (2, 3))
 _BOTH = ("true", "false")
@@ -72,11 +72,11 @@ def tried(delta_spark: DeltaSpark, seed: int, folder: Path) -> Trial:
     started = time.monotonic()
     random = Random(f"upgrade {seed}")
     path = make(delta_spark, draft(seed), folder / f"upgraded-{seed}")
-    given = look(path, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
+    given = load_plan_input(path, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
     asked = random_upgrade(random)
     plan = plan_upgrade(given, asked)
     found = [*carry_out(delta_spark, path, plan.steps, given)]
-    after = look(path, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
+    after = load_plan_input(path, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
     if after.table.protocol != plan.protocol_after:
         found.append(f"{after.table.protocol} instead of {plan.protocol_after}")
     if plan.steps and plan_upgrade(after, asked).steps:
@@ -87,7 +87,9 @@ def tried(delta_spark: DeltaSpark, seed: int, folder: Path) -> Trial:
     return Trial(seed, (plan,), tuple(found), len(plan.steps), time.monotonic() - started)
 
 
-def _refused(delta_spark: DeltaSpark, given: Given, asked: Upgrade, plan: Plan) -> Iterator[str]:
+def _refused(
+    delta_spark: DeltaSpark, given: PlanInput, asked: Upgrade, plan: Plan
+) -> Iterator[str]:
     """What is said to be refused is refused, and so."""
     if asked.set:
         statement = SetProperties(asked.set)
@@ -100,6 +102,6 @@ def _refused(delta_spark: DeltaSpark, given: Given, asked: Upgrade, plan: Plan) 
             yield f"{happened.operations} instead of {said.commits}"
 
 
-def _missing(after: Given, asked: Upgrade) -> list[str]:
+def _missing(after: PlanInput, asked: Upgrade) -> list[str]:
     supported = after.table.protocol.supported
     return [f"{w.feature} is not there" for w in asked.enable if w.feature not in supported]

@@ -6,8 +6,8 @@ import datetime
 
 import pytest
 
-from deltaproto.clients.capability import Access
-from deltaproto.clients.catalogue import Catalogue
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.model import Access
 from deltaproto.policy.approvals import Approvals, Loss, Ruling
 from deltaproto.policy.document import Policy, PolicyError, Position
 from deltaproto.policy.document.model import Approval

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deltaproto.policy.doubts import doubts
 from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.inconsistencies import doubts
 
 
 def test_a_property_without_a_value_is_one() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaproto.clients import hazards
+from deltaproto.clients import requirements
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.hazards import hazards_of, unsaved
 
@@ -12,14 +12,14 @@ def finding(rule: str, evidence: str) -> Finding:
 
 
 def test_only_local_paths_hold_percent_signs_literally() -> None:
-    assert set(hazards_of((), {}, "file:///t%2520")) == {hazards.PERCENT_IN_PATH}
-    assert set(hazards_of((), {}, "file:///t%20")) == {hazards.SPECIAL_LOCATION}
-    special, beyond = hazards.SPECIAL_LOCATION, hazards.NON_ASCII_LOCATION
+    assert set(hazards_of((), {}, "file:///t%2520")) == {requirements.PERCENT_IN_PATH}
+    assert set(hazards_of((), {}, "file:///t%20")) == {requirements.SPECIAL_LOCATION}
+    special, beyond = requirements.SPECIAL_LOCATION, requirements.NON_ASCII_LOCATION
     assert set(hazards_of((), {}, "file:///%C3%A4/t")) == {special}
     assert set(hazards_of((), {}, "file:///t%C3%A4")) == {special, beyond}
-    assert set(hazards_of((), {}, "file:///t%5E")) == {hazards.ODD_LOCATION}
-    assert set(hazards_of((), {}, "s3://bucket/t=1/a+b")) == {hazards.HIVE_LOCATION}
-    assert set(hazards_of((), {}, "file:///t%3D1")) == {hazards.HIVE_LOCATION}
+    assert set(hazards_of((), {}, "file:///t%5E")) == {requirements.ODD_LOCATION}
+    assert set(hazards_of((), {}, "s3://bucket/t=1/a+b")) == {requirements.HIVE_LOCATION}
+    assert set(hazards_of((), {}, "file:///t%3D1")) == {requirements.HIVE_LOCATION}
     assert not set(hazards_of((), {}, "file:///t-1/a+b"))
     assert not set(hazards_of((), {}, "s3://bucket/t%2520"))
 
@@ -39,13 +39,13 @@ def test_the_evidence_of_findings_names_hazards() -> None:
 
 
 def test_properties_show_hazards_in_any_case() -> None:
-    assert set(hazards_of((), {"delta.appendOnly": "TRUE"}, "")) == {hazards.APPEND_ONLY}
+    assert set(hazards_of((), {"delta.appendOnly": "TRUE"}, "")) == {requirements.APPEND_ONLY}
     tracking = {"delta.enableRowTracking": "true"}
-    assert set(hazards_of((), tracking, "")) == {hazards.UNNAMED_ROW_IDS}
+    assert set(hazards_of((), tracking, "")) == {requirements.UNNAMED_ROW_IDS}
     named = {**tracking, "delta.rowTracking.materializedRowIdColumnName": "_row-id-col-1"}
     assert not set(hazards_of((), named, ""))
 
 
 def test_only_the_log_shows_the_files() -> None:
-    assert hazards.ABSOLUTE_PATHS not in unsaved("log")
-    assert hazards.ABSOLUTE_PATHS in unsaved("spark")
+    assert requirements.ABSOLUTE_PATHS not in unsaved("log")
+    assert requirements.ABSOLUTE_PATHS in unsaved("spark")

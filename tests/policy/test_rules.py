@@ -21,7 +21,7 @@ from deltaproto.policy.rule import Rule
 from deltaproto.policy.rules import all_rules, find_rule
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.interface import ReaderName, TableState
+from deltaproto.protocol.table_state import ReaderName, TableState
 from tests.conftest import Ran
 from tests.policy.cases import CASES, Case
 from tests.support.failures import each_row

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Kind, Status
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind, FeatureStatus
 from deltaproto.protocol.protocol import Protocol
 
-NAMES = sorted(feature.name for feature in catalogue.all_features())
+NAMES = sorted(feature.name for feature in feature_catalog.all_features())
 REGISTERED = sorted(
     feature.name
-    for feature in catalogue.all_features()
-    if feature.status in (Status.STABLE, Status.PREVIEW)
+    for feature in feature_catalog.all_features()
+    if feature.status in (FeatureStatus.STABLE, FeatureStatus.PREVIEW)
 )
 UNKNOWN = ("zzzWriterThing", "zzzReaderThing")
 
@@ -26,10 +26,12 @@ def table_features(draw: st.DrawFn, names: list[str] = NAMES, closed: bool = Fal
     """A valid protocol with explicit lists, normalised or not."""
     chosen = frozenset(draw(st.sets(st.sampled_from(names), max_size=12)))
     if closed:
-        chosen = catalogue.closure(chosen)
-    needed = max((catalogue.record(name).min_reader for name in chosen), default=1)
+        chosen = feature_catalog.closure(chosen)
+    needed = max((feature_catalog.record(name).min_reader for name in chosen), default=1)
     reader = draw(st.integers(needed, 3))
-    for_readers = frozenset(n for n in chosen if catalogue.record(n).kind is Kind.READER_WRITER)
+    for_readers = frozenset(
+        n for n in chosen if feature_catalog.record(n).kind is FeatureKind.READER_WRITER
+    )
     if reader == 2 and needed < 2:
         reader = 1
     return Protocol(reader, 7, for_readers if reader == 3 else None, chosen)

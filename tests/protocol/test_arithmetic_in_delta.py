@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Kind, Status
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind, FeatureStatus
 from deltaproto.protocol.protocol import Protocol
 from tests.protocol.strategies import REGISTERED, protocols
 from tests.support.engines import RUNNING, needs_delta
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 SAMPLES = 600
-KNOWN = [name for name in REGISTERED if RUNNING.knows(catalogue.record(name))]
+KNOWN = [name for name in REGISTERED if RUNNING.knows(feature_catalog.record(name))]
 NORMALISED = needs_delta("3.3", "protocols in their lowest form")
 
 
@@ -85,14 +85,14 @@ def test_the_catalogue_knows_what_delta_registers(delta: Any) -> None:
     while iterator.hasNext():
         feature = iterator.next()
         registered[feature.name()] = feature
-    ours = {f.name: f for f in catalogue.all_features() if f.name in registered}
+    ours = {f.name: f for f in feature_catalog.all_features() if f.name in registered}
     assert set(ours) == set(registered)
     assert set(registered) <= set(REGISTERED)
     for name, feature in registered.items():
         record = ours[name]
         assert record.min_writer == feature.minWriterVersion(), name
         assert record.min_reader == max(1, feature.minReaderVersion()), name
-        assert (record.kind is Kind.READER_WRITER) == feature.isReaderWriterFeature(), name
+        assert (record.kind is FeatureKind.READER_WRITER) == feature.isReaderWriterFeature(), name
         assert record.legacy == feature.isLegacyFeature(), name
         # The trait says that catalogManaged can go, the command always refuses.
         if name != "catalogManaged":
@@ -101,9 +101,9 @@ def test_the_catalogue_knows_what_delta_registers(delta: Any) -> None:
 
 
 def test_unregistered_names_are_marked_as_such(delta: Any) -> None:
-    for feature in catalogue.all_features():
+    for feature in feature_catalog.all_features():
         known = delta.TableFeature.featureNameToFeature(feature.name).isDefined()
-        in_use = feature.status in (Status.STABLE, Status.PREVIEW)
+        in_use = feature.status in (FeatureStatus.STABLE, FeatureStatus.PREVIEW)
         if not in_use:
             assert not known, feature.name
 
@@ -137,7 +137,7 @@ def test_pairs_of_protocols_combine_as_in_delta(to_scala: Any) -> None:
 
 @NORMALISED
 def test_removing_a_feature_lands_where_delta_lands(delta: Any, to_scala: Any) -> None:
-    removable = [n for n in KNOWN if RUNNING.drops(catalogue.record(n))]
+    removable = [n for n in KNOWN if RUNNING.drops(feature_catalog.record(n))]
     draws = st.tuples(protocols(KNOWN, closed=True), st.sampled_from(removable))
     removed = 0
     for drawn, name in sample(draws, SAMPLES):
@@ -145,7 +145,7 @@ def test_removing_a_feature_lands_where_delta_lands(delta: Any, to_scala: Any) -
         dependents = [
             other
             for other in protocol.supported
-            if name in catalogue.record(other).required_features
+            if name in feature_catalog.record(other).required_features
         ]
         if name not in protocol.supported or dependents:
             continue
@@ -160,6 +160,6 @@ def test_removing_a_feature_lands_where_delta_lands(delta: Any, to_scala: Any) -
 def test_adding_a_feature_equals_a_merge_in_delta(delta: Any, to_scala: Any) -> None:
     draws = st.tuples(protocols(KNOWN, closed=True), st.sampled_from(KNOWN))
     for protocol, name in sample(draws, SAMPLES):
-        base = to_scala(Protocol.carrying(catalogue.closure({name})))
+        base = to_scala(Protocol.carrying(feature_catalog.closure({name})))
         merged = to_scala(protocol).merge(to_scala.many([base]))
         assert from_scala(merged) == protocol.with_feature(name), (protocol, name)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.protocol.conflicts import Conflict, MatrixEngine, cells
-from deltaproto.protocol.conflicts.by_row import Compute, by_row
+from deltaproto.conflicts import Conflict, MatrixEngine, cells
+from deltaproto.conflicts.row_level import Compute, by_row
+from deltaproto.protocol.databricks_runtime import Runtime, named_runtime
 from deltaproto.protocol.isolation import DECLARABLE
-from deltaproto.protocol.runtime import Runtime, named_runtime
 
 ALL = "UPDATE DELETE MERGE"
 # runtime, liquid, photon, preview setting: the operations compared by row

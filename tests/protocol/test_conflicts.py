@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.protocol.conflicts import (
+from deltaproto.conflicts import (
     Cell,
     Conflict,
     ExceptionName,
@@ -18,11 +18,11 @@ from deltaproto.protocol.conflicts import (
     cells,
     exceptions,
     operation,
-    resolution,
+    releases,
 )
-from deltaproto.protocol.conflicts.matrix import default_level
-from deltaproto.protocol.conflicts.notes import advice, notes
-from deltaproto.protocol.conflicts.operation import CHANGES
+from deltaproto.conflicts.matrix import default_level
+from deltaproto.conflicts.notes import advice, notes
+from deltaproto.conflicts.operation import CHANGES
 from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel
 from tests.support.failures import each_row
 
@@ -326,13 +326,13 @@ class TestDeltaSpark:
         found = matrix(SPARK, WS)
         metadata = found["INSERT", "METADATA CHANGE"].when
         protocol = found["UPDATE", "PROTOCOL CHANGE"].when
-        assert len(resolution.SURVIVED_METADATA) == 5
-        for change in resolution.SURVIVED_METADATA:
+        assert len(releases.SURVIVED_METADATA) == 5
+        for change in releases.SURVIVED_METADATA:
             assert change.what in metadata
             assert change.what in protocol
-        for change in resolution.SURVIVED_PROTOCOL:
+        for change in releases.SURVIVED_PROTOCOL:
             assert change.what in protocol
-        for text in resolution.ABORTING_METADATA:
+        for text in releases.ABORTING_METADATA:
             assert text in metadata
         assert "DROP FEATURE" in protocol
 

@@ -9,14 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.concurrency import Answer, row_level_concurrency
-from deltaproto.protocol.feature import Kind, Trace, Trait
-from deltaproto.protocol.isolation import Engine, IsolationLevel, isolation
-from deltaproto.protocol.layers import feature_states
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind, Trace, Trait
+from deltaproto.protocol.isolation import (
+    IsolationLevel,
+    RowLevelSupport,
+    WriterEngine,
+    isolation,
+    row_level_concurrency,
+)
+from deltaproto.protocol.layers import feature_states, reasons
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.protocol.reasons import reasons
 from tests.protocol.strategies import protocols
 from tests.support.logs import column, schema_string
 
@@ -38,9 +42,9 @@ def test_every_supported_feature_has_a_state_with_a_way_in(
     for state in states:
         assert state.listed or state.implied
         for other in state.required_by:
-            assert state.name in catalogue.record(other).required_features
+            assert state.name in feature_catalog.record(other).required_features
         if state.name in (protocol.reader_features or ()):
-            assert state.kind is Kind.READER_WRITER
+            assert state.kind is FeatureKind.READER_WRITER
 
 
 @given(json_values)
@@ -145,28 +149,34 @@ def test_items_6_and_15_each_engine_reads_the_level_its_own_way(
     valid: bool,
 ) -> None:
     found = isolation(declared)
-    assert found.effective[Engine.DELTA_SPARK] is spark
-    assert found.effective[Engine.DELTA_RS] is delta_rs
+    assert found.effective[WriterEngine.DELTA_SPARK] is spark
+    assert found.effective[WriterEngine.DELTA_RS] is delta_rs
     assert found.valid is valid
     if databricks is not None:
-        assert found.effective[Engine.DATABRICKS] is databricks
+        assert found.effective[WriterEngine.DATABRICKS] is databricks
 
 
 @pytest.mark.parametrize(
     ("features", "properties", "partitions", "clustering", "answer"),
     [
-        ({"deletionVectors"}, {"delta.enableDeletionVectors": "true"}, (), (), Answer.YES),
-        ({"deletionVectors"}, {"delta.enableDeletionVectors": "true"}, ("d",), (), Answer.NO),
-        ({"deletionVectors"}, {}, (), (), Answer.NO),
-        ({"appendOnly"}, {}, (), (), Answer.NO),
+        ({"deletionVectors"}, {"delta.enableDeletionVectors": "true"}, (), (), RowLevelSupport.YES),
+        (
+            {"deletionVectors"},
+            {"delta.enableDeletionVectors": "true"},
+            ("d",),
+            (),
+            RowLevelSupport.NO,
+        ),
+        ({"deletionVectors"}, {}, (), (), RowLevelSupport.NO),
+        ({"appendOnly"}, {}, (), (), RowLevelSupport.NO),
         (
             {"deletionVectors", "clustering", "domainMetadata"},
             {"delta.enableDeletionVectors": "true"},
             (),
             ("c",),
-            Answer.YES,
+            RowLevelSupport.YES,
         ),
-        ({"clustering", "domainMetadata"}, {}, (), ("c",), Answer.NO),
+        ({"clustering", "domainMetadata"}, {}, (), ("c",), RowLevelSupport.NO),
     ],
 )
 def test_items_7_and_59_row_level_concurrency(
@@ -174,7 +184,7 @@ def test_items_7_and_59_row_level_concurrency(
     properties: dict[str, str],
     partitions: tuple[str, ...],
     clustering: tuple[str, ...],
-    answer: Answer,
+    answer: RowLevelSupport,
 ) -> None:
     protocol = Protocol.carrying(features)
     states = feature_states(protocol, Metadata(None, configuration=properties), {}, {})
@@ -192,7 +202,7 @@ def test_item_8_identity_columns_rule_out_concurrent_transactions() -> None:
     )
     states = feature_states(protocol, metadata, {}, {})
     found = row_level_concurrency(states, (), ())
-    assert found.databricks is Answer.NO
+    assert found.databricks is RowLevelSupport.NO
     assert "identity" in found.reason
 
 
@@ -219,8 +229,8 @@ def test_the_cost_grows_with_the_number_of_features_and_no_faster() -> None:
 
 
 def test_every_required_feature_names_its_dependents() -> None:
-    every = frozenset(feature.name for feature in catalogue.all_features())
+    every = frozenset(feature.name for feature in feature_catalog.all_features())
     for name in every:
-        expected = sorted(o for o in every if name in catalogue.record(o).required_features)
-        assert catalogue.dependents(name, every) == tuple(expected)
-        assert catalogue.dependents(name, frozenset()) == ()
+        expected = sorted(o for o in every if name in feature_catalog.record(o).required_features)
+        assert feature_catalog.dependents(name, every) == tuple(expected)
+        assert feature_catalog.dependents(name, frozenset()) == ()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.protocol import catalogue
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.violations import Breach, InvalidProtocol
 from tests.protocol.strategies import NAMES, UNKNOWN, lowest_protocols, protocols
@@ -52,9 +52,11 @@ def test_merge_is_monotone_and_normalised(a: Protocol, b: Protocol) -> None:
 
 @given(lowest_protocols(), st.sampled_from(NAMES))
 def test_taking_back_what_was_added_gives_the_protocol_back(protocol: Protocol, name: str) -> None:
-    required = catalogue.closure({name}) - {name}
+    required = feature_catalog.closure({name}) - {name}
     needed = {
-        other for other in protocol.supported if name in catalogue.record(other).required_features
+        other
+        for other in protocol.supported
+        if name in feature_catalog.record(other).required_features
     }
     if name in protocol.supported or not required <= protocol.supported or needed:
         return
@@ -64,7 +66,7 @@ def test_taking_back_what_was_added_gives_the_protocol_back(protocol: Protocol, 
 @given(lowest_protocols(), st.sampled_from(NAMES))
 def test_adding_a_feature_supports_it_and_what_it_requires(protocol: Protocol, name: str) -> None:
     richer = protocol.with_feature(name)
-    assert richer.supported == protocol.supported | catalogue.closure({name})
+    assert richer.supported == protocol.supported | feature_catalog.closure({name})
     assert protocol.can_upgrade_to(richer)
     assert richer.with_feature(name) == richer
 
@@ -113,7 +115,7 @@ def test_item_5_legacy_numbers_are_cumulative() -> None:
         implied = Protocol(2, writer).implied
         assert previous <= implied
         previous = implied
-    assert previous == {feature.name for feature in catalogue.LEGACY}
+    assert previous == {feature.name for feature in feature_catalog.LEGACY}
     assert "columnMapping" not in Protocol(1, 6).implied
 
 

@@ -7,14 +7,14 @@ import itertools
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from deltaproto.protocol import catalogue
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import Feature, Need, Requirement
+from deltaproto.protocol.layers import reasons
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.protocol.reasons import reasons
 from tests.support.failures import each_row
 from tests.support.golden import Text
 
-FEATURES = [f for f in catalogue.all_features() if catalogue.registered(f.name)]
+FEATURES = [f for f in feature_catalog.all_features() if feature_catalog.registered(f.name)]
 DEPENDENT = "DELTA_FEATURE_DROP_DEPENDENT_FEATURE"
 
 
@@ -62,16 +62,16 @@ REQUIRED = {
 
 @pytest.mark.parametrize("name", REQUIRED)
 def test_what_a_feature_requires(name: str) -> None:
-    requires = catalogue.record(name).requires
+    requires = feature_catalog.record(name).requires
     assert {(r.need, r.feature) for r in requires} == REQUIRED[name]
 
 
 def test_every_requirement_is_of_a_known_feature_and_has_a_source() -> None:
-    for feature in catalogue.all_features():
+    for feature in feature_catalog.all_features():
         for each in feature.requires:
             assert isinstance(each, Requirement)
             assert isinstance(each.need, Need)
-            assert catalogue.find(each.feature) is not None, (feature.name, each)
+            assert feature_catalog.find(each.feature) is not None, (feature.name, each)
             assert each.source
 
 

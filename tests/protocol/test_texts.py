@@ -8,26 +8,20 @@ from collections.abc import Iterator
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from deltaproto.inspection.statement import classify
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.concurrency import row_level_concurrency
-from deltaproto.protocol.conflicts import Cell, MatrixEngine, cells
-from deltaproto.protocol.conflicts.by_row import Compute, by_row
-from deltaproto.protocol.conflicts.notes import advice, notes
-from deltaproto.protocol.conflicts.operation import CHANGES, Operation
-from deltaproto.protocol.conflicts.statement import (
-    Classification,
-    needed_by_merge,
-    needs_predicate,
-    predicates,
-)
+from deltaproto.conflicts import Cell, MatrixEngine, cells
+from deltaproto.conflicts.classify import classify
+from deltaproto.conflicts.notes import advice, notes
+from deltaproto.conflicts.operation import CHANGES, Operation
+from deltaproto.conflicts.query import Classification, needed_by_merge, needs_predicate, predicates
+from deltaproto.conflicts.row_level import Compute, by_row
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.databricks_runtime import Runtime
 from deltaproto.protocol.feature import Trace
-from deltaproto.protocol.isolation import DECLARABLE, isolation
+from deltaproto.protocol.isolation import DECLARABLE, isolation, row_level_concurrency
 from deltaproto.protocol.layers import feature_states
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.protocol.runtime import Runtime
-from tests.inspection.test_statement import NOT_UNDERSTOOD, ON, SET, STATEMENTS
+from tests.conflicts.test_statement import NOT_UNDERSTOOD, ON, SET, STATEMENTS
 from tests.support.golden import Text
 from tests.support.logs import column, schema_string
 
@@ -176,7 +170,7 @@ STATES: dict[str, tuple[set[str], dict[str, str], str | None]] = {
             column("l", "string collate UTF8_LCASE", __COLLATIONS={}),
         ),
     ),
-    "everything": ({f.name for f in catalogue.all_features() if f.min_writer == 7}, {}, None),
+    "everything": ({f.name for f in feature_catalog.all_features() if f.min_writer == 7}, {}, None),
     "unknown": ({"nosuch"}, {}, None),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaproto.protocol.conflicts.tokens import scan, tokens
+from deltaproto.sql.tokens import scan, tokens
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from deltaproto.report.schemas import schema
+from deltaproto.render.schemas import schema
 from tests.conftest import Ran
 
 

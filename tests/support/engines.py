@@ -11,7 +11,7 @@ from importlib.metadata import version
 import pytest
 
 from deltaproto.planning.engine import Engine, parse_engine
-from deltaproto.protocol import catalogue
+from deltaproto.protocol import feature_catalog
 from tests.recording.files import pinned
 
 PINNED = parse_engine(f"delta-spark@{pinned()['delta-spark']}")
@@ -39,7 +39,7 @@ def needs_delta(release: str, what: str) -> pytest.MarkDecorator:
 
 def needs_feature(name: str) -> pytest.MarkDecorator:
     """The test needs an engine that knows the feature; the profile says since when they do."""
-    since = catalogue.record(name).since.delta_spark
+    since = feature_catalog.record(name).since.delta_spark
     assert since is not None, f"no delta-spark knows {name}"
     return needs_delta(since.removesuffix(" (read)"), name)
 
@@ -68,6 +68,6 @@ def for_running(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _drop_since(name: str) -> str:
-    since = catalogue.record(name).drop.delta_spark
+    since = feature_catalog.record(name).drop.delta_spark
     assert since is not None, f"no delta-spark drops {name}"
     return since

@@ -26,7 +26,7 @@ def make_archive() -> None:
     """Start Spark, use a table, and let Java write the classes that it has loaded."""
     from pyspark import SparkContext
 
-    from deltaproto.tables.interface import SparkSettings
+    from deltaproto.protocol.table_state import SparkSettings
     from deltaproto.tables.session import spark_session
     from tests.support.spark_settings import SMALL_TABLES
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from deltaproto.fleet import patience
+from deltaproto.fleet import workers
 from deltaproto.tables.storage import opening
 
 DELTA_RS_AT_ONCE = {"backoff_config.init_backoff": "1ms", "backoff_config.max_backoff": "2ms"}
@@ -16,7 +16,7 @@ _AT_ONCE = {"base": 2, "init_backoff": timedelta(milliseconds=1)}
 
 def retry_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the pauses between the attempts of scans and of the log reader in this process."""
-    monkeypatch.setattr(patience, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(workers, "_PAUSE_SECONDS", 0.0)
     monkeypatch.setitem(opening._RETRIES, "backoff", _AT_ONCE)
     # Stores opened earlier keep the pauses they were opened with.
     opening._shared.cache_clear()

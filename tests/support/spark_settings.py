@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaproto.certification.referee import FEW_ROWS
+from deltaproto.certification.verify_writes import FEW_ROWS
 from tests.support.java_archive import java_options
 
 # Both compilers of Java stay: without the second the whole run takes less processor, but more time.

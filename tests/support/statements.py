@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.session import spark_session
 
 if __name__ == "__main__":

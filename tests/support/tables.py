@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from filelock import FileLock
 
-from deltaproto.certification.referee import FEW_ROWS
+from deltaproto.certification.verify_writes import FEW_ROWS
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import missing, needs_delta, skip_below
 

@@ -17,7 +17,7 @@ import pytest
 from deltalake import DeltaTable
 
 from deltaproto.cli.main import main
-from deltaproto.report.interface import PageFormat
+from deltaproto.render.interface import PageFormat
 from deltaproto.tables.log.reader import LogReader
 from tests.support.canaries import Watch
 from tests.support.lakes import Lake

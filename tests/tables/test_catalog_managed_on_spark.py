@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from deltaproto.drafting.live import look
+from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.ddl.parse import parse
-from deltaproto.planning.route import carried_out
-from deltaproto.tables.interface import SparkSettings
+from deltaproto.planning.search.route import predict
+from deltaproto.protocol.table_state import SparkSettings
 from tests.support.engines import RUNNING, needs_delta
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def test_by_name_everything_reads_the_staged_commits(
     assert not [f for f in found["findings"] if "version" in str(f.get("evidence"))]
     vectors = next(f for f in found["features"] if f["name"] == "deletionVectors")
     assert vectors["droppable"]["kept_by"] == ["catalogManaged"]
-    given = look(table, {}, SETTINGS, 0.0)
+    given = load_plan_input(table, {}, SETTINGS, 0.0)
     assert given.complete
     assert given.table.configuration["team"] == "me"
 
@@ -153,10 +153,10 @@ STATEMENTS = [
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_statements_do_what_is_predicted(sql: str, spark: SparkSession, table: str) -> None:
     before = version(spark, table)
-    given = look(table, {}, SETTINGS, 0.0)
+    given = load_plan_input(table, {}, SETTINGS, 0.0)
     statement = sql.format(t=table)
     (parsed,) = parse(statement)
-    said = carried_out(parsed.statement, given.table, RUNNING)
+    said = predict(parsed.statement, given.table, RUNNING)
     error = None
     try:
         spark.sql(statement).collect()
@@ -164,7 +164,7 @@ def test_statements_do_what_is_predicted(sql: str, spark: SparkSession, table: s
         named = re.search(r"\[([A-Z][A-Z0-9_.]+)\]", str(raised))
         error = named[1] if named else str(raised)[:200]
     made = version(spark, table) - before
-    after = look(table, {}, SETTINGS, 0.0)
+    after = load_plan_input(table, {}, SETTINGS, 0.0)
     assert error == (said.refusal.error if said.refusal else None)
     assert said.fewest <= made <= said.most
     assert after.table.protocol == said.table.protocol

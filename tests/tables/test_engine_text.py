@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaproto.tables.engine_text import is_gone
+from deltaproto.tables.engine_errors import is_gone
 
 
 @pytest.mark.parametrize(

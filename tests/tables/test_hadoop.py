@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from deltaproto.errors import ErrorCode
-from deltaproto.tables.interface import SparkSettings
-from deltaproto.tables.jars import file_systems
-from deltaproto.tables.storage.hadoop import hadoop_conf, surrounding_conf, unreachable
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.tables.java import file_systems
+from deltaproto.tables.storage.through_spark import hadoop_conf, surrounding_conf, unreachable
 
 KEYS = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"}
 

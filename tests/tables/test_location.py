@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.errors import TableError
-from deltaproto.tables.location import Kind, at, locate
+from deltaproto.location import LocationKind, at, locate
 
 PATHS = st.text(
     st.characters(blacklist_characters="\0/", blacklist_categories=("Cs",)), min_size=1, max_size=30
@@ -37,25 +37,27 @@ def test_any_text_is_a_place_or_an_error(text: str) -> None:
     except TableError:
         return
     assert place.text == text
-    assert (place.path is not None) == (place.kind is Kind.PATH)
+    assert (place.path is not None) == (place.kind is LocationKind.PATH)
 
 
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("schema.table", Kind.NAME),
-        ("catalog.schema.table", Kind.NAME),
-        ("catalog.`odd name`.t", Kind.NAME),
-        ("./schema.table", Kind.PATH),
-        ("table", Kind.PATH),
-        ("a.b.c.d", Kind.PATH),
-        ("s3://bucket/t", Kind.URI),
-        ("abfss://c@a.dfs.core.windows.net/t", Kind.URI),
-        ("file:/t", Kind.PATH),
-        ("file://localhost/t", Kind.PATH),
+        ("schema.table", LocationKind.NAME),
+        ("catalog.schema.table", LocationKind.NAME),
+        ("catalog.`odd name`.t", LocationKind.NAME),
+        ("./schema.table", LocationKind.PATH),
+        ("table", LocationKind.PATH),
+        ("a.b.c.d", LocationKind.PATH),
+        ("s3://bucket/t", LocationKind.URI),
+        ("abfss://c@a.dfs.core.windows.net/t", LocationKind.URI),
+        ("file:/t", LocationKind.PATH),
+        ("file://localhost/t", LocationKind.PATH),
     ],
 )
-def test_kinds(text: str, kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kinds(
+    text: str, kind: LocationKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert locate(text).kind is kind
 

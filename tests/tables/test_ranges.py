@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.tables.storage.ranges import RangeFile
+from deltaproto.tables.storage.objects import RangeFile
 
 MEGABYTE = 1024 * 1024
 DATA = os.urandom(3 * MEGABYTE + 17)

@@ -12,13 +12,13 @@ import pytest
 
 from deltaproto.errors import TableError
 from deltaproto.inspection.compare import compare
-from deltaproto.policy.subject import Subject
+from deltaproto.policy.context import RuleContext
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.table_state import ReaderName, TableState
 from deltaproto.tables.delta_rs import DeltaRsReader
-from deltaproto.tables.interface import ReaderName, TableState
+from deltaproto.tables.log.plan_input import survey_log
 from deltaproto.tables.log.reader import LogReader
-from deltaproto.tables.log.survey import survey_log
 from deltaproto.tables.spark import SparkReader
 from deltaproto.tables.storage.local import LocalLogStore
 from deltaproto.tables.storage.through_spark import SparkLogStore
@@ -88,7 +88,7 @@ def test_all_readers_agree(name: str, tables: Mapping[str, str]) -> None:
 def test_a_real_table_has_its_lowest_protocol(
     name: str, tables: Mapping[str, str], snapshots: dict[str, Any]
 ) -> None:
-    subject = Subject(LogReader().read(tables[name]))
+    subject = RuleContext(LogReader().read(tables[name]))
     assert subject.violations == ()
     assert subject.lowest == subject.protocol
 
@@ -106,7 +106,7 @@ def test_item_9_enabled_is_what_delta_calls_active(
         protocol.getClass().getClassLoader(),
     )
     judged = 0
-    for state in Subject(LogReader().read(tables[name])).features:
+    for state in RuleContext(LogReader().read(tables[name])).features:
         feature = delta.TableFeature.featureNameToFeature(state.name).get()
         if by_metadata.isInstance(feature):
             active = feature.metadataRequiresFeatureToBeEnabled(
@@ -143,7 +143,7 @@ PRESENT = {
 
 @pytest.mark.parametrize("name", recipes(PRESENT))
 def test_what_is_present_without_looking_in_files(name: str, tables: Mapping[str, str]) -> None:
-    states = {s.name: s.present for s in Subject(LogReader().read(tables[name])).features}
+    states = {s.name: s.present for s in RuleContext(LogReader().read(tables[name])).features}
     assert {key: states[key] for key in PRESENT[name]} == PRESENT[name]
 
 
@@ -159,7 +159,7 @@ def test_looking_in_files_agrees_with_the_checksum(name: str, tables: Mapping[st
 
 
 def test_change_files_are_found_in_the_log(tables: Mapping[str, str]) -> None:
-    subject = Subject(LogReader(look_in_files=True).read(tables["change_data_feed"]))
+    subject = RuleContext(LogReader(look_in_files=True).read(tables["change_data_feed"]))
     (state,) = (s for s in subject.features if s.name == "changeDataFeed")
     assert (state.enabled, state.present) == (True, True)
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.errors import TableError
-from deltaproto.tables.location import locate
-from deltaproto.tables.redact import HIDDEN, Redactor, confidential, public
+from deltaproto.location import locate
+from deltaproto.redaction import HIDDEN, Redactor, confidential, public
 from deltaproto.tables.storage.objects import failures
 
 CANARY = "c4n4ryV4lue9"

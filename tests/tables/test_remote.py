@@ -17,11 +17,11 @@ import pytest
 
 import deltaproto
 from deltaproto.errors import ErrorCode, UsageError
-from deltaproto.tables import connect
-from deltaproto.tables.engine_text import first_line
-from deltaproto.tables.redact import Redactor
-from deltaproto.tables.remote import Remote, is_local, parse_remote
+from deltaproto.redaction import Redactor
+from deltaproto.tables import spark_connect
+from deltaproto.tables.engine_errors import first_line
 from deltaproto.tables.spark import _refusal
+from deltaproto.tables.spark_connect import Remote, is_local, parse_remote
 from tests.conftest import Ran
 from tests.support.connect_server import outside
 from tests.support.logs import Log, metadata, protocol
@@ -133,7 +133,7 @@ def test_a_server_of_another_kind_is_refused(
     cli: Callable[..., Ran], log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("grpc")
-    monkeypatch.setattr(connect, "CONNECT_SECONDS", 0.1)
+    monkeypatch.setattr(spark_connect, "CONNECT_SECONDS", 0.1)
     monkeypatch.setenv("GRPC_VERBOSITY", "NONE")
     table = log.commit(0, protocol(1, 2), metadata()).table
     with others() as urls:

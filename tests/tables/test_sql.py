@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaproto.tables.location import locate
-from deltaproto.tables.sql import identifier, literal, name_parts, table_name
+from deltaproto.location import locate
+from deltaproto.sql.quoting import identifier, literal, name_parts, table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

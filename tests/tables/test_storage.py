@@ -13,8 +13,8 @@ from moto.server import ThreadedMotoServer
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.delta_rs import DeltaRsReader
+from deltaproto.tables.log.plan_input import survey
 from deltaproto.tables.log.reader import LogReader
-from deltaproto.tables.log.survey import survey
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 pytestmark = pytest.mark.storage

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from deltaproto.errors import EngineError
-from deltaproto.execution.runner import Runner
+from deltaproto.execution.runner import StatementRunner
+from deltaproto.sql.quoting import SUBSTITUTION, identifier
 from deltaproto.tables.session import sql_rows
 from deltaproto.tables.spark import SparkReader
-from deltaproto.tables.sql import SUBSTITUTION, identifier
 from tests.support.connect_server import ConnectServer
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Session:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_statement_is_sent_with_substitution_off(name: str) -> None:
     session, sql = Session(), f"ALTER TABLE {identifier(name)} DROP CONSTRAINT a"
-    assert Runner(session).run(sql, "mark").error is None  # type: ignore[arg-type]
+    assert StatementRunner(session).run(sql, "mark").error is None  # type: ignore[arg-type]
     sql_rows(session, sql)  # type: ignore[arg-type]
     assert session.sent == [(sql, "false"), (sql, "false")]
     assert session.conf.get(SUBSTITUTION, "true") == "true"
@@ -63,7 +63,7 @@ def test_a_statement_is_sent_with_substitution_off(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_sent_where_the_session_keeps_it_on(name: str) -> None:
     session, sql = Session(fixed=True), f"SELECT 1 AS {identifier(name)}"
-    answer = Runner(session).run(sql, "mark")  # type: ignore[arg-type]
+    answer = StatementRunner(session).run(sql, "mark")  # type: ignore[arg-type]
     assert "nothing was sent" in answer.message
     assert answer.error is not None
     with pytest.raises(EngineError, match="replaces"):
@@ -77,7 +77,7 @@ def _protects(session: SparkSession, folder: Path, reader: SparkReader) -> None:
         session.range(1).write.format("delta").save(str(path))
     session.conf.set(SUBSTITUTION, "true")
     sql = f"ALTER TABLE delta.{identifier(str(other))} SET TBLPROPERTIES ('a' = '1')"
-    answer = Runner(session).run(sql, '{"deltaproto":{}}')
+    answer = StatementRunner(session).run(sql, '{"deltaproto":{}}')
     assert answer.error is None, answer
     commits = [len(list((path / "_delta_log").glob("*.json"))) for path in (victim, other)]
     assert commits == [1, 2]
@@ -109,7 +109,7 @@ def test_spark_connect_changes_and_reads_the_table_that_is_named(
 
     code = (
         "import sys, pathlib\n"
-        "from deltaproto.tables.interface import SparkSettings\n"
+        "from deltaproto.protocol.table_state import SparkSettings\n"
         "from deltaproto.tables.session import spark_session\n"
         "from deltaproto.tables.spark import SparkReader\n"
         "from tests.tables.test_substitution import _protects\n"

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.fleet.drift.change import Change, Culprit, Kind
-from deltaproto.fleet.gather import array, microseconds
+from deltaproto.fleet.drift.diff import CausingCommit, ChangeKind, Difference
+from deltaproto.fleet.rows_builder import array, microseconds
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +40,7 @@ def schema() -> pa.Schema:
     )
 
 
-def batch(changes: Iterable[Change]) -> pa.RecordBatch:
+def batch(changes: Iterable[Difference]) -> pa.RecordBatch:
     """The rows of some changes."""
     import pyarrow as pa
 
@@ -75,13 +75,13 @@ def batch(changes: Iterable[Change]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema())
 
 
-def change_of(row: Mapping[str, Any]) -> Change:
+def change_of(row: Mapping[str, Any]) -> Difference:
     """The change of a row."""
     version = row["commit_version"]
-    return Change(
+    return Difference(
         row["location"],
         row["table"],
-        Kind(row["change"]),
+        ChangeKind(row["change"]),
         row["feature"],
         row["before"],
         row["after"],
@@ -89,7 +89,7 @@ def change_of(row: Mapping[str, Any]) -> Change:
         row["version_after"],
         None
         if version is None
-        else Culprit(
+        else CausingCommit(
             version,
             _milliseconds(row["commit_at"]),
             row["commit_operation"],

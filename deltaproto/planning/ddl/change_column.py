@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from deltaproto.planning.ddl.checks import Change, altered, dependents, unresolved
-from deltaproto.planning.ddl.own import refused
+from deltaproto.planning.ddl.checks import ColumnChange, altered, dependents, unresolved
 from deltaproto.planning.ddl.resolution import UNRESOLVED, default
+from deltaproto.planning.ddl.user_statement import refused
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.outcome import Commit, Outcome, Refusal
-from deltaproto.planning.schema import (
+from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
+from deltaproto.planning.predict.schema import (
     Array,
     Atomic,
     Column,
@@ -28,8 +28,8 @@ from deltaproto.planning.schema import (
     find,
     placed,
 )
-from deltaproto.planning.table import Table
-from deltaproto.planning.widening import (
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.predict.type_widening import (
     accepted,
     collection,
     text,
@@ -83,7 +83,7 @@ class ChangeColumn(NamedTuple):
                 f"{dotted(self.path)} has the type of the expression that it is generated from",
                 "leave its type",
             )
-        outcome = altered(table, Change(CHANGED, schema), engine)
+        outcome = altered(table, ColumnChange(CHANGED, schema), engine)
         if not self.default or outcome.refusal is not None:
             return outcome
         judged = default(self.default, column.type, engine)
@@ -105,7 +105,7 @@ class ChangeColumn(NamedTuple):
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         after = table.with_schema(None)
-        return Outcome(after, (Commit(CHANGED, table.protocol, sure=False),))
+        return Outcome(after, (PredictedCommit(CHANGED, table.protocol, sure=False),))
 
     def _recorded(self, before: Type) -> Callable[[Column], Column]:
         assert isinstance(before, Atomic)

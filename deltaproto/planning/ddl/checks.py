@@ -9,24 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from deltaproto.planning import consistency
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.outcome import Commit, Outcome, Refusal
-from deltaproto.planning.pulled import upgraded
-from deltaproto.planning.schema import (
-    FORBIDDEN,
-    Atomic,
-    Path,
-    Struct,
-    dotted,
-    same,
-    walk,
-)
-from deltaproto.planning.table import CONSTRAINT, MODE, Table
-from deltaproto.protocol.conflicts.tokens import scan
+from deltaproto.planning.predict import consistency
+from deltaproto.planning.predict.auto_enable import upgraded
+from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
+from deltaproto.planning.predict.schema import FORBIDDEN, Atomic, Path, Struct, dotted, same, walk
+from deltaproto.planning.predict.table import CONSTRAINT, MODE, Table
+from deltaproto.sql.tokens import scan
 
 
-class Change(NamedTuple):
+class ColumnChange(NamedTuple):
     """New columns, and the operation that brings them."""
 
     operation: str
@@ -36,7 +28,7 @@ class Change(NamedTuple):
     """the schema is the whole one"""
 
 
-def altered(table: Table, change: Change, engine: Engine) -> Outcome:
+def altered(table: Table, change: ColumnChange, engine: Engine) -> Outcome:
     """What a change of the schema does, once the statement itself was found good."""
     refusal = forbidden(table, change.schema)
     if refusal is not None:
@@ -49,7 +41,7 @@ def altered(table: Table, change: Change, engine: Engine) -> Outcome:
     if unfit is not None:
         return Outcome(table, refusal=unfit)
     after = after if change.known else table.with_schema(None)
-    commit = Commit(change.operation, protocol, sure=change.known)
+    commit = PredictedCommit(change.operation, protocol, sure=change.known)
     return Outcome(after._replace(protocol=protocol), (commit,))
 
 

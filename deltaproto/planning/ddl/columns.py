@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from deltaproto.planning import statistics
-from deltaproto.planning.ddl.checks import Change, altered, dependents, unresolved
-from deltaproto.planning.ddl.own import refused
-from deltaproto.planning.ddl.types import Definition
+from deltaproto.planning.ddl.checks import ColumnChange, altered, dependents, unresolved
+from deltaproto.planning.ddl.types import ColumnDefinition
+from deltaproto.planning.ddl.user_statement import refused
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.outcome import Outcome, Refusal, elsewhere
-from deltaproto.planning.schema import (
+from deltaproto.planning.predict import statistics
+from deltaproto.planning.predict.outcome import Outcome, Refusal, elsewhere
+from deltaproto.planning.predict.schema import (
     Column,
     Path,
     Struct,
@@ -29,8 +29,8 @@ from deltaproto.planning.schema import (
     walk,
     written,
 )
-from deltaproto.planning.table import MODE, Table
-from deltaproto.tables.sql import name_parts
+from deltaproto.planning.predict.table import MODE, Table
+from deltaproto.sql.quoting import name_parts
 
 _MAP_FIRST = f"set {MODE} = name first"
 _BROKEN = (
@@ -42,7 +42,7 @@ _BROKEN = (
 class AddColumns(NamedTuple):
     """ADD COLUMN and ADD COLUMNS."""
 
-    columns: tuple[Definition, ...]
+    columns: tuple[ColumnDefinition, ...]
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         refusal = self._refused(table)
@@ -58,13 +58,15 @@ class AddColumns(NamedTuple):
             error = "DELTA_DUPLICATE_COLUMNS_FOUND.ADDING_COLUMNS"
             return refused(table, error, f"{dotted(twice)} is there twice", "name it otherwise")
         if table.schema is None:
-            return altered(table, Change("ADD COLUMNS", Struct(tuple(new)), known=False), engine)
+            return altered(
+                table, ColumnChange("ADD COLUMNS", Struct(tuple(new)), known=False), engine
+            )
         schema = table.schema
         for definition in self.columns:
             schema = added(schema, definition.path[:-1], definition.column)
             if definition.position:
                 schema = placed(schema, definition.path, definition.after)
-        return altered(table, Change("ADD COLUMNS", schema), engine)
+        return altered(table, ColumnChange("ADD COLUMNS", schema), engine)
 
     def _refused(self, table: Table) -> Refusal | None:
         seen: list[Path] = []
@@ -97,7 +99,7 @@ class AddColumns(NamedTuple):
         return None
 
 
-def _misplaced(schema: Struct, definition: Definition) -> Refusal | None:
+def _misplaced(schema: Struct, definition: ColumnDefinition) -> Refusal | None:
     parent, path = definition.path[:-1], definition.path
     if parent:
         found = find(schema, parent)
@@ -164,7 +166,7 @@ class DropColumns(NamedTuple):
         refusal = _needed(table, paths)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
-        change = Change("DROP COLUMNS", schema or Struct(()), known=schema is not None)
+        change = ColumnChange("DROP COLUMNS", schema or Struct(()), known=schema is not None)
         broken = [p for p in paths if any(_below(c, p) for c in table.clustering or ())]
         warnings = tuple(_BROKEN.format(dotted(path)) for path in broken)
         outcome = altered(statistics.without(table, paths), change, engine)
@@ -228,7 +230,7 @@ class RenameColumn(NamedTuple):
             )
         if schema is not None:
             schema = changed(schema, self.path, lambda column: column._replace(name=self.name))
-        change = Change("RENAME COLUMN", schema or Struct(()), known=schema is not None)
+        change = ColumnChange("RENAME COLUMN", schema or Struct(()), known=schema is not None)
         clustering = table.clustering and tuple(
             written(self._renamed(tuple(name_parts(column)))) for column in table.clustering
         )
@@ -246,3 +248,44 @@ class RenameColumn(NamedTuple):
         if len(column) < depth or not all(map(same, column, self.path)):
             return column
         return (*column[: depth - 1], self.name, *column[depth:])
+
+
+class ReplaceColumns(NamedTuple):
+    """REPLACE COLUMNS, which renames nothing and drops columns only under column mapping."""
+
+    columns: tuple[Column, ...]
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        new = Struct(self.columns)
+        twice = repeated(new)
+        if twice is not None:
+            error = "COLUMN_ALREADY_EXISTS"
+            return refused(table, error, f"{dotted(twice)} is there twice", "name it otherwise")
+        old = table.schema
+        if old is None:
+            return altered(table, ColumnChange("REPLACE COLUMNS", new, known=False), engine)
+        if any(column.identity for column in old.columns):
+            return refused(
+                table,
+                "DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED",
+                "the table has identity columns",
+                "add or drop single columns",
+            )
+        kept = [find(old, (column.name,)) for column in new.columns]
+        gone = [c.name for c in old.columns if find(new, (c.name,)) is None]
+        retyped = [c.name for c, o in zip(new.columns, kept, strict=True) if o and o.type != c.type]
+        why = ""
+        if gone and None in kept:
+            why = "it drops and adds columns at once, which could be meant as a rename"
+        elif gone and not table.mapped:
+            why = f"without column mapping {', '.join(gone)} cannot be dropped"
+        elif retyped:
+            why = f"the type of {', '.join(retyped)} would change"
+        if why:
+            error = "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP"
+            return refused(table, error, why, "change single columns")
+        merged = tuple(
+            column if o is None else o._replace(nullable=True, default=None)
+            for column, o in zip(new.columns, kept, strict=True)
+        )
+        return altered(table, ColumnChange("REPLACE COLUMNS", Struct(merged)), engine)

@@ -9,17 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from deltaproto.planning import arithmetic, consistency, iceberg, statistics
-from deltaproto.planning.change import about_protocol, requested
+from deltaproto.planning import arithmetic
 from deltaproto.planning.ddl.checks import forbidden
-from deltaproto.planning.ddl.own import refused
-from deltaproto.planning.ddl.resolution import UNRESOLVED, Judged, default, generated
-from deltaproto.planning.ddl.types import Definition
+from deltaproto.planning.ddl.resolution import UNRESOLVED, Resolution, default, generated
+from deltaproto.planning.ddl.types import ColumnDefinition
+from deltaproto.planning.ddl.user_statement import refused
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.outcome import Commit, Outcome, Refusal, Rewrite, elsewhere
-from deltaproto.planning.pulled import upgraded
-from deltaproto.planning.refused import asked_wrongly, nonsense, unlocated
-from deltaproto.planning.schema import (
+from deltaproto.planning.predict import consistency, iceberg, statistics
+from deltaproto.planning.predict.auto_enable import upgraded
+from deltaproto.planning.predict.outcome import (
+    Outcome,
+    PredictedCommit,
+    Refusal,
+    Rewrite,
+    elsewhere,
+)
+from deltaproto.planning.predict.schema import (
     Atomic,
     Column,
     Struct,
@@ -29,9 +34,11 @@ from deltaproto.planning.schema import (
     resolved,
     walk,
 )
-from deltaproto.planning.table import MODE, ROW_ID_COLUMNS, Table
+from deltaproto.planning.predict.set_properties import about_protocol, requested
+from deltaproto.planning.predict.table import MODE, ROW_ID_COLUMNS, Table
+from deltaproto.planning.predict.validation import asked_wrongly, invalid_value, unlocated
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.sql import name_parts
+from deltaproto.sql.quoting import name_parts
 
 # Kept from the replaced table, unless the statement sets them.
 _KEPT = ("delta.enableDeletionVectors", "delta.checkpointPolicy", "delta.enableRowTracking")
@@ -49,7 +56,7 @@ class CreateTable(NamedTuple):
     or_create: bool
     if_not_exists: bool
     by_path: bool
-    columns: tuple[Definition, ...]
+    columns: tuple[ColumnDefinition, ...]
     properties: Mapping[str, str]
     partitioned: tuple[str, ...]
     clustered: tuple[str, ...]
@@ -124,7 +131,7 @@ class CreateTable(NamedTuple):
         wrong = self._format(engine)
         if wrong is not None:
             return wrong
-        wrong = nonsense(self.properties, engine) or asked_wrongly(self.properties, engine)
+        wrong = invalid_value(self.properties, engine) or asked_wrongly(self.properties, engine)
         wrong = wrong or unlocated(self.properties, {})
         if wrong is not None:
             # Only ALTER TABLE has an error class for a value.
@@ -212,7 +219,7 @@ class CreateTable(NamedTuple):
         operation = "CREATE OR REPLACE TABLE" if self.or_create else "REPLACE TABLE"
         unresolved = self.as_select or _unresolved(self, engine)
         name = operation + (" AS SELECT" if self.as_select else "")
-        commit = Commit(name, enabled, sure=not unresolved)
+        commit = PredictedCommit(name, enabled, sure=not unresolved)
         warnings = [_FROM_QUERY] * (schema is None) + [UNRESOLVED] * unresolved
         return Outcome(after, (commit,), Rewrite.ALL, warnings=tuple(warnings))
 
@@ -284,12 +291,12 @@ def _miscomputed(schema: Struct, engine: Engine) -> Refusal | None:
     return None
 
 
-def _judged(schema: Struct, column: Column, engine: Engine) -> Judged:
+def _judged(schema: Struct, column: Column, engine: Engine) -> Resolution:
     if column.default is not None:
         return default(column.default, column.type, engine)
     if column.generated is not None:
         return generated(schema, column, engine)
-    return Judged()
+    return Resolution()
 
 
 def _unresolved(made: CreateTable, engine: Engine) -> bool:

@@ -1,12 +1,12 @@
-"""A place in a statement's tokens, and what can be read from there."""
+"""A place in a statement's tokens, and scripts of several statements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from deltaproto.planning.schema import Path
-from deltaproto.protocol.conflicts.tokens import Token, tokens
+from deltaproto.planning.predict.schema import Path
+from deltaproto.sql.tokens import Token, scan, tokens
 
 T = TypeVar("T")
 _OPENING, _CLOSING = "([{", ")]}"
@@ -136,3 +136,29 @@ class Cursor:
         """The error for this place."""
         here = "at its end" if self.done else f"at {self.tokens[self.at].text[:40]}"
         return UnreadableError(f"{why} {here}")
+
+
+class Piece(NamedTuple):
+    """One statement of a script."""
+
+    text: str
+    """from its first token to its last; comments before and after are left out"""
+    line: int
+    """where it begins, from 1"""
+
+
+def split(sql: str) -> list[Piece]:
+    """The statements of a script, without empty ones; never raises.
+
+    Semicolons part statements except in strings, quoted names and comments.
+    """
+    pieces: list[Piece] = []
+    group: list[Token] = []
+    for token in [*scan(sql), Token(";", ";", len(sql), len(sql))]:
+        if token.key != ";":
+            group.append(token)
+        elif group:
+            start = group[0].start
+            pieces.append(Piece(sql[start : group[-1].end], sql.count("\n", 0, start) + 1))
+            group = []
+    return pieces

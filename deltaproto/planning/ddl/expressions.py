@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
-from deltaproto.planning.ddl.calls import find_function, own_grammar, returned
 from deltaproto.planning.ddl.cursor import Cursor, UnreadableError
+from deltaproto.planning.ddl.functions import find_function, own_grammar, returned
 from deltaproto.planning.ddl.operators import (
     BOOLEAN,
     INTERVAL,
@@ -30,13 +30,14 @@ from deltaproto.planning.ddl.operators import (
     element,
     field,
     logical,
+    number,
     numeric,
     textual,
+    typed,
 )
-from deltaproto.planning.ddl.plain_values import number, typed
 from deltaproto.planning.ddl.types import read_type
-from deltaproto.planning.outcome import Refusal
-from deltaproto.planning.schema import Atomic, Path, Struct, Type, dotted, same
+from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.schema import Atomic, Path, Struct, Type, dotted, same
 
 _COMPARING = ("=", "==", "!=", "<>", "<", ">", "<=", ">=", "<=>")
 _BARE = {

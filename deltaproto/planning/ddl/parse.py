@@ -8,19 +8,26 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from deltaproto.planning.ddl.cursor import Cursor, UnreadableError
-from deltaproto.planning.ddl.own import Effect, Known, Nothing, NotUnderstood, Own, Parsed, Refused
-from deltaproto.planning.ddl.read_alter import read_alter
-from deltaproto.planning.ddl.read_create import read_create, read_header
-from deltaproto.planning.ddl.read_rows import read_rows
-from deltaproto.planning.ddl.read_upkeep import STARTS, read_upkeep
-from deltaproto.planning.ddl.script import Piece, split
-from deltaproto.planning.outcome import Refusal
-from deltaproto.planning.schema import Path
+from deltaproto.conflicts.operation import Operation
+from deltaproto.conflicts.statement_prefix import by_prefix
+from deltaproto.planning.ddl.cursor import Cursor, Piece, UnreadableError, split
+from deltaproto.planning.ddl.parse_alter import read_alter
+from deltaproto.planning.ddl.parse_create import read_create, read_header
+from deltaproto.planning.ddl.parse_maintenance import STARTS, read_upkeep
+from deltaproto.planning.ddl.parse_rows import read_rows
+from deltaproto.planning.ddl.user_statement import (
+    Known,
+    Nothing,
+    NotUnderstood,
+    Parsed,
+    Refused,
+    StatementEffect,
+    UserStatement,
+)
+from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.schema import Path
 from deltaproto.planning.statement import Statement
-from deltaproto.protocol.conflicts.operation import Operation
-from deltaproto.protocol.conflicts.statement_prefix import by_prefix
-from deltaproto.protocol.conflicts.tokens import tokens
+from deltaproto.sql.tokens import tokens
 
 _READING = frozenset(
     {"SELECT", "VALUES", "DESCRIBE", "DESC", "SHOW", "EXPLAIN", "USE", "REFRESH", "LIST", "DECLARE"}
@@ -30,7 +37,7 @@ _DELTA = "spark.databricks.delta."
 
 
 class _Read(NamedTuple):
-    what: Known | Effect
+    what: Known | StatementEffect
     target: Path | None = None
     span: tuple[int, int] | None = None
     """where the table's name stands, if it may be written otherwise"""
@@ -56,7 +63,7 @@ def _parsed(piece: Piece) -> Parsed:
     if read.span is not None:
         head, tail = text[: read.span[0]], text[read.span[1] :]
     what = read.what
-    statement: Statement = what if isinstance(what, Known) else Own(head, tail, what)
+    statement: Statement = what if isinstance(what, Known) else UserStatement(head, tail, what)
     return Parsed(statement, text, piece.line, read.target, read.operation)
 
 

@@ -16,10 +16,10 @@ from deltaproto.planning.ddl.expressions import Resolved, resolve
 from deltaproto.planning.ddl.functions import AGGREGATES, GENERATORS, NON_DETERMINISTIC
 from deltaproto.planning.ddl.operators import BOOLEAN, VOID, castable, numeric, textual, timed
 from deltaproto.planning.engine import Engine, EngineName
-from deltaproto.planning.outcome import Refusal
-from deltaproto.planning.schema import Array, Atomic, Column, Map, Struct, Type
-from deltaproto.planning.table import Table
-from deltaproto.planning.widening import decimal_parts
+from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct, Type
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.predict.type_widening import decimal_parts
 
 UNRESOLVED = (
     "not every expression of this statement could be resolved against the table's columns: Spark "
@@ -37,7 +37,7 @@ _LONGEST = 19
 _CORRECT = "correct the expression"
 
 
-class Judged(NamedTuple):
+class Resolution(NamedTuple):
     """What is told of expressions."""
 
     refusal: Refusal | None = None
@@ -53,7 +53,7 @@ class Fit(Enum):
     UNKNOWN = "unknown"
 
 
-def check(table: Table, expression: str, engine: Engine) -> Judged:
+def check(table: Table, expression: str, engine: Engine) -> Resolution:
     """The expression of a CHECK constraint."""
     found = _found(table, expression, engine)
     misplaced = _misplaced(found, "INVALID_WHERE_CONDITION")
@@ -61,11 +61,11 @@ def check(table: Table, expression: str, engine: Engine) -> Judged:
         return _certain(found.refusal or misplaced, engine)
     if found.known and found.type != BOOLEAN:
         error = "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT"
-        return Judged(Refusal(error, f"{expression} is not a boolean", _CORRECT))
-    return Judged(unresolved=not found.known)
+        return Resolution(Refusal(error, f"{expression} is not a boolean", _CORRECT))
+    return Resolution(unresolved=not found.known)
 
 
-def default(expression: str, kind: Type, engine: Engine) -> Judged:
+def default(expression: str, kind: Type, engine: Engine) -> Resolution:
     """The default of a column of this type."""
     found = resolve(expression, Struct(()))
     refusal = found.refusal
@@ -84,10 +84,10 @@ def default(expression: str, kind: Type, engine: Engine) -> Judged:
     if refusal is not None:
         return _certain(refusal, engine)
     unknown = stored(found, kind, strict=True) is Fit.UNKNOWN
-    return Judged(unresolved=unknown or "[" in expression)
+    return Resolution(unresolved=unknown or "[" in expression)
 
 
-def generated(schema: Struct, column: Column, engine: Engine) -> Judged:
+def generated(schema: Struct, column: Column, engine: Engine) -> Resolution:
     """The expression that a column is generated from."""
     expression = column.generated or ""
     found = resolve(expression, schema)
@@ -97,10 +97,10 @@ def generated(schema: Struct, column: Column, engine: Engine) -> Judged:
     if found.known and textual(found.type) and not textual(column.type):
         error, message = "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN", "it is not of the column's type"
         return _certain(Refusal(error, f"{expression}: {message}", _CORRECT), engine)
-    return Judged(unresolved=stored(found, column.type, strict=False) is not Fit.YES)
+    return Resolution(unresolved=stored(found, column.type, strict=False) is not Fit.YES)
 
 
-def condition(table: Table, expression: str, names: Iterable[str], engine: Engine) -> Judged:
+def condition(table: Table, expression: str, names: Iterable[str], engine: Engine) -> Resolution:
     """The condition of an UPDATE."""
     found = _found(table, expression, engine, names)
     misplaced = _misplaced(found, "UNSUPPORTED_EXPR_FOR_OPERATOR")
@@ -109,10 +109,10 @@ def condition(table: Table, expression: str, names: Iterable[str], engine: Engin
     if found.known and found.type != BOOLEAN:
         error = "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"
         return _of_rows(Refusal(error, f"{expression} is not a boolean", _CORRECT), engine)
-    return Judged(unresolved=not found.known)
+    return Resolution(unresolved=not found.known)
 
 
-def deletion(table: Table, expression: str, names: Iterable[str], engine: Engine) -> Judged:
+def deletion(table: Table, expression: str, names: Iterable[str], engine: Engine) -> Resolution:
     """The condition of a DELETE, which takes no subqueries."""
     found = _found(table, expression, engine, names)
     if found.refusal is None and found.queries:
@@ -126,10 +126,10 @@ def deletion(table: Table, expression: str, names: Iterable[str], engine: Engine
 
 def value(
     table: Table, expression: str, kind: Type, names: Iterable[str], engine: Engine
-) -> Judged:
+) -> Resolution:
     """What a column of this type is set to."""
     if expression.strip().upper() == "DEFAULT":
-        return Judged()
+        return Resolution()
     found = _found(table, expression, engine, names)
     misplaced = _misplaced(found, "UNSUPPORTED_EXPR_FOR_OPERATOR")
     if found.refusal is not None or misplaced is not None:
@@ -137,7 +137,7 @@ def value(
     fit = stored(found, kind, strict=False)
     if fit is Fit.NO:
         return _of_rows(_unstorable(found, expression, kind), engine)
-    return Judged(unresolved=fit is Fit.UNKNOWN)
+    return Resolution(unresolved=fit is Fit.UNKNOWN)
 
 
 def stored(found: Resolved, kind: Type, *, strict: bool) -> Fit:
@@ -186,19 +186,19 @@ def _misplaced(found: Resolved, aggregated: str) -> Refusal | None:
     return None
 
 
-def _of_rows(refusal: Refusal | None, engine: Engine) -> Judged:
+def _of_rows(refusal: Refusal | None, engine: Engine) -> Resolution:
     """As `_certain`, but rows may be computed with functions that users defined."""
     if refusal is not None and refusal.error == "UNRESOLVED_ROUTINE":
-        return Judged(unresolved=True)
+        return Resolution(unresolved=True)
     return _certain(refusal, engine)
 
 
-def _certain(refusal: Refusal | None, engine: Engine) -> Judged:
+def _certain(refusal: Refusal | None, engine: Engine) -> Resolution:
     """What is measured of Spark 4 in ANSI mode; elsewhere other casts may be made."""
     spark_4 = engine.name is EngineName.DELTA_SPARK and engine.at_least(_ANSI)
     if refusal is None or spark_4 or refusal.error in _ANYWHERE:
-        return Judged(refusal)
-    return Judged(unresolved=True)
+        return Resolution(refusal)
+    return Resolution(unresolved=True)
 
 
 def _bad_default(error: str, message: str) -> Refusal:

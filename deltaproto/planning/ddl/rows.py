@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from deltaproto.planning.ddl.resolution import UNRESOLVED, Judged, condition, deletion, value
+from deltaproto.planning.ddl.resolution import UNRESOLVED, Resolution, condition, deletion, value
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.outcome import Commit, Outcome, Refusal
-from deltaproto.planning.schema import Column, Path, Struct, dotted, find, same, walk
-from deltaproto.planning.table import Table
+from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
+from deltaproto.planning.predict.schema import Column, Path, Struct, dotted, find, same, walk
+from deltaproto.planning.predict.table import Table
 
 _EVOLVES = (
     "new columns come from the query, so that the schema afterwards is not known; a VARIANT among "
@@ -22,7 +22,7 @@ JUDGED_BY_ROW = "rows that break a constraint, or do not fit their columns, refu
 _UNKNOWN = "UNRESOLVED_COLUMN.WITH_SUGGESTION"
 
 
-class Words(NamedTuple):
+class RowClauses(NamedTuple):
     """What a statement says about the table's columns."""
 
     names: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Words(NamedTuple):
     """it says more, about which nothing is claimed"""
 
 
-class Rows(NamedTuple):
+class RowStatement(NamedTuple):
     """A statement that changes rows."""
 
     operation: str
@@ -50,7 +50,7 @@ class Rows(NamedTuple):
     """it commits even when it changes nothing"""
     evolves: bool = False
     """it may add columns"""
-    words: Words = Words(opaque=True)
+    words: RowClauses = RowClauses(opaque=True)
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         if self.removes and table.on("delta.appendOnly"):
@@ -64,7 +64,7 @@ class Rows(NamedTuple):
         if judged.refusal is not None:
             return Outcome(table, refusal=judged.refusal)
         by_row = self.adds and _judges_rows(table)
-        commit = Commit(
+        commit = PredictedCommit(
             self.operation, table.protocol, sure=self.sure and not judged.unresolved and not by_row
         )
         if self.removes and (table.vectors or table.on("delta.enableDeletionVectors")):
@@ -77,16 +77,16 @@ class Rows(NamedTuple):
             return Outcome(table.with_schema(None), (commit,), warnings=(_EVOLVES, *warnings))
         return Outcome(table, (commit,), warnings=tuple(warnings))
 
-    def _judged(self, table: Table, engine: Engine) -> Judged:
+    def _judged(self, table: Table, engine: Engine) -> Resolution:
         """The first refusal of what the statement says of columns, and whether all is known."""
         unresolved = self.words.opaque or table.schema is None
         for judged in self._parts(table, engine) if table.schema is not None else ():
             if judged.refusal is not None:
                 return judged
             unresolved |= judged.unresolved
-        return Judged(unresolved=unresolved)
+        return Resolution(unresolved=unresolved)
 
-    def _parts(self, table: Table, engine: Engine) -> Iterator[Judged]:
+    def _parts(self, table: Table, engine: Engine) -> Iterator[Resolution]:
         words, schema = self.words, table.schema or Struct(())
         if self.operation == "WRITE":
             yield from _inserted(table, schema, words, engine)
@@ -97,10 +97,10 @@ class Rows(NamedTuple):
         for number, (path, expression) in enumerate(words.sets):
             found = _target(schema, path, words.names)
             if isinstance(found, Refusal):
-                yield Judged(found)
+                yield Resolution(found)
                 continue
             if any(dotted(path).casefold() == dotted(p).casefold() for p, _ in words.sets[:number]):
-                yield Judged(
+                yield Resolution(
                     Refusal(
                         "DELTA_CONFLICT_SET_COLUMN",
                         f"{dotted(path)} is set twice",
@@ -108,7 +108,7 @@ class Rows(NamedTuple):
                     )
                 )
             if found.identity:
-                yield Judged(
+                yield Resolution(
                     Refusal(
                         "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED",
                         f"{dotted(path)} is an identity column",
@@ -130,37 +130,39 @@ def _target(schema: Struct, path: Path, names: tuple[str, ...]) -> Column | Refu
     return Refusal(error, f"the table has no column {dotted(path)}", remedy)
 
 
-def _inserted(table: Table, schema: Struct, words: Words, engine: Engine) -> Iterator[Judged]:
+def _inserted(
+    table: Table, schema: Struct, words: RowClauses, engine: Engine
+) -> Iterator[Resolution]:
     targets: list[Column] = []
     for path in words.columns or ():
         found = _target(schema, path, ())
         if isinstance(found, Refusal):
-            yield Judged(found)
+            yield Resolution(found)
             return
         if found in targets:
             error = "COLUMN_ALREADY_EXISTS"
-            yield Judged(Refusal(error, f"{dotted(path)} is named twice", "name it once"))
+            yield Resolution(Refusal(error, f"{dotted(path)} is named twice", "name it once"))
         targets.append(found)
     if any(c.generated is not None or c.identity for _, c in walk(schema)):
         # Which columns a row must have depends on how they are generated.
-        yield Judged(unresolved=True)
+        yield Resolution(unresolved=True)
         return
     if words.columns is None:
         targets = [*schema.columns]
     if len({len(row) for row in words.values}) > 1:
         error, message = "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH", "rows differ in length"
-        yield Judged(Refusal(error, message, "give each row the same number of values"))
+        yield Resolution(Refusal(error, message, "give each row the same number of values"))
         return
     for row in words.values:
         if len(row) != len(targets):
-            yield Judged(_unequal(row, targets, named=words.columns is not None))
+            yield Resolution(_unequal(row, targets, named=words.columns is not None))
             return
         for expression, column in zip(row, targets, strict=True):
             yield value(table._replace(schema=Struct(())), expression, column.type, (), engine)
     missing = [c.name for c in schema.columns if not c.nullable and c.default is None]
     absent = [name for name in missing if name not in [c.name for c in targets]]
     if absent:
-        yield Judged(
+        yield Resolution(
             Refusal(
                 "DELTA_INSERT_COLUMN_MISMATCH",
                 f"{', '.join(absent)} must have a value",

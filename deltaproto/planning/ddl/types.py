@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.cursor import Cursor, UnreadableError
-from deltaproto.planning.schema import Array, Atomic, Column, Map, Path, Struct, Type
+from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Path, Struct, Type
 
 _NAMES = {
     "BOOLEAN": "boolean",
@@ -36,7 +36,7 @@ _PARAMETRIC = {"CHAR": "char", "CHARACTER": "char", "VARCHAR": "varchar"}
 _PLACES = ("GEOMETRY", "GEOGRAPHY")
 
 
-class Definition(NamedTuple):
+class ColumnDefinition(NamedTuple):
     """A column as a statement defines it."""
 
     path: Path
@@ -103,7 +103,7 @@ def _field(cursor: Cursor) -> Column:
     return Column(name, kind, nullable)
 
 
-def read_definition(cursor: Cursor) -> Definition:
+def read_definition(cursor: Cursor) -> ColumnDefinition:
     """A column of ADD COLUMNS, REPLACE COLUMNS or CREATE TABLE, with all its options."""
     path = cursor.path()
     column = Column(path[-1], read_type(cursor))
@@ -123,7 +123,7 @@ def read_definition(cursor: Cursor) -> Definition:
             case "FIRST" | "AFTER":
                 position = word
                 after = cursor.name() if word == "AFTER" else None
-    return Definition(path, column, position, after)
+    return ColumnDefinition(path, column, position, after)
 
 
 def _generated(cursor: Cursor, column: Column) -> Column:

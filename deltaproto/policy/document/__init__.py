@@ -3,14 +3,14 @@
 from deltaproto.policy.document.errors import PolicyError, Position
 from deltaproto.policy.document.load import load_policy
 from deltaproto.policy.document.merging import settings_for
-from deltaproto.policy.document.model import Policy, Settings
+from deltaproto.policy.document.model import Policy, PolicySettings
 from deltaproto.policy.document.patterns import matches, place
 
 __all__ = [
     "Policy",
     "PolicyError",
+    "PolicySettings",
     "Position",
-    "Settings",
     "load_policy",
     "matches",
     "place",

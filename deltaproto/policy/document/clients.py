@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from deltaproto.clients.candidate import parse_reference
-from deltaproto.clients.capability import Access
+from deltaproto.clients.model import Access
+from deltaproto.clients.resolve import parse_reference
 from deltaproto.errors import UsageError
 from deltaproto.policy.document import reader
 from deltaproto.policy.document.errors import Fault, collected, shown
-from deltaproto.policy.document.model import Consumer, Declared, Definition
-from deltaproto.policy.document.reader import Kind
+from deltaproto.policy.document.model import ClientDefinition, Consumer, Declared
+from deltaproto.policy.document.reader import ScalarKind
 from deltaproto.policy.document.source import Mapping, Node, Scalar, Sequence
 
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
@@ -37,7 +37,7 @@ def declared(node: Node) -> tuple[Declared, ...]:
     return collected(_declared, reader.items(node, "a list of clients"))
 
 
-def definitions(node: Node) -> tuple[Definition, ...]:
+def definitions(node: Node) -> tuple[ClientDefinition, ...]:
     """The clients that the policy defines; what they accept is not looked at.
 
     Raises:
@@ -122,14 +122,14 @@ def access(node: Node) -> tuple[Access, ...]:
     return tuple(Access(each) for each in named)
 
 
-def _definition(key: Scalar, node: Node) -> Definition:
+def _definition(key: Scalar, node: Node) -> ClientDefinition:
     name = _defined_id(key)
     values = reader.fields(node, _DEFINITION, required=("name", "ranges"))
     reader.text(values["name"], "the name of a client")
     for entry in reader.items(values["ranges"], "a list of ranges"):
         reader.pairs(entry)
     plain = {"id": name, **{field: _plain(field, value) for field, value in values.items()}}
-    return Definition(name, plain, key.position)
+    return ClientDefinition(name, plain, key.position)
 
 
 def _defined_id(key: Scalar) -> str:
@@ -151,13 +151,13 @@ def _plain(key: str, node: Node) -> Any:
         case Sequence():
             return [_plain(key, item) for item in node.items]
     match reader.kind(node):
-        case Kind.NOTHING:
+        case ScalarKind.NOTHING:
             return None
-        case Kind.BOOLEAN:
+        case ScalarKind.BOOLEAN:
             return reader.boolean(node)
-        case Kind.INTEGER if key not in _VERSION_KEYS:
+        case ScalarKind.INTEGER if key not in _VERSION_KEYS:
             return reader.integer(node, 0, 999_999_999)
-        case Kind.INTEGER | Kind.FLOAT:
+        case ScalarKind.INTEGER | ScalarKind.FLOAT:
             return reader.text(node)
-        case Kind.TEXT:
+        case ScalarKind.TEXT:
             return node.text

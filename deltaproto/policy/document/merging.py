@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from deltaproto.policy.document.errors import Position
-from deltaproto.policy.document.model import Policy, Settings, TableEntry, Window
+from deltaproto.policy.document.model import Policy, PolicySettings, TableEntry, Window
 from deltaproto.policy.document.patterns import Names, parts
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.isolation import IsolationLevel
@@ -54,12 +54,12 @@ class Notice(NamedTuple):
 class Merged(NamedTuple):
     """The settings of a table and where they come from."""
 
-    settings: Settings
+    settings: PolicySettings
     decisions: tuple[Decision, ...]
     notices: tuple[Notice, ...]
 
 
-def settings_for(policy: Policy, table: str, location: str | None) -> Settings:
+def settings_for(policy: Policy, table: str, location: str | None) -> PolicySettings:
     """The settings of one table.
 
     `table` is what the user named, `location` its absolute URI or path, None when not known.
@@ -104,7 +104,7 @@ def specificity(pattern: str) -> tuple[int, ...]:
 def merged(policy: Policy, entries: tuple[TableEntry, ...]) -> Merged:
     """The settings of the tables that exactly these entries match, the least specific first."""
     merging = _Merging()
-    everywhere = Settings(clients=policy.clients, severities=policy.severities)
+    everywhere = PolicySettings(clients=policy.clients, severities=policy.severities)
     merging.add(TableEntry("", everywhere, Position(1, 1)), pattern=None)
     for entry in entries:
         merging.add(entry, pattern=entry.pattern)
@@ -149,7 +149,7 @@ class _Merging:
         values.update({name: value for name, (value, _) in self._single.items()})
         for name, keyed in self._keyed.items():
             values[name] = {key: value for key, (value, _) in keyed.items()}
-        return Merged(Settings(**values), tuple(self._decisions()), tuple(self._notices))
+        return Merged(PolicySettings(**values), tuple(self._decisions()), tuple(self._notices))
 
     def _decisions(self) -> Iterator[Decision]:
         for name in LISTS:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.clients.capability import Access
+from deltaproto.clients.model import Access
 from deltaproto.policy.document.errors import Position
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.isolation import IsolationLevel
@@ -24,7 +24,7 @@ _NO_LEVELS: Levels = MappingProxyType({})
 _NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})
 
 
-class Definition(NamedTuple):
+class ClientDefinition(NamedTuple):
     """An in-house client, declared in the policy itself."""
 
     id: str
@@ -77,7 +77,7 @@ class Window(NamedTuple):
     position: Position
 
 
-class Settings(NamedTuple):
+class PolicySettings(NamedTuple):
     """What a policy asks of tables. None: it does not say."""
 
     clients: tuple[Declared, ...] | None = None
@@ -101,7 +101,7 @@ class TableEntry(NamedTuple):
     """The settings of the tables that a pattern matches."""
 
     pattern: str
-    settings: Settings
+    settings: PolicySettings
     position: Position
 
 
@@ -144,7 +144,7 @@ class Policy(NamedTuple):
 
     source: str
     """the file, as it was named"""
-    definitions: tuple[Definition, ...] = ()
+    definitions: tuple[ClientDefinition, ...] = ()
     catalogues: tuple[CatalogueFile, ...] = ()
     clients: tuple[Declared, ...] | None = None
     tables: tuple[TableEntry, ...] = ()

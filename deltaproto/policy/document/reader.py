@@ -18,7 +18,7 @@ _UNSEEN = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uff
 _DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]{0,8})")
 
 
-class Kind(Enum):
+class ScalarKind(Enum):
     """What YAML 1.1 makes of a scalar."""
 
     NOTHING = "null"
@@ -28,20 +28,20 @@ class Kind(Enum):
     TEXT = "str"
 
 
-_KINDS = {member.value: member for member in Kind}
+_KINDS = {member.value: member for member in ScalarKind}
 
 
-def kind(scalar: Scalar) -> Kind:
+def kind(scalar: Scalar) -> ScalarKind:
     """What YAML reads there: a plain `on` is a boolean, a plain 2.10 a number."""
     if not scalar.plain:
-        return Kind.TEXT
+        return ScalarKind.TEXT
     import yaml
 
     resolvers = yaml.SafeLoader.yaml_implicit_resolvers
     for tag, pattern in resolvers.get(scalar.text[:1], ()):
         if pattern.match(scalar.text):
-            return _KINDS.get(tag.rpartition(":")[2], Kind.TEXT)
-    return Kind.TEXT
+            return _KINDS.get(tag.rpartition(":")[2], ScalarKind.TEXT)
+    return ScalarKind.TEXT
 
 
 def found(node: Node) -> str:
@@ -53,13 +53,13 @@ def found(node: Node) -> str:
             return "a list"
         case Scalar():
             match kind(node):
-                case Kind.NOTHING:
+                case ScalarKind.NOTHING:
                     return "nothing"
-                case Kind.INTEGER | Kind.FLOAT:
+                case ScalarKind.INTEGER | ScalarKind.FLOAT:
                     return f"the number {node.text[:SHOWN]}"
-                case Kind.BOOLEAN:
+                case ScalarKind.BOOLEAN:
                     return node.text
-                case Kind.TEXT:
+                case ScalarKind.TEXT:
                     return f"the text {shown(node.text)}"
 
 
@@ -86,9 +86,9 @@ def text(node: Node, wanted: str = "a text", *, prose: bool = False) -> str:
 
     Only `prose` may be written on several lines, and becomes one.
     """
-    if not isinstance(node, Scalar) or kind(node) is Kind.NOTHING:
+    if not isinstance(node, Scalar) or kind(node) is ScalarKind.NOTHING:
         raise wrong(node, wanted)
-    if kind(node) is not Kind.TEXT:
+    if kind(node) is not ScalarKind.TEXT:
         raise _unquoted(node)
     if not node.text.strip():
         raise Fault(f"expected {wanted}, found an empty text", f"write {wanted}", node.position)
@@ -104,7 +104,7 @@ def text(node: Node, wanted: str = "a text", *, prose: bool = False) -> str:
 
 def address(node: Node, wanted: str = "a text") -> str:
     """A path, a URI or a pattern of them: a text that holds no credentials."""
-    from deltaproto.tables.redact import confidential
+    from deltaproto.redaction import confidential
 
     read = text(node, wanted)
     if confidential(read):
@@ -150,7 +150,7 @@ def date(node: Node) -> datetime.date:
 
 def choice(node: Node, known: Collection[str], what: str) -> str:
     """One of `known`, with or without quotes: `off` is a text here."""
-    if not isinstance(node, Scalar) or kind(node) is Kind.NOTHING:
+    if not isinstance(node, Scalar) or kind(node) is ScalarKind.NOTHING:
         raise wrong(node, f"one of {', '.join(known)}" if len(known) < 10 else f"a {what}")
     if node.text not in known:
         raise Fault(f"unknown {what} {shown(node.text)}", nearest(node.text, known), node.position)
@@ -209,7 +209,7 @@ def known_key(key: Scalar, known: Collection[str]) -> None:
 
 
 def _nothing(node: Node) -> bool:
-    return isinstance(node, Scalar) and kind(node) is Kind.NOTHING
+    return isinstance(node, Scalar) and kind(node) is ScalarKind.NOTHING
 
 
 def _unquoted(scalar: Scalar) -> Fault:

@@ -9,11 +9,11 @@ from typing import Any
 from deltaproto.policy.document import patterns, reader
 from deltaproto.policy.document.clients import declared
 from deltaproto.policy.document.errors import Fault, Faults, collected, shown
-from deltaproto.policy.document.model import Levels, Settings, TableEntry
+from deltaproto.policy.document.model import Levels, PolicySettings, TableEntry
 from deltaproto.policy.document.source import Node, Scalar
 from deltaproto.policy.document.windows import windows
 from deltaproto.policy.finding import Severity
-from deltaproto.protocol import catalogue
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel
 from deltaproto.protocol.violations import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
 
@@ -74,22 +74,22 @@ def rule(node: Node, rules: Collection[str]) -> str:
 def feature(node: Node) -> str:
     """A feature of the catalogue, in its exact spelling."""
     name = reader.text(node, "the name of a feature")
-    if catalogue.find(name) is None:
-        known, near = catalogue.search(name[:100])
+    if feature_catalog.find(name) is None:
+        known, near = feature_catalog.search(name[:100])
         meant = (known.name,) if known else near[:1]
         hint = f'did you mean "{meant[0]}"?' if meant else "deltaproto features lists them all"
         raise Fault(f"unknown feature {shown(name)}", hint, node.position)
     return name
 
 
-def _settings(node: Node, rules: Collection[str]) -> Settings:
-    values = reader.fields(node, Settings._fields)
+def _settings(node: Node, rules: Collection[str]) -> PolicySettings:
+    values = reader.fields(node, PolicySettings._fields)
     faults, read = Faults(), dict[str, Any]()
     for name, value in values.items():
         with faults.catching():
             read[name] = _setting(name, value, values, rules)
     faults.check()
-    settings = Settings(**read)
+    settings = PolicySettings(**read)
     _check(settings, values)
     return settings
 
@@ -125,7 +125,7 @@ def _replaces(values: Mapping[str, Node], name: str) -> bool:
     return True
 
 
-def _check(settings: Settings, values: Mapping[str, Node]) -> None:
+def _check(settings: PolicySettings, values: Mapping[str, Node]) -> None:
     """Refuse settings that no table can meet."""
     for side, low, high in (
         ("reader", settings.min_reader_version, settings.max_reader_version),
@@ -184,9 +184,9 @@ def _property(node: Node) -> str:
     """A property's value: a text, or a whole number, true or false as it is written."""
     if isinstance(node, Scalar) and node.plain:
         match reader.kind(node):
-            case reader.Kind.BOOLEAN:
+            case reader.ScalarKind.BOOLEAN:
                 return str(reader.boolean(node)).lower()
-            case reader.Kind.INTEGER if node.text.isdecimal() and node.text[0] != "0":
+            case reader.ScalarKind.INTEGER if node.text.isdecimal() and node.text[0] != "0":
                 return node.text
             case _ if node.text == "0":
                 return node.text

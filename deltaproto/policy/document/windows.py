@@ -41,7 +41,7 @@ def _window(node: Node) -> Window:
 
 
 def _days(node: Node) -> tuple[int, ...]:
-    if isinstance(node, Scalar) and reader.kind(node) is reader.Kind.TEXT:
+    if isinstance(node, Scalar) and reader.kind(node) is reader.ScalarKind.TEXT:
         if node.text == _DAILY:
             return tuple(range(len(DAYS)))
         raise reader.wrong(node, "daily or a list of days", "write daily, or [mon, tue]")

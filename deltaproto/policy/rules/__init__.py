@@ -13,6 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.rule import Rule, page_text
 from deltaproto.policy.rules import (
@@ -46,10 +47,9 @@ from deltaproto.policy.rules import (
     unusual_type,
     writer_version_one,
 )
-from deltaproto.policy.subject import Subject
 
 if TYPE_CHECKING:
-    from deltaproto.policy.case import Case
+    from deltaproto.policy.context import PolicyContext
 
 _MODULES: tuple[ModuleType, ...] = (
     invalid_protocol,
@@ -142,14 +142,14 @@ def find_rule(text: str) -> tuple[Rule, str] | None:
     return None
 
 
-def lint(subject: Subject) -> Iterator[Finding]:
+def lint(subject: RuleContext) -> Iterator[Finding]:
     """What every rule says about the table, in the order of the rules."""
     for module in _MODULES:
         if hasattr(module, "check"):
             yield from module.check(subject)
 
 
-def examine(case: Case) -> Iterator[Finding]:
+def examine(case: PolicyContext) -> Iterator[Finding]:
     """What every rule of a policy says about the table, in the order of the rules."""
     for module in _of_policy():
         if hasattr(module, "examine"):

@@ -25,14 +25,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.policy.case import Case
+from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 
 RULE = Rule("DP207", "below-floor", Severity.ERROR, since="0.1.0")
 
 
-def examine(case: Case) -> Iterator[Finding]:
+def examine(case: PolicyContext) -> Iterator[Finding]:
     protocol, settings = case.facts.protocol, case.settings
     for side, version, least in (
         ("reader", protocol.min_reader_version, settings.min_reader_version),

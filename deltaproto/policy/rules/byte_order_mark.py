@@ -26,16 +26,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.clients.hazards import BYTE_ORDER_MARK
+from deltaproto.clients.requirements import BYTE_ORDER_MARK
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
 from deltaproto.protocol.feature import Trace
 
 RULE = Rule("DP134", "byte-order-mark", Severity.WARNING, since="0.1.0")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     if subject.state.traces.get(Trace.BYTE_ORDER_MARK):
         yield RULE.finding(
             subject.table,

@@ -25,16 +25,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
-from deltaproto.protocol.catalogue import CATALOG_MANAGED, COORDINATED_COMMITS
-from deltaproto.tables.interface import NoteKind, ReaderName
+from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, COORDINATED_COMMITS
+from deltaproto.protocol.table_state import NoteKind, ReaderName
 
 RULE = Rule("DP112", "catalog-managed", Severity.WARNING, since="0.1.0")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     named = sorted(
         each.name
         for each in subject.features
@@ -55,6 +55,6 @@ def check(subject: Subject) -> Iterator[Finding]:
     )
 
 
-def incomplete(subject: Subject) -> bool:
+def incomplete(subject: RuleContext) -> bool:
     """True when the answer may miss commits that only a catalog knows."""
     return any(True for _ in check(subject))

@@ -27,16 +27,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
-from deltaproto.protocol.catalogue import CHECKPOINT_PROTECTION
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 
 RULE = Rule("DP114", "checkpoint-protection-left", Severity.INFO, since="0.1.0")
 _BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     if CHECKPOINT_PROTECTION not in subject.protocol.supported:
         return
     before = subject.state.metadata.property(_BEFORE)

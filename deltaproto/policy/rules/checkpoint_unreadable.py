@@ -24,15 +24,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
-from deltaproto.tables.interface import NoteKind
+from deltaproto.protocol.table_state import NoteKind
 
 RULE = Rule("DP130", "checkpoint-unreadable", Severity.WARNING, since="0.1.0")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     for note in subject.state.notes:
         if note.kind is NoteKind.CHECKPOINT_UNREADABLE:
             yield RULE.finding(

@@ -28,21 +28,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.clients import hazards
+from deltaproto.clients import requirements
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.hazards import SEPARATOR
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
 
 RULE = Rule("DP143", "constraint-constructs", Severity.INFO, since="0.1.0")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
-    found = {w: c for w, c in subject.contents.items() if w.startswith(hazards.EXPRESSION)}
+def check(subject: RuleContext) -> Iterator[Finding]:
+    found = {w: c for w, c in subject.contents.items() if w.startswith(requirements.EXPRESSION)}
     if not found:
         return
     names = ", ".join(dict.fromkeys(name for names in found.values() for name in names))
-    used = ", ".join(word.removeprefix(hazards.EXPRESSION) for word in found)
+    used = ", ".join(word.removeprefix(requirements.EXPRESSION) for word in found)
     yield RULE.finding(
         subject.table,
         f"constraints and generated columns ({names}) use {used}, which not every writer plans",

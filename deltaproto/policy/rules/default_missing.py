@@ -26,14 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.policy.case import Case
+from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 
 RULE = Rule("DP209", "default-missing", Severity.WARNING, since="0.1.0")
 
 
-def examine(case: Case) -> Iterator[Finding]:
+def examine(case: PolicyContext) -> Iterator[Finding]:
     configuration = case.facts.configuration
     for key, wanted in sorted((case.settings.require_properties or {}).items()):
         value = configuration.get(key)

@@ -26,26 +26,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.clients import hazards
+from deltaproto.clients import requirements
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
 
 _WORDS = (
-    hazards.DUPLICATE_COLUMNS,
-    hazards.PARTITION_NOT_IN_SCHEMA,
-    hazards.UNMAPPED_COLUMNS,
+    requirements.DUPLICATE_COLUMNS,
+    requirements.PARTITION_NOT_IN_SCHEMA,
+    requirements.UNMAPPED_COLUMNS,
 )
 RULE = Rule("DP142", "doubtful-columns", Severity.WARNING, since="0.1.0")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     for word in _WORDS:
         if word in subject.contents:
             names = ", ".join(subject.contents[word])
             yield RULE.finding(
                 subject.table,
-                f"{hazards.described(word)}: {names}",
+                f"{requirements.described(word)}: {names}",
                 "find the commit that wrote the schema, and restore the version before it",
                 evidence=word,
             )

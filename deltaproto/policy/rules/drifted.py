@@ -27,16 +27,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from deltaproto.errors import TableError
-from deltaproto.policy.case import Case
-from deltaproto.policy.facts import Facts
+from deltaproto.policy.context import PolicyContext, TableFacts
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.tables.interface import ProtocolChange
+from deltaproto.protocol.table_state import ProtocolChange
 
 RULE = Rule("DP220", "drifted", Severity.ERROR, since="0.1.0")
 
 
-def examine(case: Case) -> Iterator[Finding]:
+def examine(case: PolicyContext) -> Iterator[Finding]:
     before, now = case.baseline, case.facts
     if before is None:
         return
@@ -67,14 +66,14 @@ def examine(case: Case) -> Iterator[Finding]:
         )
 
 
-def span(before: Facts, now: Facts) -> str:
+def span(before: TableFacts, now: TableFacts) -> str:
     """Between which versions something changed."""
     if now.version < before.version:
         return f"the table was made anew: version {before.version} then, {now.version} now"
     return f"between versions {before.version} and {now.version}"
 
 
-def _changes(before: Facts, now: Facts) -> tuple[ProtocolChange, ...]:
+def _changes(before: TableFacts, now: TableFacts) -> tuple[ProtocolChange, ...]:
     """The protocol's changes since then; empty when the log is not at hand or cannot be read."""
     try:
         changes = now.changes() if now.changes is not None else ()

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.policy.case import Case
+from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 from deltaproto.policy.rules.drifted import span
@@ -32,7 +32,7 @@ from deltaproto.policy.rules.drifted import span
 RULE = Rule("DP224", "enabled-since-baseline", Severity.ERROR, since="0.1.0")
 
 
-def examine(case: Case) -> Iterator[Finding]:
+def examine(case: PolicyContext) -> Iterator[Finding]:
     before, now = case.baseline, case.facts
     if before is None:
         return

@@ -31,16 +31,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
-from deltaproto.protocol import catalogue
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
     Enablement,
     Feature,
+    FeatureStatus,
     SchemaHas,
-    Status,
     Trait,
 )
 from deltaproto.protocol.layers import enabled
@@ -48,7 +48,7 @@ from deltaproto.protocol.layers import enabled
 RULE = Rule("DP103", "feature-missing", Severity.ERROR, since="0.1.0")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     metadata, domains = subject.state.metadata, subject.state.domains
     for rule, candidates in _by_need().items():
         if any(feature.name in subject.protocol.supported for feature in candidates):
@@ -70,11 +70,11 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _by_need() -> dict[Enablement, list[Feature]]:
     """For each need, the features that meet it, the one to recommend first."""
     needs: dict[Enablement, list[Feature]] = {}
-    for feature in catalogue.all_features():
+    for feature in feature_catalog.all_features():
         if not isinstance(feature.enablement, AlwaysWhenSupported):
             needs.setdefault(feature.enablement, []).append(feature)
         if feature.name.startswith("typeWidening"):
             needs.setdefault(SchemaHas(Trait.TYPE_CHANGE), []).append(feature)
     for candidates in needs.values():
-        candidates.sort(key=lambda feature: feature.status is not Status.STABLE)
+        candidates.sort(key=lambda feature: feature.status is not FeatureStatus.STABLE)
     return needs

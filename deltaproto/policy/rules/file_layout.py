@@ -37,24 +37,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.clients import hazards
+from deltaproto.clients import requirements
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
 from deltaproto.protocol.feature import Trace
 
 RULE = Rule("DP140", "file-layout", Severity.INFO, since="0.1.0")
 _HINT = "check the clients of the table; a deep clone or CREATE TABLE AS SELECT writes plain files"
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     shown = {
-        hazards.ABSOLUTE_PATHS: subject.state.traces.get(Trace.ABSOLUTE_PATHS),
-        hazards.NON_ASCII_PATHS: subject.state.traces.get(Trace.NON_ASCII_PATHS),
-        hazards.ESCAPED_PATHS: subject.state.traces.get(Trace.ESCAPED_PATHS),
-        hazards.MAPPED_PARTITIONS: hazards.MAPPED_PARTITIONS in subject.contents,
+        requirements.ABSOLUTE_PATHS: subject.state.traces.get(Trace.ABSOLUTE_PATHS),
+        requirements.NON_ASCII_PATHS: subject.state.traces.get(Trace.NON_ASCII_PATHS),
+        requirements.ESCAPED_PATHS: subject.state.traces.get(Trace.ESCAPED_PATHS),
+        requirements.MAPPED_PARTITIONS: requirements.MAPPED_PARTITIONS in subject.contents,
     }
     for word in (word for word, there in shown.items() if there):
         columns = ", ".join(subject.contents.get(word, ()))
-        text = f"{hazards.described(word)}{f' ({columns})' if columns else ''}"
+        text = f"{requirements.described(word)}{f' ({columns})' if columns else ''}"
         yield RULE.finding(subject.table, text, _HINT, evidence=word)

@@ -23,18 +23,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.policy.case import Case
+from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.protocol import catalogue
+from deltaproto.protocol import feature_catalog
 
 RULE = Rule("DP205", "forbidden-feature", Severity.ERROR, since="0.1.0")
 
 
-def examine(case: Case) -> Iterator[Finding]:
+def examine(case: PolicyContext) -> Iterator[Finding]:
     protocol = case.facts.protocol
     for name in sorted(protocol.supported & set(case.settings.forbid_features or ())):
-        drop = catalogue.record(name).drop
+        drop = feature_catalog.record(name).drop
         can_go = bool(drop.delta_spark or drop.databricks)
         how = "listed" if name in protocol.listed else f"implied by {protocol}"
         yield RULE.finding(

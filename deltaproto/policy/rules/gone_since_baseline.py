@@ -21,14 +21,14 @@ Looking changes nothing.
 
 from __future__ import annotations
 
-from deltaproto.policy.facts import Facts
+from deltaproto.policy.context import TableFacts
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 
 RULE = Rule("DP225", "gone-since-baseline", Severity.WARNING, since="0.1.0")
 
 
-def finding(before: Facts) -> Finding:
+def finding(before: TableFacts) -> Finding:
     """The finding on a table that is gone."""
     return RULE.finding(
         before.table,

@@ -31,15 +31,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
 
 RULE = Rule("DP105", "implied-features-lost", Severity.WARNING, since="0.1.0")
 _IMPLIED_FIRST = frozenset({"appendOnly", "invariants"})
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     now = subject.protocol
     if not now.uses_table_features or now.supported >= _IMPLIED_FIRST:
         return

@@ -24,15 +24,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
 from deltaproto.protocol.isolation import PROPERTY, isolation
 
 RULE = Rule("DP113", "invalid-isolation-level", Severity.ERROR, since="0.1.0")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     declared = subject.state.metadata.property(PROPERTY)
     if not isolation(declared).valid:
         yield RULE.finding(

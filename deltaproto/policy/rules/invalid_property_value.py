@@ -27,15 +27,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
 from deltaproto.protocol.isolation import PROPERTY as ISOLATION
 
 RULE = Rule("DP150", "invalid-property-value", Severity.ERROR, since="0.1.0")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     stored = subject.state.metadata.configuration
     # The isolation level has a rule of its own.
     keys = sorted(key for key in stored if key.startswith("delta.") and key != ISOLATION)

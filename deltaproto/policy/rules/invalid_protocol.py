@@ -29,15 +29,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
 from deltaproto.protocol.violations import Breach
 
 RULE = Rule("DP101", "invalid-protocol", Severity.ERROR, since="0.1.0")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     for violation in subject.violations:
         if violation.breach is not Breach.NOT_IN_WRITER_LIST:
             yield RULE.finding(

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.policy.case import Case
+from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 from deltaproto.protocol.isolation import isolation
@@ -34,7 +34,7 @@ from deltaproto.protocol.isolation import isolation
 RULE = Rule("DP208", "isolation-differs", Severity.ERROR, since="0.1.0")
 
 
-def examine(case: Case) -> Iterator[Finding]:
+def examine(case: PolicyContext) -> Iterator[Finding]:
     wanted = case.settings.isolation
     if wanted is None:
         return

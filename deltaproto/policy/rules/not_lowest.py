@@ -27,14 +27,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
 
 RULE = Rule("DP107", "not-lowest-protocol", Severity.INFO, since="0.1.0")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     lowest = subject.lowest
     if lowest is None or not subject.protocol.uses_table_features or lowest == subject.protocol:
         return

@@ -25,16 +25,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
-from deltaproto.protocol.feature import Status
+from deltaproto.protocol.feature import FeatureStatus
 
 RULE = Rule("DP108", "preview-feature", Severity.WARNING, since="0.1.0")
-_UNFINISHED = (Status.PREVIEW, Status.RETIRED, Status.RFC, Status.TESTING)
+_UNFINISHED = (
+    FeatureStatus.PREVIEW,
+    FeatureStatus.RETIRED,
+    FeatureStatus.RFC,
+    FeatureStatus.TESTING,
+)
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     for state in subject.features:
         if state.feature.status in _UNFINISHED:
             successor = state.feature.renamed_to

@@ -23,14 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.policy.case import Case
+from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 
 RULE = Rule("DP206", "required-feature-missing", Severity.ERROR, since="0.1.0")
 
 
-def examine(case: Case) -> Iterator[Finding]:
+def examine(case: PolicyContext) -> Iterator[Finding]:
     wanted = set(case.settings.require_features or ())
     for name in sorted(wanted - case.facts.protocol.supported):
         yield RULE.finding(

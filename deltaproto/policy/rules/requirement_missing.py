@@ -28,16 +28,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
 from deltaproto.protocol.feature import Need, Requirement
 from deltaproto.protocol.layers import FeatureState
 
 RULE = Rule("DP104", "requirement-missing", Severity.ERROR, since="0.1.0")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     states = {state.name: state for state in subject.features}
     for state in subject.features:
         for requirement in state.feature.requires:

@@ -23,15 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
-from deltaproto.tables.interface import ReaderName
+from deltaproto.protocol.table_state import ReaderName
 
 RULE = Rule("DP115", "schema-missing", Severity.WARNING, since="0.1.0")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     schema = subject.state.metadata.schema
     if subject.state.reader is ReaderName.SPARK:
         return

@@ -24,17 +24,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.policy.case import Case
+from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.protocol.feature import Kind
+from deltaproto.protocol.feature import FeatureKind
 
 RULE = Rule("DP211", "share-narrowed", Severity.WARNING, since="0.1.0")
 
 
-def examine(case: Case) -> Iterator[Finding]:
+def examine(case: PolicyContext) -> Iterator[Finding]:
     protocol = case.facts.protocol
-    names = sorted(n for n in protocol.supported if protocol.kind_of(n) is Kind.READER_WRITER)
+    names = sorted(
+        n for n in protocol.supported if protocol.kind_of(n) is FeatureKind.READER_WRITER
+    )
     shares = {j.verdict.named: j.declared for j in case.verdicts if j.declared.consumer == "share"}
     if not names:
         return

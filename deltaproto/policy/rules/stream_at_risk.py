@@ -27,16 +27,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.clients.capability import Access
 from deltaproto.clients.matching import Verdict
-from deltaproto.policy.case import Case
+from deltaproto.clients.model import Access
+from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
 
 RULE = Rule("DP210", "stream-at-risk", Severity.WARNING, since="0.1.0")
 
 
-def examine(case: Case) -> Iterator[Finding]:
+def examine(case: PolicyContext) -> Iterator[Finding]:
     if "columnMapping" not in case.facts.protocol.supported:
         return
     if case.facts.needs.uses("columnMapping") is False:

@@ -26,11 +26,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
-from deltaproto.protocol import catalogue
-from deltaproto.protocol.feature import Kind, Status
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind, FeatureStatus
 
 RULE = Rule("DP109", "unknown-feature", Severity.WARNING, since="0.1.0")
 
@@ -39,15 +39,17 @@ _MOST_SEARCHED = 100
 """unknown features of one table that get the nearest known name as their hint"""
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     searched = 0
     for state in subject.features:
-        if state.feature.status is not Status.UNKNOWN:
+        if state.feature.status is not FeatureStatus.UNKNOWN:
             continue
-        who = "readers and writers" if state.kind is Kind.READER_WRITER else "writers"
+        who = "readers and writers" if state.kind is FeatureKind.READER_WRITER else "writers"
         # A search compares the name with the whole catalog.
         searched += 1
-        meant, near = catalogue.search(state.name) if searched <= _MOST_SEARCHED else (None, ())
+        meant, near = (
+            feature_catalog.search(state.name) if searched <= _MOST_SEARCHED else (None, ())
+        )
         guess = meant.name if meant else ", ".join(near)
         yield RULE.finding(
             subject.table,

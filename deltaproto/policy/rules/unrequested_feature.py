@@ -28,18 +28,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
-from deltaproto.protocol import catalogue
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.layers import FeatureState
-from deltaproto.tables.interface import ProtocolChange
+from deltaproto.protocol.table_state import ProtocolChange
 
 RULE = Rule("DP106", "unrequested-feature", Severity.WARNING, since="0.1.0")
 _DEFAULT_WRITER = 2
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     for state, change in unrequested(subject):
         engine = change.commit_info.get("engineInfo") or "an unnamed client"
         yield RULE.finding(
@@ -51,7 +51,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def unused(subject: Subject) -> list[FeatureState]:
+def unused(subject: RuleContext) -> list[FeatureState]:
     """Listed features that nothing uses, without those that every new table has."""
     return [
         state
@@ -60,7 +60,7 @@ def unused(subject: Subject) -> list[FeatureState]:
     ]
 
 
-def unrequested(subject: Subject) -> Iterator[tuple[FeatureState, ProtocolChange]]:
+def unrequested(subject: RuleContext) -> Iterator[tuple[FeatureState, ProtocolChange]]:
     """Unused features with the commit that brought them unasked."""
     for state in unused(subject):
         previous: frozenset[str] | None = None
@@ -80,4 +80,4 @@ def _unasked(state: FeatureState, change: ProtocolChange, added: frozenset[str])
         return False
     if "minreaderversion" in parameters or "minwriterversion" in parameters:
         return False
-    return not any(state.name in catalogue.record(name).required_features for name in added)
+    return not any(state.name in feature_catalog.record(name).required_features for name in added)

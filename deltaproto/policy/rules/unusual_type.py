@@ -30,19 +30,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deltaproto.clients import hazards
+from deltaproto.clients import requirements
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
 
 RULE = Rule("DP141", "unusual-type", Severity.WARNING, since="0.1.0")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     for word, columns in subject.contents.items():
-        if not word.startswith(hazards.TYPE):
+        if not word.startswith(requirements.TYPE):
             continue
-        kind, names = word.removeprefix(hazards.TYPE), ", ".join(columns)
+        kind, names = word.removeprefix(requirements.TYPE), ", ".join(columns)
         yield RULE.finding(
             subject.table,
             f"{names}: the type {kind} is not one of the Delta specification, and some clients "

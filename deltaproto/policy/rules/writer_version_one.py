@@ -26,14 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.rule import Rule
-from deltaproto.policy.subject import Subject
 
 RULE = Rule("DP119", "writer-version-one", Severity.INFO, since="0.1.0")
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: RuleContext) -> Iterator[Finding]:
     if subject.protocol.min_writer_version != 1:
         return
     yield RULE.finding(

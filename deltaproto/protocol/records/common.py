@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaproto.protocol.feature import Drop, Need, Refusal, Requirement, Trigger
+from deltaproto.protocol.feature import Drop, DropRefusal, Need, Requirement, Trigger
 
 NEVER = Drop(delta_spark=None, databricks=None, commits=(0, 0))
 
@@ -38,9 +38,9 @@ def not_supported(*names: str, source: str) -> tuple[Requirement, ...]:
     return tuple(Requirement(Need.NOT_SUPPORTED, name, source) for name in names)
 
 
-def needed_by(*dependents: str) -> Refusal:
+def needed_by(*dependents: str) -> DropRefusal:
     """The refusal to drop a feature while one of `dependents` is in the protocol."""
-    return Refusal(
+    return DropRefusal(
         when=f"the protocol lists a feature that requires it ({', '.join(dependents)})",
         error="DELTA_FEATURE_DROP_DEPENDENT_FEATURE",
         remedy="Drop that feature first; if it cannot be dropped, this one stays for good.",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from deltaproto.protocol.feature import (
     Feature,
-    Kind,
+    FeatureKind,
+    FeatureStatus,
     PropertyIs,
     Since,
-    Status,
     Trigger,
 )
 from deltaproto.protocol.records.common import (
@@ -36,8 +36,8 @@ _ID_MODE = "Column mapping must be in id mode, with physical names of the form c
 RECORDS: tuple[Feature, ...] = (
     Feature(
         name="icebergCompatV1",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Keeps the table convertible to Iceberg v2, without lists and maps.",
         min_reader=1,
         min_writer=7,
@@ -72,8 +72,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="icebergCompatV2",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Keeps the table convertible to Iceberg v2, lists and maps included.",
         min_reader=1,
         min_writer=7,
@@ -114,8 +114,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="icebergCompatV3",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Keeps the table convertible to Iceberg v3, with deletion vectors allowed.",
         min_reader=1,
         min_writer=7,
@@ -153,8 +153,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="icebergWriterCompatV1",
-        kind=Kind.WRITER,
-        status=Status.KERNEL,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.KERNEL,
         summary="Keeps the table readable and writable as an Iceberg v2 table.",
         min_reader=1,
         min_writer=7,
@@ -194,8 +194,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="icebergWriterCompatV3",
-        kind=Kind.WRITER,
-        status=Status.KERNEL,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.KERNEL,
         summary="Keeps the table readable and writable as an Iceberg v3 table.",
         min_reader=1,
         min_writer=7,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from deltaproto.protocol.feature import (
     EVERY_RUNTIME,
     Drop,
+    DropRefusal,
     Feature,
-    Kind,
+    FeatureKind,
+    FeatureStatus,
     PropertyIs,
     PropertyPrefix,
-    Refusal,
     SchemaHas,
     Since,
-    Status,
     Trace,
     Trait,
     Trigger,
@@ -29,8 +29,8 @@ from deltaproto.protocol.records.common import (
 RECORDS: tuple[Feature, ...] = (
     Feature(
         name="appendOnly",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Lets an owner forbid updates and deletes on the table.",
         min_reader=1,
         min_writer=2,
@@ -53,8 +53,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="invariants",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Makes writers enforce NOT NULL columns and column invariants.",
         min_reader=1,
         min_writer=2,
@@ -91,8 +91,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="checkConstraints",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Makes writers reject rows that break a CHECK constraint of the table.",
         min_reader=1,
         min_writer=3,
@@ -104,7 +104,7 @@ RECORDS: tuple[Feature, ...] = (
             delta_spark="3.3.0",
             databricks="14.3 LTS",
             refusals=(
-                Refusal(
+                DropRefusal(
                     when="the table has a CHECK constraint",
                     error="DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE",
                     remedy="Drop every CHECK constraint, then drop the feature.",
@@ -129,8 +129,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="changeDataFeed",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Records row-level changes so that readers can query what changed per version.",
         min_reader=1,
         min_writer=4,
@@ -153,8 +153,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="generatedColumns",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Lets a column be computed from other columns on every write.",
         min_reader=1,
         min_writer=4,
@@ -171,8 +171,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="columnMapping",
-        kind=Kind.READER_WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.STABLE,
         summary="Lets columns be renamed and dropped without rewriting data files.",
         min_reader=2,
         min_writer=5,
@@ -196,7 +196,7 @@ RECORDS: tuple[Feature, ...] = (
             rewrites="all",
             protects_history=True,
             refusals=(
-                Refusal(
+                DropRefusal(
                     when="a column name contains a space or one of ,;{}()=, a tab or a newline",
                     error="DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING",
                     remedy="Rename those columns first.",
@@ -231,8 +231,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="identityColumns",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Lets a column fill itself with unique, growing numbers.",
         min_reader=1,
         min_writer=6,

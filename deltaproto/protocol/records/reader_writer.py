@@ -5,12 +5,12 @@ from __future__ import annotations
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
     Drop,
+    DropRefusal,
     Feature,
-    Kind,
+    FeatureKind,
+    FeatureStatus,
     PropertyIs,
-    Refusal,
     Since,
-    Status,
     Trace,
     Trigger,
 )
@@ -32,8 +32,8 @@ _ADAPTIVE_SWITCHES = "OptimisticTransaction.scala enableAdaptiveMetadataDependen
 RECORDS: tuple[Feature, ...] = (
     Feature(
         name="deletionVectors",
-        kind=Kind.READER_WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.STABLE,
         summary="Marks deleted rows in a side file instead of rewriting whole data files.",
         min_reader=3,
         min_writer=7,
@@ -71,8 +71,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="v2Checkpoint",
-        kind=Kind.READER_WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.STABLE,
         summary="Lets checkpoints be split into side files, which suits very large tables.",
         min_reader=3,
         min_writer=7,
@@ -112,8 +112,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="vacuumProtocolCheck",
-        kind=Kind.READER_WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.STABLE,
         summary="Makes VACUUM check that it may write the table before it deletes files.",
         min_reader=3,
         min_writer=7,
@@ -143,8 +143,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="catalogManaged",
-        kind=Kind.READER_WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.STABLE,
         summary="Hands the deciding of commits over from the file system to the catalog.",
         min_reader=3,
         min_writer=7,
@@ -175,7 +175,7 @@ RECORDS: tuple[Feature, ...] = (
             databricks="18.0",
             commits=(0, 0),
             refusals=(
-                Refusal(
+                DropRefusal(
                     when="always, in every OSS release so far",
                     error="DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
                     remedy="Drop it where the catalog supports that, or copy the data into a "
@@ -199,8 +199,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="adaptiveMetadata-preview",
-        kind=Kind.READER_WRITER,
-        status=Status.PREVIEW,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.PREVIEW,
         summary="Keeps the list of files in an Iceberg v4 style metadata tree.",
         min_reader=3,
         min_writer=7,

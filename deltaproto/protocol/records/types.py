@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from deltaproto.protocol.feature import (
     Drop,
+    DropRefusal,
     Feature,
-    Kind,
+    FeatureKind,
+    FeatureStatus,
     PropertyIs,
-    Refusal,
     SchemaHas,
     Since,
-    Status,
     Trait,
     Trigger,
 )
@@ -29,7 +29,7 @@ _WIDENING_NOTE = (
     "FEATURE … TRUNCATE HISTORY is enough. The second DROP FEATURE entry in the history removes "
     "the type changes from the schema."
 )
-_GEO_REFUSAL = Refusal(
+_GEO_REFUSAL = DropRefusal(
     when="the schema has a GEOMETRY or GEOGRAPHY column",
     error="DELTA_CANNOT_DROP_GEOSPATIAL_FEATURE",
     remedy="Drop those columns first.",
@@ -42,8 +42,8 @@ _GEO_RUNTIME = (
 RECORDS: tuple[Feature, ...] = (
     Feature(
         name="timestampNtz",
-        kind=Kind.READER_WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.STABLE,
         summary="Allows columns of type TIMESTAMP_NTZ, a timestamp without a time zone.",
         min_reader=3,
         min_writer=7,
@@ -76,8 +76,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="typeWidening",
-        kind=Kind.READER_WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.STABLE,
         summary="Lets a column change to a wider type without rewriting data files.",
         min_reader=3,
         min_writer=7,
@@ -112,8 +112,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="typeWidening-preview",
-        kind=Kind.READER_WRITER,
-        status=Status.PREVIEW,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.PREVIEW,
         summary="The name of type widening from its preview; still honoured where it is listed.",
         min_reader=3,
         min_writer=7,
@@ -144,8 +144,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="geospatial",
-        kind=Kind.READER_WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.STABLE,
         summary="Allows columns of type GEOMETRY and GEOGRAPHY.",
         min_reader=3,
         min_writer=7,
@@ -173,8 +173,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="geospatial-dev",
-        kind=Kind.READER_WRITER,
-        status=Status.PREVIEW,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.PREVIEW,
         summary="The name of the geospatial types from their private preview.",
         min_reader=3,
         min_writer=7,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from deltaproto.protocol.feature import (
     Drop,
     Feature,
-    Kind,
+    FeatureKind,
+    FeatureStatus,
     PropertyIs,
     SchemaHas,
     Since,
-    Status,
     Trait,
     Trigger,
 )
@@ -25,8 +25,8 @@ _SHREDDING_PAGE = "learn.microsoft.com/azure/databricks/tables/features/variant-
 RECORDS: tuple[Feature, ...] = (
     Feature(
         name="variantType",
-        kind=Kind.READER_WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.STABLE,
         summary="Allows columns of type VARIANT for semi-structured data.",
         min_reader=3,
         min_writer=7,
@@ -46,8 +46,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="variantType-preview",
-        kind=Kind.READER_WRITER,
-        status=Status.PREVIEW,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.PREVIEW,
         summary="The name of the VARIANT type from its preview; still honoured where listed.",
         min_reader=3,
         min_writer=7,
@@ -69,8 +69,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="variantShredding",
-        kind=Kind.READER_WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.STABLE,
         summary="Lets writers store fields of a VARIANT column as columns of their own.",
         min_reader=3,
         min_writer=7,
@@ -102,8 +102,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="variantShredding-preview",
-        kind=Kind.READER_WRITER,
-        status=Status.PREVIEW,
+        kind=FeatureKind.READER_WRITER,
+        status=FeatureStatus.PREVIEW,
         summary="Variant shredding under its preview name, the one Delta 4.4.0 still adds.",
         min_reader=3,
         min_writer=7,

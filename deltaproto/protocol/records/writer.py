@@ -7,13 +7,13 @@ from deltaproto.protocol.feature import (
     Dispute,
     DomainHas,
     Drop,
+    DropRefusal,
     Feature,
-    Kind,
+    FeatureKind,
+    FeatureStatus,
     PropertyIs,
-    Refusal,
     SchemaHas,
     Since,
-    Status,
     Trace,
     Trait,
     Trigger,
@@ -31,8 +31,8 @@ from deltaproto.protocol.records.common import (
 RECORDS: tuple[Feature, ...] = (
     Feature(
         name="rowTracking",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Gives every row a lasting id and the version of its last change.",
         min_reader=1,
         min_writer=7,
@@ -60,7 +60,7 @@ RECORDS: tuple[Feature, ...] = (
             preparation=("SET TBLPROPERTIES", "ROW TRACKING UNBACKFILL"),
             refusals=(
                 needed_by("icebergCompatV3", "adaptiveMetadata-preview"),
-                Refusal(
+                DropRefusal(
                     when="a backfill of row ids runs at the same time",
                     error="DELTA_ROW_TRACKING_BACKFILL_RUNNING_CONCURRENTLY_WITH_UNBACKFILL",
                     remedy="Wait for the backfill to end and run the drop again.",
@@ -87,8 +87,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="domainMetadata",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Lets other features keep their own settings in the Delta log.",
         min_reader=1,
         min_writer=7,
@@ -117,8 +117,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="clustering",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Lays data out by chosen columns that can be changed later (liquid clustering).",
         min_reader=1,
         min_writer=7,
@@ -159,8 +159,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="allowColumnDefaults",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Lets columns have default values that writers fill in.",
         min_reader=1,
         min_writer=7,
@@ -191,8 +191,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="materializePartitionColumns",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Makes writers store partition columns inside the data files as well.",
         min_reader=1,
         min_writer=7,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from deltaproto.protocol.feature import (
     AlwaysWhenSupported,
     Drop,
+    DropRefusal,
     Feature,
-    Kind,
+    FeatureKind,
+    FeatureStatus,
     PropertyIs,
     PropertyPrefix,
-    Refusal,
     Since,
-    Status,
     Trace,
     Trigger,
 )
@@ -27,8 +27,8 @@ _COORDINATOR = "delta.coordinatedCommits.commitCoordinator-preview"
 RECORDS: tuple[Feature, ...] = (
     Feature(
         name="inCommitTimestamp",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Stores the time of each commit in the commit, so copying a log keeps it.",
         min_reader=1,
         min_writer=7,
@@ -60,8 +60,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="checkpointProtection",
-        kind=Kind.WRITER,
-        status=Status.STABLE,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.STABLE,
         summary="Keeps the checkpoints that let old clients read past a dropped feature.",
         min_reader=1,
         min_writer=7,
@@ -86,13 +86,13 @@ RECORDS: tuple[Feature, ...] = (
             preparation=("Empty Commit", "UNSET TBLPROPERTIES"),
             needs_truncate=True,
             refusals=(
-                Refusal(
+                DropRefusal(
                     when="DROP FEATURE is given without TRUNCATE HISTORY",
                     error="DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_"
                     "TRUNCATION",
                     remedy="Use DROP FEATURE checkpointProtection TRUNCATE HISTORY.",
                 ),
-                Refusal(
+                DropRefusal(
                     when="commits older than the protected version are still younger than 24 hours",
                     error="DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
                     remedy="Wait until 24 hours after the last drop and run it again; each "
@@ -123,8 +123,8 @@ RECORDS: tuple[Feature, ...] = (
     ),
     Feature(
         name="coordinatedCommits-preview",
-        kind=Kind.WRITER,
-        status=Status.PREVIEW,
+        kind=FeatureKind.WRITER,
+        status=FeatureStatus.PREVIEW,
         summary="Lets a commit coordinator outside the file system decide each commit.",
         min_reader=1,
         min_writer=7,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from itertools import islice
 
 from deltaproto.errors import TableError
-from deltaproto.tables.interface import ProtocolChange
-from deltaproto.tables.log.actions import commit_info, read_actions
+from deltaproto.protocol.table_state import ProtocolChange
 from deltaproto.tables.log.commits import state_at
-from deltaproto.tables.log.names import Listing
+from deltaproto.tables.log.files import LogListing, commit_info, read_actions
 from deltaproto.tables.log.snapshot import Snapshot
 from deltaproto.tables.storage.interface import LogStore
 
@@ -17,7 +16,9 @@ _MOST_COMMITS = 200
 _MOST_ACTIONS = 100
 
 
-def protocol_changes(store: LogStore, listing: Listing, version: int) -> tuple[ProtocolChange, ...]:
+def protocol_changes(
+    store: LogStore, listing: LogListing, version: int
+) -> tuple[ProtocolChange, ...]:
     """The protocol's changes up to `version`, as far back as commits reach.
 
     Starts from a checkpoint next to the first commit that is read, where there is one. This is
@@ -42,7 +43,7 @@ def protocol_changes(store: LogStore, listing: Listing, version: int) -> tuple[P
     return tuple(changes)
 
 
-def _state_before(store: LogStore, listing: Listing, commit: int) -> list[ProtocolChange]:
+def _state_before(store: LogStore, listing: LogListing, commit: int) -> list[ProtocolChange]:
     # An older checkpoint would not do: the commits between are unseen, and a change in one of
     # them would be laid at the door of the next that is seen.
     for version in (commit - 1, commit):

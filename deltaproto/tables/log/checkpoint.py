@@ -1,22 +1,19 @@
-"""Protocol, metadata and domains out of a checkpoint, without its file actions.
-
-Classic, multi-part and V2 checkpoints keep these actions in their own columns (Parquet) or
-lines (JSON); the sidecars of a V2 checkpoint hold file actions only (PROTOCOL.md, "V2 Spec").
-Only the needed columns are decoded, and row groups whose statistics say that they are empty of them
-are skipped: the cost does not grow with the number of files.
-"""
+"""Checkpoints: protocol, metadata and domains without file actions, and file actions in batches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.tables.log.actions import corrupt, read_actions
-from deltaproto.tables.log.names import Checkpoint
+from deltaproto.tables.log.files import Checkpoint, corrupt, lines, parse_object, read_actions
 from deltaproto.tables.log.parquet import NotSimple, rows
 from deltaproto.tables.log.parquet.batches import batches, to_list
-from deltaproto.tables.log.parquet.limits import LARGEST_STATE, MOST_ACTIONS
+from deltaproto.tables.log.parquet.errors import LARGEST_STATE, MOST_ACTIONS
 from deltaproto.tables.storage.interface import LogStore
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 _ACTIONS = ("protocol", "metaData", "domainMetadata")
 
@@ -71,3 +68,167 @@ def _plain(action: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs):
         plain["configuration"] = dict(pairs)
     return plain
+
+
+_SIDECARS = "_sidecars/"
+_VECTOR = ("storageType", "pathOrInlineDv", "offset")
+
+
+class StoredFile(NamedTuple):
+    """One `add` action, as far as it is needed."""
+
+    key: str
+    """path and deletion vector: what a later action must name to mean this file"""
+    path: str
+    size: int
+    """bytes; 0 where the writer left it out"""
+    vector: bool
+    """carries a deletion vector"""
+    row_ids: bool
+    """carries a base row id"""
+
+
+class CheckpointFiles:
+    """Iterates over the files of a checkpoint, those in sidecars included.
+
+    Raises:
+        TableError: corrupt-log, while iterating, when a part is not readable.
+    """
+
+    def __init__(self, store: LogStore, checkpoint: Checkpoint) -> None:
+        self._store = store
+        self._checkpoint = checkpoint
+        self.v2 = False
+        """the checkpoint is a V2 one; known after iterating"""
+        self._sidecars: list[str] = []
+
+    def sidecars(self) -> list[str]:
+        """The names of the sidecars, below the log's folder; reads no file actions."""
+        found: list[str] = []
+        for name in self._checkpoint.files if self._checkpoint.v2_name else ():
+            with self._store.open(name) as file:
+                found += _named_sidecars(name, file)
+        return [_SIDECARS + path.rsplit("/", 1)[-1] for path in found]
+
+    def __iter__(self) -> Iterator[StoredFile]:
+        for name in self._checkpoint.files:
+            yield from self._part(name)
+        for path in self._sidecars:
+            yield from self._part(_SIDECARS + path.rsplit("/", 1)[-1])
+
+    def _part(self, name: str) -> Iterator[StoredFile]:
+        with self._store.open(name) as file:
+            yield from (
+                self._json(name, file) if name.endswith(".json") else self._parquet(name, file)
+            )
+
+    def _json(self, name: str, file: IO[bytes]) -> Iterator[StoredFile]:
+        for number, line in enumerate(lines(name, file), 1):
+            if not line.strip():
+                continue
+            action = parse_object(name, number, line)
+            self.v2 |= "checkpointMetadata" in action
+            if isinstance(sidecar := action.get("sidecar"), dict):
+                self._sidecars.append(str(sidecar.get("path")))
+            if isinstance(add := action.get("add"), dict):
+                yield stored_file(add)
+
+    def _parquet(self, name: str, file: IO[bytes]) -> Iterator[StoredFile]:
+        for batch in batches(name, file, _wanted):
+            self.v2 |= _holds(batch, "checkpointMetadata")
+            paths = _values(name, batch, "sidecar", "path")
+            self._sidecars += [str(path) for path in paths if path is not None]
+            if _holds(batch, "add"):
+                yield from _adds(name, batch)
+
+
+def checkpoint_paths(store: LogStore, checkpoint: Checkpoint) -> Iterator[str]:
+    """The paths of a checkpoint's data files alone.
+
+    Raises:
+        TableError: corrupt-log, when a part is not readable.
+    """
+    for name in [*checkpoint.files, *CheckpointFiles(store, checkpoint).sidecars()]:
+        with store.open(name) as file:
+            if name.endswith(".json"):
+                actions = read_actions(name, file, files=True)
+                adds = (action.get("add") for action in actions)
+                yield from (str(each.get("path")) for each in adds if isinstance(each, dict))
+            else:
+                for batch in batches(name, file, lambda leaf: leaf == "add.path"):
+                    paths = _values(name, batch, "add", "path")
+                    yield from (str(path) for path in paths if path is not None)
+
+
+def _named_sidecars(name: str, file: IO[bytes]) -> Iterator[str]:
+    if name.endswith(".json"):
+        found = (action.get("sidecar") for action in read_actions(name, file))
+        yield from (str(each.get("path")) for each in found if isinstance(each, dict))
+    else:
+        for batch in batches(name, file, lambda leaf: leaf == "sidecar.path"):
+            paths = _values(name, batch, "sidecar", "path")
+            yield from (str(path) for path in paths if path is not None)
+
+
+def stored_file(add: Mapping[str, Any]) -> StoredFile:
+    """What an `add` action of a commit says."""
+    size = add.get("size")
+    return StoredFile(
+        file_key(add),
+        str(add.get("path")),
+        size if isinstance(size, int) else 0,
+        bool(add.get("deletionVector")),
+        add.get("baseRowId") is not None,
+    )
+
+
+def file_key(action: Mapping[str, Any]) -> str:
+    """What tells files apart (PROTOCOL.md, "Action Reconciliation"): path and deletion vector."""
+    path, vector = str(action.get("path")), action.get("deletionVector")
+    if not isinstance(vector, Mapping):
+        return path
+    return _key(path, *(vector.get(part) for part in _VECTOR))
+
+
+def _key(path: Any, storage: Any, vector: Any, offset: Any) -> str:
+    if storage is None and vector is None:
+        return str(path)
+    return f"{path}\n{storage}|{vector}|{offset}"
+
+
+def _wanted(leaf: str) -> bool:
+    return leaf in ("add.path", "add.size", "add.baseRowId", "sidecar.path") or leaf.startswith(
+        ("add.deletionVector.", "checkpointMetadata.")
+    )
+
+
+def _adds(name: str, batch: pa.RecordBatch) -> Iterator[StoredFile]:
+    columns = [_values(name, batch, "add", part) for part in ("path", "size", "baseRowId")]
+    columns += [_values(name, batch, "add", "deletionVector", part) for part in _VECTOR]
+    for path, size, row_id, storage, vector, offset in zip(*columns, strict=True):
+        if path is not None:
+            key = _key(path, storage, vector, offset)
+            size = size if isinstance(size, int) else 0
+            yield StoredFile(key, str(path), size, key != path, row_id is not None)
+
+
+def _holds(batch: pa.RecordBatch, column: str) -> bool:
+    if column not in batch.schema.names:
+        return False
+    values = batch.column(column)
+    return bool(values.null_count < len(values))
+
+
+def _values(name: str, batch: pa.RecordBatch, *path: str) -> list[Any]:
+    """One leaf of a struct column; a null for every row where it, or all of it, is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if path[0] not in batch.schema.names:
+        return [None] * len(batch)
+    values = batch.column(path[0])
+    for step in path[1:]:
+        if not pa.types.is_struct(values.type) or values.type.get_field_index(step) < 0:
+            return [None] * len(batch)
+        values = pc.struct_field(values, [step])
+    return to_list(name, values)

@@ -12,13 +12,12 @@ from typing import Any
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
-from deltaproto.tables.interface import Note, NoteKind
-from deltaproto.tables.log.actions import commit_info, parse_object, read_actions
-from deltaproto.tables.log.layout import MOST_COMMITS, Layout, is_absolute
-from deltaproto.tables.log.names import Listing
-from deltaproto.tables.log.replay import replay
+from deltaproto.protocol.table_state import Note, NoteKind
+from deltaproto.tables.log.files import LogListing, commit_info, parse_object, read_actions
+from deltaproto.tables.log.layout import MOST_COMMITS, LayoutEvidence, is_absolute
 from deltaproto.tables.log.snapshot import (
     Snapshot,
+    replay,
     stored_domain,
     stored_metadata,
     stored_protocol,
@@ -42,7 +41,7 @@ _STATE = frozenset({"protocol", "metaData", "domainMetadata"})
 
 
 def from_checksum(
-    store: LogStore, listing: Listing, version: int
+    store: LogStore, listing: LogListing, version: int
 ) -> tuple[Snapshot | None, dict[Trace, bool], Note | None]:
     """The snapshot that `version`'s checksum holds, or None when it cannot be trusted.
 
@@ -53,7 +52,7 @@ def from_checksum(
     commit_name = listing.commits.get(version)
     if name is None or commit_name is None:
         return None, {}, None
-    layout = Layout()
+    layout = LayoutEvidence()
     with store.open(commit_name) as file:
         seen = partial(layout.add, version)
         actions = list(read_actions(commit_name, file, seen=seen))
@@ -78,7 +77,9 @@ def from_checksum(
     return snapshot, _traces(checksum), None
 
 
-def held_against_log(store: LogStore, listing: Listing, version: int, told: Snapshot) -> Snapshot:
+def held_against_log(
+    store: LogStore, listing: LogListing, version: int, told: Snapshot
+) -> Snapshot:
     """The snapshot that a checksum told, or the log's with a note where that says otherwise.
 
     Where the log cannot be replayed, or is long, the checksum is believed.

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 from deltaproto.errors import TableError
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.log.actions import commit_info, read_actions
 from deltaproto.tables.log.checkpoint import checkpoint_actions
-from deltaproto.tables.log.names import Listing
+from deltaproto.tables.log.files import LogListing, commit_info, read_actions
 from deltaproto.tables.log.snapshot import Snapshot
 from deltaproto.tables.storage.interface import LogStore
 
@@ -57,20 +56,20 @@ class Commit(NamedTuple):
         return None
 
 
-def commits(store: LogStore, listing: Listing) -> Iterator[Commit]:
+def commits(store: LogStore, listing: LogListing) -> Iterator[Commit]:
     """Every commit file in the log, newest first; a damaged one comes with its problem."""
     for version in sorted(listing.commits, reverse=True):
         yield _commit(store, listing.commits[version], version)
 
 
-class State(NamedTuple):
+class LogState(NamedTuple):
     """Protocol and metadata at one moment; None where the log does not reach."""
 
     protocol: Protocol | None
     metadata: Metadata | None
 
 
-def state_at(store: LogStore, listing: Listing, version: int) -> State | None:
+def state_at(store: LogStore, listing: LogListing, version: int) -> LogState | None:
     """Protocol and metadata as a checkpoint of exactly `version` holds them, if there is one."""
     for checkpoint in listing.checkpoints.get(version, ()):
         snapshot = Snapshot()
@@ -78,7 +77,7 @@ def state_at(store: LogStore, listing: Listing, version: int) -> State | None:
             snapshot.add_older(checkpoint.files[0], checkpoint_actions(store, checkpoint))
         except TableError:
             continue
-        return State(snapshot.protocol, snapshot.metadata)
+        return LogState(snapshot.protocol, snapshot.metadata)
     return None
 
 

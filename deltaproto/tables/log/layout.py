@@ -15,9 +15,8 @@ from typing import Any
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
-from deltaproto.tables.log.actions import read_actions
-from deltaproto.tables.log.checkpoint_files import CheckpointFiles, checkpoint_paths
-from deltaproto.tables.log.names import Checkpoint, Listing
+from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_paths
+from deltaproto.tables.log.files import Checkpoint, LogListing, read_actions
 from deltaproto.tables.log.parquet import NotSimple
 from deltaproto.tables.log.parquet.bounds import bounds
 from deltaproto.tables.storage.interface import LogStore
@@ -38,7 +37,7 @@ def is_absolute(path: str) -> bool:
     return _ABSOLUTE.match(path) is not None
 
 
-class Layout:
+class LayoutEvidence:
     """What commits show of their files; they are taken newest first."""
 
     def __init__(self) -> None:
@@ -95,9 +94,9 @@ class Layout:
 
 def look_at_layout(
     store: LogStore,
-    listing: Listing,
+    listing: LogListing,
     version: int,
-    layout: Layout,
+    layout: LayoutEvidence,
     *,
     every_commit: bool,
     named_by_text: bool = True,
@@ -154,7 +153,7 @@ def _chosen(commits: list[int], every_commit: bool, base: Checkpoint | None) -> 
     return [*commits[: MOST_COMMITS - 1], *first] if every_commit else first
 
 
-def _read_older(store: LogStore, listing: Listing, floor: int, layout: Layout) -> bool:
+def _read_older(store: LogStore, listing: LogListing, floor: int, layout: LayoutEvidence) -> bool:
     """Whether every commit up to `floor` could be read, for what it says of who wrote files."""
     older = sorted((v for v in listing.commits if v <= floor), reverse=True)
     if len(older) <= floor or len(older) > _MOST_OLDER:
@@ -166,7 +165,7 @@ def _read_older(store: LogStore, listing: Listing, floor: int, layout: Layout) -
     return all(done)
 
 
-def _read(store: LogStore, listing: Listing, version: int, layout: Layout) -> bool:
+def _read(store: LogStore, listing: LogListing, version: int, layout: LayoutEvidence) -> bool:
     """Whether a commit could be read; damage to it is the business of whoever needs its state."""
     name = listing.commits[version]
     try:

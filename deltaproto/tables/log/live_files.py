@@ -1,22 +1,17 @@
-"""The live data files of one version: every file action, replayed oldest first.
-
-The cost grows with the number of files. A file is kept as a small tuple under its key.
-"""
+"""The data files of one version: how many a change would touch, and when columns got their type."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.tables.log.actions import corrupt, read_actions
-from deltaproto.tables.log.checkpoint_files import (
-    CheckpointFiles,
-    StoredFile,
-    file_key,
-    stored_file,
-)
-from deltaproto.tables.log.names import Checkpoint, Listing
+from deltaproto.protocol.metadata import Metadata
+from deltaproto.tables.log.checkpoint import CheckpointFiles, StoredFile, file_key, stored_file
+from deltaproto.tables.log.commits import commits, state_at
+from deltaproto.tables.log.files import Checkpoint, LogListing, corrupt, read_actions
+from deltaproto.tables.log.snapshot import oldest_version, replay
 from deltaproto.tables.storage.interface import LogStore
 
 
@@ -81,7 +76,7 @@ class LiveFiles:
 
 
 def live_files(
-    store: LogStore, listing: Listing, version: int, not_above: int | None = None
+    store: LogStore, listing: LogListing, version: int, not_above: int | None = None
 ) -> LiveFiles:
     """The files that are live at `version`.
 
@@ -103,7 +98,7 @@ def live_files(
     return live
 
 
-def _from_checkpoint(store: LogStore, listing: Listing, version: int) -> LiveFiles:
+def _from_checkpoint(store: LogStore, listing: LogListing, version: int) -> LiveFiles:
     for checkpoint in listing.checkpoints_up_to(version):
         live = LiveFiles(checkpoint)
         stored = CheckpointFiles(store, checkpoint)
@@ -119,3 +114,153 @@ def _from_checkpoint(store: LogStore, listing: Listing, version: int) -> LiveFil
         live.v2 = stored.v2
         return live
     return LiveFiles()
+
+
+# Operations that write every file they add, as Delta Spark and delta-rs name them. RESTORE, CLONE
+# and CONVERT add files that were written long before.
+_WRITES = frozenset(
+    {
+        "WRITE",
+        "STREAMING UPDATE",
+        "COPY INTO",
+        "CREATE TABLE AS SELECT",
+        "REPLACE TABLE AS SELECT",
+        "CREATE OR REPLACE TABLE AS SELECT",
+        "DELETE",
+        "UPDATE",
+        "MERGE",
+        "OPTIMIZE",
+        "REORG",
+    }
+)
+
+
+class Census(NamedTuple):
+    """The live data files of one version."""
+
+    files: int
+    bytes: int
+    """sizes as the log states them"""
+    files_with_vectors: int
+    bytes_with_vectors: int
+    """of those data files; the deletion vectors themselves are not counted"""
+    files_with_row_ids: int
+    files_before_type_change: int
+    """files that may hold a type from before a column was widened: those that the log does not
+    show to have been written after the last change; 0 where the schema records no change"""
+    bytes_before_type_change: int
+
+
+def take_census(store: LogStore, listing: LogListing, version: int) -> Census:
+    """Count the files that are live at `version`.
+
+    Memory grows with the number of live files, by a few hundred bytes for each.
+
+    Raises:
+        TableError: corrupt-log, when the log cannot rebuild the version.
+    """
+    metadata = replay(store, listing, version).metadata
+    assert metadata is not None
+    return census_with(store, listing, version, metadata)
+
+
+def census_with(store: LogStore, listing: LogListing, version: int, metadata: Metadata) -> Census:
+    """As `take_census`, for a caller who knows the version's metadata already."""
+    changed = last_type_change(store, listing, version, metadata)
+    live = _live(store, listing, version, changed)
+    files = live.files.values()
+    vectors = [file.size for file in files if file.vector]
+    before = [] if changed is None else [f.size for f in files if _before(f, live, changed)]
+    return Census(
+        files=len(files),
+        bytes=sum(file.size for file in files),
+        files_with_vectors=len(vectors),
+        bytes_with_vectors=sum(vectors),
+        files_with_row_ids=sum(file.row_ids for file in files),
+        files_before_type_change=len(before),
+        bytes_before_type_change=sum(before),
+    )
+
+
+def _live(store: LogStore, listing: LogListing, version: int, changed: int | None) -> LiveFiles:
+    if changed is not None:
+        try:
+            start = max(changed, oldest_version(listing, version))
+            return live_files(store, listing, version, start)
+        except TableError as error:
+            if error.code is not ErrorCode.CORRUPT_LOG:
+                raise
+            # What is damaged may lie before a newer checkpoint, whose files then count as old.
+    return live_files(store, listing, version)
+
+
+def _before(file: LiveFile, live: LiveFiles, changed: int) -> bool:
+    if live.base is not None and file.since <= live.base.version:
+        return True
+    return file.since <= changed or live.operations.get(file.since) not in _WRITES
+
+
+_KEY = "delta.typeChanges"
+
+
+def last_type_change(
+    store: LogStore, listing: LogListing, version: int, metadata: Metadata
+) -> int | None:
+    """The newest version that may have recorded one of the type changes in `metadata`.
+
+    Files that a later commit wrote have the present types. None: `metadata`, which is that of
+    `version`, records no type change. Where the log does not tell, the answer is too new, never too
+    old.
+    """
+    recorded = _changes(metadata)
+    if not recorded:
+        return None
+    # The oldest metaData action found so far from which on every change is there.
+    complete = None
+    expected = version
+    for commit in commits(store, listing):
+        if commit.version > version:
+            continue
+        if commit.version != expected or commit.problem is not None:
+            break
+        expected -= 1
+        if commit.metadata is not None:
+            if not recorded <= _changes(commit.metadata):
+                return version if complete is None else complete
+            complete = commit.version
+    if complete is None:
+        return max(expected, 0)
+    if _was_there(store, listing, recorded, range(max(expected, 0), complete)):
+        return max(expected, 0)
+    return complete
+
+
+def _was_there(
+    store: LogStore, listing: LogListing, recorded: frozenset[str], versions: range
+) -> bool:
+    """Whether a checkpoint at one of the versions, all of them alike, shows every change."""
+    for version in versions:
+        state = state_at(store, listing, version)
+        if state is not None and state.metadata is not None:
+            return recorded <= _changes(state.metadata)
+    return False
+
+
+def _changes(metadata: Metadata) -> frozenset[str]:
+    return frozenset(_of_struct(metadata.schema or {}, ""))
+
+
+def _of_struct(struct: Any, path: str) -> Iterator[str]:
+    if not isinstance(struct, Mapping):
+        return
+    for field in struct.get("fields") or ():
+        if not isinstance(field, Mapping):
+            continue
+        name = f"{path}.{field.get('name')}"
+        found = field.get("metadata")
+        if isinstance(found, Mapping) and _KEY in found:
+            changes = found[_KEY] if isinstance(found[_KEY], list) else [found[_KEY]]
+            yield from (f"{name} {json.dumps(change, sort_keys=True)}" for change in changes)
+        yield from _of_struct(field.get("type"), name)
+    for key in ("elementType", "keyType", "valueType"):
+        yield from _of_struct(struct.get(key), f"{path}.{key}")

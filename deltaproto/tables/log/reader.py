@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.location import Location, LocationKind, locate
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
-from deltaproto.tables.interface import (
+from deltaproto.protocol.table_state import (
     Note,
     NoteKind,
     ProtocolChange,
@@ -16,13 +17,11 @@ from deltaproto.tables.interface import (
     TableState,
     UnsupportedProtocol,
 )
-from deltaproto.tables.location import Kind, Location, locate
+from deltaproto.tables.log.catalog_managed import RatifiedLog
 from deltaproto.tables.log.checksum import from_checksum, held_against_log
+from deltaproto.tables.log.files import LogListing, sort_names
 from deltaproto.tables.log.layout import look_at_layout
-from deltaproto.tables.log.names import Listing, sort_names
-from deltaproto.tables.log.ratified import RatifiedLog
-from deltaproto.tables.log.replay import check_reach, replay
-from deltaproto.tables.log.snapshot import Snapshot
+from deltaproto.tables.log.snapshot import Snapshot, check_reach, replay
 from deltaproto.tables.storage import LogStore, open_log
 
 CLUSTERING_DOMAIN = "delta.clustering"
@@ -63,7 +62,7 @@ class LogReader:
             TableError: see `ErrorCode`; `UnsupportedProtocol` for versions past the spec.
         """
         location = locate(table)
-        if location.kind is Kind.NAME:
+        if location.kind is LocationKind.NAME:
             raise TableError(
                 ErrorCode.NOT_FOUND,
                 f"{table} is neither a path that exists nor a URI",
@@ -84,7 +83,7 @@ class LogReader:
         return self._state(location, store, listing, target, snapshot, traces)
 
     def _snapshot(
-        self, store: LogStore, listing: Listing, version: int
+        self, store: LogStore, listing: LogListing, version: int
     ) -> tuple[Snapshot, dict[Trace, bool]]:
         wrong: Note | None = None
         if self._use_checksums:
@@ -102,7 +101,7 @@ class LogReader:
         self,
         location: Location,
         store: LogStore,
-        listing: Listing,
+        listing: LogListing,
         version: int,
         snapshot: Snapshot,
         traces: dict[Trace, bool],
@@ -132,9 +131,9 @@ class LogReader:
         else:
             traces[Trace.BYTE_ORDER_MARK] = snapshot.layout.byte_order_mark
         if self._look_in_files:
-            from deltaproto.tables.log.presence import look
+            from deltaproto.tables.log.traces import traces_in_files
 
-            traces.update(look(store, listing, version))
+            traces.update(traces_in_files(store, listing, version))
         domains = snapshot.live_domains if _knows_domains(snapshot) else None
         return TableState(
             table=location.text,
@@ -153,7 +152,7 @@ class LogReader:
         )
 
 
-def _changes(store: LogStore, listing: Listing, version: int) -> tuple[ProtocolChange, ...]:
+def _changes(store: LogStore, listing: LogListing, version: int) -> tuple[ProtocolChange, ...]:
     from deltaproto.tables.log.changes import protocol_changes
 
     return protocol_changes(store, listing, version)
@@ -190,7 +189,7 @@ def _knows_domains(snapshot: Snapshot) -> bool:
     return snapshot.complete
 
 
-def _cheap_traces(listing: Listing, version: int, snapshot: Snapshot) -> dict[Trace, bool]:
+def _cheap_traces(listing: LogListing, version: int, snapshot: Snapshot) -> dict[Trace, bool]:
     traces: dict[Trace, bool] = {}
     if snapshot.commit_info:
         traces[Trace.COMMIT_TIMESTAMP] = "inCommitTimestamp" in snapshot.commit_info
@@ -206,7 +205,7 @@ def _cheap_traces(listing: Listing, version: int, snapshot: Snapshot) -> dict[Tr
     return traces
 
 
-def _listing_notes(listing: Listing, snapshot: Snapshot) -> tuple[Note, ...]:
+def _listing_notes(listing: LogListing, snapshot: Snapshot) -> tuple[Note, ...]:
     notes = []
     if not listing.commits:
         notes.append(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deltaproto.tables.location import Location
-from deltaproto.tables.storage.interface import Entry, LogStore
+from deltaproto.location import Location
+from deltaproto.tables.storage.interface import FolderEntry, LogStore
 from deltaproto.tables.storage.local import LocalLogStore
 
 __all__ = ["LogStore", "open_log"]
 
 
 def open_log(
-    location: Location, options: Mapping[str, str], listed: tuple[Entry, ...] | None = None
+    location: Location, options: Mapping[str, str], listed: tuple[FolderEntry, ...] | None = None
 ) -> LogStore:
     """The log of the table at `location`; `options` are those that deltalake takes too.
 

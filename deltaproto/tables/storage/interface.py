@@ -1,11 +1,71 @@
-"""What the log reader needs of a store: one listing, whole files, and seekable files."""
+"""What the log reader needs of a store, and the time limit for reading one table."""
 
 from __future__ import annotations
 
+import time
 from typing import IO, NamedTuple
 from typing import Protocol as Interface
 
 from deltaproto.errors import ErrorCode, TableError
+
+
+class Deadline:
+    """So many seconds from now."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._until = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds; none when it is negative."""
+        return self._until - time.monotonic()
+
+    def check(self) -> None:
+        """Raises:
+        TableError: timeout, when it has passed.
+        """
+        if self.left < 0:
+            raise timed_out(self._seconds)
+
+
+def timed_out(seconds: float) -> TableError:
+    """The error of a table that took longer than `seconds`."""
+    return TableError(
+        ErrorCode.TIMEOUT,
+        f"its log was not read within {seconds:g} s",
+        "try again when the store is quieter, or give it more time",
+    )
+
+
+class _Within:
+    def __init__(self, store: LogStore, deadline: Deadline) -> None:
+        self._store, self._deadline = store, deadline
+
+    def list(self) -> list[FolderEntry]:
+        self._deadline.check()
+        return self._store.list()
+
+    def list_dated(self) -> tuple[FolderEntry, ...]:
+        self._deadline.check()
+        return self._store.list_dated()
+
+    def list_staged(self) -> tuple[FolderEntry, ...]:
+        self._deadline.check()
+        return self._store.list_staged()
+
+    def open(self, name: str) -> IO[bytes]:
+        self._deadline.check()
+        return self._store.open(name)
+
+
+def within(store: LogStore, deadline: Deadline) -> LogStore:
+    """The same log, of which nothing more is read after the deadline.
+
+    A request that has begun is bounded by the store's own time limits.
+    """
+    return _Within(store, deadline)
+
 
 STAGED_COMMITS = "_staged_commits/"
 _MOST_BYTES = {".crc": 128 << 20, ".parquet": 16 << 30}
@@ -14,7 +74,7 @@ _MOST_BYTES_ELSE = 2 << 30
 whole, and of Parquet the parts that are needed"""
 
 
-class Entry(NamedTuple):
+class FolderEntry(NamedTuple):
     """One name in the folder; sub-folders end in a slash."""
 
     name: str
@@ -27,7 +87,7 @@ class Entry(NamedTuple):
 class LogStore(Interface):
     """The `_delta_log` folder of one table."""
 
-    def list(self) -> list[Entry]:
+    def list(self) -> list[FolderEntry]:
         """Everything directly in the folder; sizes at least of checkpoints.
 
         Raises:
@@ -35,11 +95,11 @@ class LogStore(Interface):
         """
         ...
 
-    def list_dated(self) -> tuple[Entry, ...]:
+    def list_dated(self) -> tuple[FolderEntry, ...]:
         """As `list`, and every file with its size and when it was last written."""
         ...
 
-    def list_staged(self) -> tuple[Entry, ...]:
+    def list_staged(self) -> tuple[FolderEntry, ...]:
         """The files in `_staged_commits`, named with that folder; empty where there is none.
 
         Raises:

@@ -1,22 +1,97 @@
-"""Tables on a local (or mounted) disk."""
+"""Tables on a local (or mounted) disk; only regular files are opened."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from io import BytesIO
 from typing import IO
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.storage.interface import (
     STAGED_COMMITS,
-    Entry,
+    FolderEntry,
     check_size,
     gone,
     most_bytes,
     not_regular,
     too_large,
 )
-from deltaproto.tables.storage.regular import NotRegular, TooLarge, open_regular
+
+_SMALL_BYTES = 64 * 1024
+_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+"""opens a pipe without waiting for somebody who writes to it"""
+
+
+class NotRegular(OSError):
+    """The path leads to a pipe, a device or a socket."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.EINVAL, "not a regular file")
+
+
+class FileTooLarge(OSError):
+    """The file has more bytes than are accepted."""
+
+    def __init__(self, size: int, most: int) -> None:
+        self.size = size
+        super().__init__(errno.EFBIG, f"{size} bytes; the most that are read is {most}")
+
+
+def open_regular(path: str, most: int) -> IO[bytes]:
+    """The regular file at `path`, seekable; links are followed.
+
+    A small file is read at once, which costs less than opening it as a stream.
+
+    Raises:
+        NotRegular: for a pipe, a device or a socket.
+        TooLarge: for more than `most` bytes.
+        OSError: as `open`; a folder is an IsADirectoryError.
+    """
+    try:
+        descriptor = os.open(path, _FLAGS | _AT_ONCE)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise NotRegular from None
+        if not isinstance(error, BlockingIOError):
+            raise
+        # Somebody holds a lease on the file, which ends soon.
+        descriptor = os.open(path, _FLAGS)
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "is a folder", path)
+        if not stat.S_ISREG(found.st_mode):
+            raise NotRegular
+        if found.st_size > most:
+            raise FileTooLarge(found.st_size, most)
+        if found.st_size < _SMALL_BYTES:
+            data = os.read(descriptor, _SMALL_BYTES)
+            # Some file systems make up the contents when they are read.
+            if len(data) == found.st_size > 0:
+                os.close(descriptor)
+                return BytesIO(data)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")
+
+
+def read_regular(path: str, most: int) -> bytes:
+    """The contents of the regular file at `path`.
+
+    Raises:
+        NotRegular, TooLarge, OSError: as `open_regular`; also when it grows while it is read.
+    """
+    with open_regular(path, most) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise FileTooLarge(len(data), most)
+    return data
+
 
 LOG_FOLDER = "_delta_log"
 _FILES = (".json", ".crc")
@@ -31,24 +106,24 @@ class LocalLogStore:
         self._root = root
         self._folder = os.path.join(root, LOG_FOLDER)
 
-    def list(self) -> list[Entry]:
+    def list(self) -> list[FolderEntry]:
         try:
             names = os.listdir(self._folder)
         except (OSError, ValueError) as error:
             raise self._unlisted(error) from None
         # Hadoop keeps a hidden checksum of its own beside every file.
         return [
-            _UNASKED(Entry, (name, None, None))
+            _UNASKED(FolderEntry, (name, None, None))
             if name.endswith(_FILES) and ".checkpoint." not in name
             else self._entry(name)
             for name in names
             if name[0] != "."
         ]
 
-    def _entry(self, name: str) -> Entry:
+    def _entry(self, name: str) -> FolderEntry:
         if ".checkpoint." in name:
-            return Entry(name, self._size(name))
-        return Entry(name + ("/" if os.path.isdir(f"{self._folder}/{name}") else ""), None)
+            return FolderEntry(name, self._size(name))
+        return FolderEntry(name + ("/" if os.path.isdir(f"{self._folder}/{name}") else ""), None)
 
     def _size(self, name: str) -> int | None:
         path = f"{self._folder}/{name}"
@@ -60,7 +135,7 @@ class LocalLogStore:
         except (OSError, ValueError) as error:
             raise _unreadable(path, error) from None
 
-    def list_dated(self) -> tuple[Entry, ...]:
+    def list_dated(self) -> tuple[FolderEntry, ...]:
         try:
             with os.scandir(self._folder) as entries:
                 found = [_dated(entry) for entry in entries]
@@ -68,7 +143,7 @@ class LocalLogStore:
             raise self._unlisted(error) from None
         return tuple(entry for entry in found if entry is not None)
 
-    def list_staged(self) -> tuple[Entry, ...]:
+    def list_staged(self) -> tuple[FolderEntry, ...]:
         try:
             with os.scandir(f"{self._folder}/{STAGED_COMMITS}") as entries:
                 found = [_dated(entry) for entry in entries if entry.name[0] != "."]
@@ -90,7 +165,7 @@ class LocalLogStore:
             raise TableError(ErrorCode.CORRUPT_LOG, f"{name} is a folder, not a file") from None
         except NotRegular:
             raise not_regular(name) from None
-        except TooLarge as error:
+        except FileTooLarge as error:
             raise too_large(name, error.size) from None
         except (OSError, ValueError) as error:
             raise _unreadable(path, error) from None
@@ -178,15 +253,15 @@ def _check_file(entry: os.DirEntry[str]) -> None:
     check_size(entry.name, found.st_size)
 
 
-def _dated(entry: os.DirEntry[str]) -> Entry | None:
+def _dated(entry: os.DirEntry[str]) -> FolderEntry | None:
     if entry.is_dir():
-        return Entry(entry.name + "/", None)
+        return FolderEntry(entry.name + "/", None)
     try:
         found = entry.stat()
     except FileNotFoundError:
         # Cleaned up since it was listed, and so no part of the log any more.
         return None
-    return Entry(entry.name, found.st_size, found.st_mtime_ns // 1_000_000)
+    return FolderEntry(entry.name, found.st_size, found.st_mtime_ns // 1_000_000)
 
 
 def _unreadable(path: str, error: Exception) -> TableError:

@@ -1,24 +1,77 @@
-"""Tables on object stores, through obstore: the same object_store library that deltalake uses.
-
-So the storage options that work for deltalake work here. Every request has a short time limit:
-without credentials the library would otherwise wait for an instance metadata service.
-"""
+"""An object of known size as a seekable file, read in ranges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from io import BytesIO
-from typing import IO, cast
+from io import BytesIO, RawIOBase
+from typing import IO, Any, cast
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.tables.redact import Redactor
-from deltaproto.tables.storage.interface import STAGED_COMMITS, Entry, check_size, gone
+from deltaproto.redaction import Redactor
+from deltaproto.tables.storage.errors import DENIED, refusal
+from deltaproto.tables.storage.interface import STAGED_COMMITS, FolderEntry, check_size, gone
 from deltaproto.tables.storage.opening import opened
-from deltaproto.tables.storage.ranges import RangeFile
-from deltaproto.tables.storage.refusals import DENIED, refusal
+
+_WINDOW_BYTES = 1024 * 1024
+
+
+class RangeFile(RawIOBase):
+    """The `size` bytes that `fetch(start, end)` gives, a window of a megabyte at a time.
+
+    A Parquet reader goes from the end to the front and then forward: the window at the end is
+    kept beside the last one, so that a small object costs one request and a large one few.
+    Whatever `fetch` raises goes through to the reader's caller.
+    """
+
+    def __init__(self, size: int, fetch: Callable[[int, int], bytes]) -> None:
+        self._size, self._fetch = size, fetch
+        self._at = 0
+        self._tail: tuple[int, bytes] | None = None
+        self._last: tuple[int, bytes] | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        if base + offset < 0:
+            raise ValueError(f"before the first byte: {base + offset}")
+        self._at = base + offset
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        end = self._size if size is None or size < 0 else min(self._at + size, self._size)
+        data = self._bytes(self._at, end) if self._at < end else b""
+        self._at += len(data)
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _bytes(self, start: int, end: int) -> bytes:
+        for window in (self._tail, self._last):
+            if window and window[0] <= start and end <= window[0] + len(window[1]):
+                return window[1][start - window[0] : end - window[0]]
+        tail = max(0, self._size - _WINDOW_BYTES)
+        if start >= tail:
+            self._tail = tail, self._fetch(tail, self._size)
+            return self._tail[1][start - tail : end - tail]
+        upto = min(max(end, start + _WINDOW_BYTES), self._size)
+        self._last = start, self._fetch(start, upto)
+        return self._last[1][: end - start]
+
 
 LOG_FOLDER = "_delta_log"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,7 +86,7 @@ class ObjectLogStore:
     """
 
     def __init__(
-        self, uri: str, options: Mapping[str, str], listed: tuple[Entry, ...] | None = None
+        self, uri: str, options: Mapping[str, str], listed: tuple[FolderEntry, ...] | None = None
     ) -> None:
         self._uri, self._options, self._listed = uri, options, listed
         self._sizes = _sizes(listed or ())
@@ -41,19 +94,19 @@ class ObjectLogStore:
             self._store, folder = opened(uri, options)
         self._folder = f"{folder}/{LOG_FOLDER}/".lstrip("/")
 
-    def list(self) -> list[Entry]:
+    def list(self) -> list[FolderEntry]:
         return list(self._listed or self._entries(dated=False))
 
-    def list_dated(self) -> tuple[Entry, ...]:
+    def list_dated(self) -> tuple[FolderEntry, ...]:
         return self._entries(dated=True)
 
-    def _entries(self, *, dated: bool) -> tuple[Entry, ...]:
+    def _entries(self, *, dated: bool) -> tuple[FolderEntry, ...]:
         import obstore
 
         with failures(self._uri, self._options):
             found = obstore.list_with_delimiter(self._store, self._folder)
         entries = [
-            Entry(
+            FolderEntry(
                 meta["path"].rsplit("/", 1)[-1],
                 meta["size"],
                 _milliseconds(meta["last_modified"]) if dated else None,
@@ -61,7 +114,9 @@ class ObjectLogStore:
             for meta in found["objects"]
         ]
         folders = found["common_prefixes"]
-        entries += [Entry(path.rstrip("/").rsplit("/", 1)[-1] + "/", None) for path in folders]
+        entries += [
+            FolderEntry(path.rstrip("/").rsplit("/", 1)[-1] + "/", None) for path in folders
+        ]
         if not entries:
             raise TableError(
                 ErrorCode.NOT_A_DELTA_TABLE,
@@ -71,13 +126,13 @@ class ObjectLogStore:
         self._sizes = _sizes(entries)
         return tuple(entries)
 
-    def list_staged(self) -> tuple[Entry, ...]:
+    def list_staged(self) -> tuple[FolderEntry, ...]:
         import obstore
 
         with failures(self._uri, self._options):
             found = obstore.list_with_delimiter(self._store, self._folder + STAGED_COMMITS)
         entries = tuple(
-            Entry(
+            FolderEntry(
                 STAGED_COMMITS + meta["path"].rsplit("/", 1)[-1],
                 meta["size"],
                 _milliseconds(meta["last_modified"]),
@@ -130,7 +185,7 @@ def _cut_off(name: str, had: int, wanted: int) -> TableError:
     )
 
 
-def _sizes(entries: Iterable[Entry]) -> dict[str, int]:
+def _sizes(entries: Iterable[FolderEntry]) -> dict[str, int]:
     return {entry.name: entry.size for entry in entries if entry.size is not None}
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.clients.capability import Access
 from deltaproto.clients.entry import parse_client
+from deltaproto.clients.model import Access
 from deltaproto.policy.document import Policy, PolicyError, load_policy
 from deltaproto.policy.document.model import Consumer, Declared
 from deltaproto.policy.finding import Severity

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deltaproto.policy.document.errors import Position
 from deltaproto.policy.document.merging import matching, merged, settings_for, specificity
-from deltaproto.policy.document.model import Declared, Policy, Settings, TableEntry, Window
+from deltaproto.policy.document.model import Declared, Policy, PolicySettings, TableEntry, Window
 from deltaproto.policy.document.patterns import Names, _glob, matches, problem
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.isolation import IsolationLevel
@@ -198,7 +198,7 @@ class TestProblem:
         assert problem(pattern) is None
 
 
-def policy(*entries: tuple[str, Settings], **more: object) -> Policy:
+def policy(*entries: tuple[str, PolicySettings], **more: object) -> Policy:
     tables = tuple(TableEntry(pattern, settings, HERE) for pattern, settings in entries)
     return Policy("p.yaml", tables=tables)._replace(**more)
 
@@ -226,36 +226,44 @@ NARROWER = [
 WINDOWS = (Window((0,), 0, 60, "UTC", HERE),)
 # Settings of "*" and of "orders", and how many notices they give.
 WEAKENED = [
-    (Settings(max_reader_version=1), Settings(max_reader_version=3), 1),
-    (Settings(max_reader_version=3), Settings(max_reader_version=1), 0),
-    (Settings(max_writer_version=2), Settings(max_writer_version=7), 1),
-    (Settings(min_writer_version=5), Settings(min_writer_version=2), 1),
-    (Settings(min_reader_version=1), Settings(min_reader_version=2), 0),
+    (PolicySettings(max_reader_version=1), PolicySettings(max_reader_version=3), 1),
+    (PolicySettings(max_reader_version=3), PolicySettings(max_reader_version=1), 0),
+    (PolicySettings(max_writer_version=2), PolicySettings(max_writer_version=7), 1),
+    (PolicySettings(min_writer_version=5), PolicySettings(min_writer_version=2), 1),
+    (PolicySettings(min_reader_version=1), PolicySettings(min_reader_version=2), 0),
     (
-        Settings(isolation=IsolationLevel.SERIALIZABLE),
-        Settings(isolation=IsolationLevel.WRITE_SERIALIZABLE),
+        PolicySettings(isolation=IsolationLevel.SERIALIZABLE),
+        PolicySettings(isolation=IsolationLevel.WRITE_SERIALIZABLE),
         1,
     ),
     (
-        Settings(isolation=IsolationLevel.WRITE_SERIALIZABLE),
-        Settings(isolation=IsolationLevel.SERIALIZABLE),
+        PolicySettings(isolation=IsolationLevel.WRITE_SERIALIZABLE),
+        PolicySettings(isolation=IsolationLevel.SERIALIZABLE),
         0,
     ),
     (
-        Settings(severities={"DP201": Severity.ERROR, "DP202": Severity.INFO}),
-        Settings(severities={"DP201": None, "DP202": Severity.ERROR}),
+        PolicySettings(severities={"DP201": Severity.ERROR, "DP202": Severity.INFO}),
+        PolicySettings(severities={"DP201": None, "DP202": Severity.ERROR}),
         1,
     ),
-    (Settings(require_properties={"a": "1"}), Settings(require_properties={"a": "2"}), 1),
-    (Settings(require_properties={"a": "1"}), Settings(require_properties={"b": "2"}), 0),
-    (Settings(maintenance_windows=WINDOWS), Settings(maintenance_windows=WINDOWS), 0),
-    (Settings(maintenance_windows=()), Settings(maintenance_windows=WINDOWS), 1),
-    (Settings(forbid_features=("a",)), Settings(forbid_features=("b",)), 1),
-    (Settings(forbid_features=("a",)), Settings(forbid_features=("a", "b")), 0),
-    (Settings(require_features=("a",)), Settings(require_features=()), 1),
     (
-        Settings(require_features=("a",)),
-        Settings(require_features=(), require_features_replace=True),
+        PolicySettings(require_properties={"a": "1"}),
+        PolicySettings(require_properties={"a": "2"}),
+        1,
+    ),
+    (
+        PolicySettings(require_properties={"a": "1"}),
+        PolicySettings(require_properties={"b": "2"}),
+        0,
+    ),
+    (PolicySettings(maintenance_windows=WINDOWS), PolicySettings(maintenance_windows=WINDOWS), 0),
+    (PolicySettings(maintenance_windows=()), PolicySettings(maintenance_windows=WINDOWS), 1),
+    (PolicySettings(forbid_features=("a",)), PolicySettings(forbid_features=("b",)), 1),
+    (PolicySettings(forbid_features=("a",)), PolicySettings(forbid_features=("a", "b")), 0),
+    (PolicySettings(require_features=("a",)), PolicySettings(require_features=()), 1),
+    (
+        PolicySettings(require_features=("a",)),
+        PolicySettings(require_features=(), require_features_replace=True),
         1,
     ),
 ]
@@ -265,9 +273,9 @@ class TestSettings:
     def test_each_setting_comes_from_the_most_specific_pattern_that_has_it(self) -> None:
         found = settings_for(
             policy(
-                ("main.sales.*", Settings(max_reader_version=1)),
-                ("*", Settings(max_reader_version=3, max_writer_version=5)),
-                ("other.*.*", Settings(max_writer_version=2)),
+                ("main.sales.*", PolicySettings(max_reader_version=1)),
+                ("*", PolicySettings(max_reader_version=3, max_writer_version=5)),
+                ("other.*.*", PolicySettings(max_writer_version=2)),
             ),
             NAMED,
             S3,
@@ -275,8 +283,8 @@ class TestSettings:
         assert (found.max_reader_version, found.max_writer_version) == (1, 5)
 
     def test_of_equals_the_later_wins(self) -> None:
-        first = ("ma*.*.*", Settings(max_reader_version=1))
-        later = ("*.*.or*", Settings(max_reader_version=2))
+        first = ("ma*.*.*", PolicySettings(max_reader_version=1))
+        later = ("*.*.or*", PolicySettings(max_reader_version=2))
         assert specificity(first[0]) == specificity(later[0])
         assert settings_for(policy(first, later), NAMED, S3).max_reader_version == 2
         assert settings_for(policy(later, first), NAMED, S3).max_reader_version == 1
@@ -286,11 +294,11 @@ class TestSettings:
             policy(
                 (
                     "sales.*",
-                    Settings(require_properties={"a": "2"}, severities={"DP101": None}),
+                    PolicySettings(require_properties={"a": "2"}, severities={"DP101": None}),
                 ),
                 (
                     "*",
-                    Settings(
+                    PolicySettings(
                         require_properties={"a": "1", "b": "1"},
                         severities={"DP101": Severity.INFO, "DP102": Severity.INFO},
                     ),
@@ -307,8 +315,11 @@ class TestSettings:
         window = Window((0,), 0, 60, "UTC", HERE)
         found = settings_for(
             policy(
-                ("*", Settings(maintenance_windows=(window,), forbid_features=("clustering",))),
-                ("sales.*", Settings(maintenance_windows=())),
+                (
+                    "*",
+                    PolicySettings(maintenance_windows=(window,), forbid_features=("clustering",)),
+                ),
+                ("sales.*", PolicySettings(maintenance_windows=())),
                 clients=(),
             ),
             NAMED,
@@ -319,8 +330,8 @@ class TestSettings:
 
     @each_row(("wide", "narrow"), NARROWER)
     def test_the_narrower_pattern_decides_in_either_order(self, wide: str, narrow: str) -> None:
-        one = (wide, Settings(max_reader_version=3))
-        other = (narrow, Settings(max_reader_version=1))
+        one = (wide, PolicySettings(max_reader_version=3))
+        other = (narrow, PolicySettings(max_reader_version=1))
         for entries in ((one, other), (other, one)):
             found = settings_for(policy(*entries), "/data/lake/gold/orders", None)
             assert found.max_reader_version == 1
@@ -329,9 +340,17 @@ class TestSettings:
         clients = {text: client(text) for text in ("a@1", "b@1", "c@1")}
         found = settings_for(
             policy(
-                ("sales.*", Settings(clients=(clients["b@1"],), forbid_features=("clustering",))),
-                ("*", Settings(require_features=("appendOnly",), forbid_features=("rowTracking",))),
-                ("orders", Settings(clients=(clients["c@1"],), require_features=())),
+                (
+                    "sales.*",
+                    PolicySettings(clients=(clients["b@1"],), forbid_features=("clustering",)),
+                ),
+                (
+                    "*",
+                    PolicySettings(
+                        require_features=("appendOnly",), forbid_features=("rowTracking",)
+                    ),
+                ),
+                ("orders", PolicySettings(clients=(clients["c@1"],), require_features=())),
                 clients=(clients["a@1"],),
             ),
             NAMED,
@@ -342,11 +361,11 @@ class TestSettings:
         assert found.require_features == ("appendOnly",)
 
     def test_a_list_replaces_only_when_it_says_so(self) -> None:
-        narrow = Settings(
+        narrow = PolicySettings(
             clients=(client("b@1"),), clients_replace=True,
             forbid_features=(), forbid_features_replace=True,
         )  # fmt: skip
-        wide = Settings(forbid_features=("clustering",))
+        wide = PolicySettings(forbid_features=("clustering",))
         both = policy(("*", wide), ("orders", narrow), clients=(client("a@1"),))
         found = settings_for(both, NAMED, S3)
         assert found.clients == (client("b@1"),)
@@ -355,8 +374,8 @@ class TestSettings:
 
     def test_each_setting_names_its_pattern(self) -> None:
         rules = policy(
-            ("*", Settings(max_reader_version=3, severities={"DP101": None})),
-            ("orders", Settings(max_reader_version=1, clients=(client("b@1"),))),
+            ("*", PolicySettings(max_reader_version=3, severities={"DP101": None})),
+            ("orders", PolicySettings(max_reader_version=1, clients=(client("b@1"),))),
             clients=(client("a@1"),),
         )
         found = merged(rules, matching(rules, Names(NAMED, S3))).decisions
@@ -369,7 +388,7 @@ class TestSettings:
 
     @each_row(("wide", "narrow", "notices"), WEAKENED)
     def test_what_a_pattern_weakens_is_noticed(
-        self, wide: Settings, narrow: Settings, notices: int
+        self, wide: PolicySettings, narrow: PolicySettings, notices: int
     ) -> None:
         rules = policy(("*", wide), ("orders", narrow))
         found = merged(rules, matching(rules, Names(NAMED, S3))).notices
@@ -377,8 +396,8 @@ class TestSettings:
         assert all(each.pattern == "orders" and each.hint for each in found)
 
     def test_without_a_match_there_are_only_the_settings_of_all_tables(self) -> None:
-        entry = ("silver/**", Settings(max_reader_version=1))
-        assert settings_for(policy(entry), NAMED, S3) == Settings()
+        entry = ("silver/**", PolicySettings(max_reader_version=1))
+        assert settings_for(policy(entry), NAMED, S3) == PolicySettings()
 
 
 def test_a_remembered_folder_means_what_its_real_path_means(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from deltaproto.clients.catalogue import Catalogue
+from deltaproto.clients.catalog import Catalogue
 from deltaproto.policy.document import PolicyError, load_policy
-from deltaproto.policy.document.model import Settings
+from deltaproto.policy.document.model import PolicySettings
 from deltaproto.policy.document.source import Mapping, Node, Sequence, tree
 from deltaproto.policy.rules import all_rules
-from deltaproto.protocol.catalogue import all_features
+from deltaproto.protocol.feature_catalog import all_features
 
 FOLDER = Path(__file__).parents[3] / "policies"
 READY = sorted(FOLDER.glob("*.yaml"))
@@ -99,7 +99,7 @@ class TestSchema:
     def test_names_what_the_loader_knows(self) -> None:
         definitions = SCHEMA["$defs"]
         assert definitions["features"]["items"]["enum"] == [f.name for f in all_features()]
-        assert set(definitions["settings"]["properties"]) == set(Settings._fields)
+        assert set(definitions["settings"]["properties"]) == set(PolicySettings._fields)
 
     def test_describes_every_key(self) -> None:
         def undescribed(schema: Any) -> list[str]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from deltaproto.cli import apply as apply_command
-from deltaproto.execution.answer import Answer
 from deltaproto.execution.journal import journal_path
 from deltaproto.execution.runner import EngineFacts
+from deltaproto.execution.verify import StatementResult
 from deltaproto.planning.engine import EngineName
 from tests.execution.files import changed
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -29,14 +29,14 @@ class FakeRunner:
     def facts(self) -> EngineFacts:
         return self._facts
 
-    def run(self, sql: str, mark: str, progress: object = None) -> Answer:
-        return Answer()
+    def run(self, sql: str, mark: str, progress: object = None) -> StatementResult:
+        return StatementResult()
 
 
 def ready(world: World, plan: str, **facts: Any) -> str:
     """The plan, with an engine that would execute it."""
     runner = FakeRunner(DELTA_SPARK._replace(**facts))
-    world.patch.setattr(apply_command, "starts", lambda _: lambda: runner)
+    world.patch.setattr(apply_command, "lazy_runner", lambda _: lambda: runner)
     return plan
 
 
@@ -280,10 +280,10 @@ def commits(world: World, *words: str) -> Words:
     log.commit(0, commit_info("CREATE TABLE"), protocol(1, 2), metadata())
     file = ready(world, world.plan(log.table))
 
-    def run(_: object, sql: str, mark: str, progress: object = None) -> Answer:
+    def run(_: object, sql: str, mark: str, progress: object = None) -> StatementResult:
         info = commit_info("SET TBLPROPERTIES", userMetadata=mark)
         log.commit(1, info, metadata({"a": "b"}))
-        return Answer()
+        return StatementResult()
 
     world.patch.setattr(FakeRunner, "run", run)
     return (file, *words)

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from deltaproto.fleet import local_disk, local_engine, workers
-from deltaproto.fleet.found import Found
-from deltaproto.fleet.look import Looker
+from deltaproto.fleet.discovered import DiscoveredTable
+from deltaproto.fleet.scan_table import TableScanner
 from tests.support.situations.world import Words, World, situation
 
 
@@ -97,14 +97,14 @@ def killed(world: World) -> Words:
     world.patch.setattr(local_engine, "_FEW", 2)
     world.patch.setattr(workers, "_THREADED", ())
     world.patch.setattr("threading.active_count", lambda: 1)
-    one = Looker._one
+    one = TableScanner._one
 
-    def dies(looker: Looker, found: Found, *rest: object) -> None:
+    def dies(looker: TableScanner, found: DiscoveredTable, *rest: object) -> None:
         if found.table.endswith("two"):
             os.kill(os.getpid(), signal.SIGKILL)
         one(looker, found, *rest)  # type: ignore[arg-type]
 
-    world.patch.setattr(Looker, "_one", dies)
+    world.patch.setattr(TableScanner, "_one", dies)
     return (str(world.lake()), "--parallel", "2")
 
 

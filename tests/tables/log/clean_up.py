@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaproto.tables.log.aging import Aging
+from deltaproto.tables.log.log_retention import Aging
 
 
 def deleted(aging: Aging, cutoff_ms: int, *, checkpoint_first: bool = True) -> range:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deltaproto.tables.log.aging import aging
-from deltaproto.tables.log.names import sort_names
+from deltaproto.tables.log.files import sort_names
+from deltaproto.tables.log.log_retention import aging
 from deltaproto.tables.storage.local import LocalLogStore
 from deltaproto.tables.storage.through_spark import SparkLogStore
 from tests.support.engines import RUNNING

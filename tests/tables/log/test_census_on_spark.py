@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deltaproto.tables.log.survey import survey
+from deltaproto.tables.log.plan_input import survey
 from tests.planning.oracle import commit, execute, newest
 from tests.recording.delta_spark import DeltaSpark, run
 from tests.support.engines import needs_delta

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from deltaproto.planning.drop import drop_feature
-from deltaproto.tables.log.history_traces import checkpoint_first
-from deltaproto.tables.log.survey import Survey, survey
+from deltaproto.planning.predict.drop_feature import drop_feature
+from deltaproto.tables.log.plan_input import Survey, survey
+from deltaproto.tables.log.traces import checkpoint_first
 from tests.planning.oracle import agree, execute, look
 from tests.recording.delta_spark import DeltaSpark, StatementError, run
 from tests.support.engines import RUNNING, needs_delta, needs_drop

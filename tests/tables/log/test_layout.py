@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaproto.protocol.feature import Trace
-from deltaproto.tables.interface import NoteKind
+from deltaproto.protocol.table_state import NoteKind
 from deltaproto.tables.log import layout
 from deltaproto.tables.log.layout import is_absolute
 from deltaproto.tables.log.parquet import NotSimple

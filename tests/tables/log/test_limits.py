@@ -12,15 +12,18 @@ import pytest
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.tables.delta_rs import DeltaRsReader
-from deltaproto.tables.log.actions import read_actions
-from deltaproto.tables.log.checkpoint import checkpoint_actions
-from deltaproto.tables.log.checkpoint_files import CheckpointFiles
-from deltaproto.tables.log.names import Checkpoint, sort_names
+from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_actions
+from deltaproto.tables.log.files import Checkpoint, read_actions, sort_names
 from deltaproto.tables.log.parquet import NotSimple, pages
 from deltaproto.tables.storage import interface, objects
-from deltaproto.tables.storage.interface import Entry, check_size
-from deltaproto.tables.storage.local import LocalLogStore
-from deltaproto.tables.storage.regular import NotRegular, TooLarge, open_regular, read_regular
+from deltaproto.tables.storage.interface import FolderEntry, check_size
+from deltaproto.tables.storage.local import (
+    FileTooLarge,
+    LocalLogStore,
+    NotRegular,
+    open_regular,
+    read_regular,
+)
 from tests.support.hostile import repeated
 from tests.support.logs import Log, add, metadata, protocol
 
@@ -77,11 +80,11 @@ def test_a_page_budget_is_one_for_the_whole_file() -> None:
 
 def test_a_name_that_announces_thousands_of_millions_of_parts_costs_nothing() -> None:
     name = f"{1:020d}.checkpoint.{1:010d}.9999999999.parquet"
-    assert sort_names([Entry(name, 5)]).checkpoints == {}
+    assert sort_names([FolderEntry(name, 5)]).checkpoints == {}
 
 
 def test_a_line_is_read_only_up_to_a_limit(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deltaproto.tables.log.actions._LONGEST_LINE", 70_000)
+    monkeypatch.setattr("deltaproto.tables.log.files._LONGEST_LINE", 70_000)
     line = b'{"commitInfo":{"a":"' + b"x" * 60_000 + b'"}}\n'
     log.raw(0, line * 2).raw(1, line + line.rstrip() * 2)
     store = LocalLogStore(log.table)
@@ -141,7 +144,7 @@ def test_a_file_is_read_whole_up_to_its_limit(tmp_path: Path) -> None:
         with open_regular(str(tmp_path / "f"), size) as file:
             assert (file.seek(0, 2), file.seek(0), file.read()) == (size, 0, content)
         if size:
-            with pytest.raises(TooLarge):
+            with pytest.raises(FileTooLarge):
                 read_regular(str(tmp_path / "f"), size - 1)
 
 
@@ -158,7 +161,7 @@ def test_an_object_too_large_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(interface, "_MOST_BYTES_ELSE", 99)
     monkeypatch.setattr(objects, "opened", lambda *_: (None, "t"))
     name = f"{0:020d}.json"
-    store = objects.ObjectLogStore("s3://b/t", {}, (Entry(name, 100),))
+    store = objects.ObjectLogStore("s3://b/t", {}, (FolderEntry(name, 100),))
     with pytest.raises(TableError, match="has 100 bytes; deltaproto reads at most 99") as caught:
         store.open(name)
     assert caught.value.code is ErrorCode.CORRUPT_LOG

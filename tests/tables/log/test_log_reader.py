@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.policy.context import RuleContext
 from deltaproto.policy.rules import lint
-from deltaproto.policy.subject import Subject
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.tables.interface import NoteKind, TableState, UnsupportedProtocol
+from deltaproto.protocol.table_state import NoteKind, TableState, UnsupportedProtocol
 from deltaproto.tables.log.changes import protocol_changes
-from deltaproto.tables.log.names import sort_names
+from deltaproto.tables.log.files import sort_names
 from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.storage.local import LocalLogStore
 from tests.support.logs import Log, add, commit_info, metadata, protocol
@@ -491,7 +491,7 @@ def test_the_changes_cost_a_bounded_part_of_the_log(log: Log) -> None:
     store = Counting(log.table)
     assert protocol_changes(store, sort_names(store.list()), 401) == ()
     assert len(opened) == 200
-    assert {finding.rule for finding in lint(Subject(state))} == {"DP110"}
+    assert {finding.rule for finding in lint(RuleContext(state))} == {"DP110"}
 
 
 def test_the_changes_start_from_a_checkpoint_next_to_the_first_commit(log: Log) -> None:

@@ -12,13 +12,13 @@ from obstore.store import MemoryStore
 
 from deltaproto.errors import EngineError
 from deltaproto.inspection.compare import compare
-from deltaproto.tables.interface import ReaderName
-from deltaproto.tables.location import locate
+from deltaproto.location import locate
+from deltaproto.protocol.table_state import ReaderName
+from deltaproto.tables.log.catalog_managed import RatifiedLog, is_whole
 from deltaproto.tables.log.commits import commits
-from deltaproto.tables.log.names import sort_names
-from deltaproto.tables.log.ratified import RatifiedLog, is_whole
+from deltaproto.tables.log.files import sort_names
+from deltaproto.tables.log.plan_input import survey_log
 from deltaproto.tables.log.reader import LogReader
-from deltaproto.tables.log.survey import survey_log
 from deltaproto.tables.storage import objects
 from deltaproto.tables.storage.local import LocalLogStore
 from tests.support.logs import Log, commit_info, metadata, protocol

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.metadata import Metadata
-from deltaproto.tables.log.aging import LogFile
-from deltaproto.tables.log.live_files import live_files
-from deltaproto.tables.log.names import Listing, sort_names
-from deltaproto.tables.log.survey import survey
-from deltaproto.tables.log.type_changes import last_type_change
+from deltaproto.tables.log.files import LogListing, sort_names
+from deltaproto.tables.log.live_files import last_type_change, live_files
+from deltaproto.tables.log.log_retention import LogFile
+from deltaproto.tables.log.plan_input import survey
 from deltaproto.tables.storage.local import LocalLogStore
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 from tests.tables.log.clean_up import first_left
@@ -36,7 +35,7 @@ def remove(path: str = "part-0.parquet", **fields: Any) -> dict[str, Any]:
     return {"remove": {"path": path, "dataChange": True, **fields}}
 
 
-def opened(log: Log) -> tuple[LocalLogStore, Listing]:
+def opened(log: Log) -> tuple[LocalLogStore, LogListing]:
     store = LocalLogStore(log.table)
     return store, sort_names(store.list())
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 import struct
 from typing import IO, Any
 
-from deltaproto.tables.log.parquet.assemble import column_values
-from deltaproto.tables.log.parquet.errors import NotSimple
+from deltaproto.tables.log.parquet.errors import LARGEST_STATE, NotSimple, most_rows
 from deltaproto.tables.log.parquet.footer import Chunk, File, Footer, RowGroup
-from deltaproto.tables.log.parquet.limits import LARGEST_STATE, most_rows
-from deltaproto.tables.log.parquet.pages import Budget, Cells
-from deltaproto.tables.log.parquet.schema import Leaf, Struct, leaves_of
+from deltaproto.tables.log.parquet.pages import Budget, Cells, column_values
+from deltaproto.tables.log.parquet.schema import Leaf, ParquetGroup, leaves_of
 
 __all__ = ["NotSimple", "rows"]
 
@@ -66,7 +64,7 @@ def rows(file: IO[bytes], columns: tuple[str, ...]) -> list[tuple[str, dict[str,
     return found
 
 
-def _may_skip(name: str, column: Struct, group: RowGroup, source: File) -> bool:
+def _may_skip(name: str, column: ParquetGroup, group: RowGroup, source: File) -> bool:
     """True when reading costs, and statistics say that the column is null in the whole group.
 
     What was read anyway is decoded too, so that damage to it shows.
@@ -100,7 +98,7 @@ def _read(source: File, chunks: list[Chunk]) -> dict[int, bytes]:
 
 
 def _decode(
-    column: Struct, group: RowGroup, data: dict[int, bytes], budget: Budget
+    column: ParquetGroup, group: RowGroup, data: dict[int, bytes], budget: Budget
 ) -> list[dict[str, Any]]:
     numbers = {leaf.index for leaf in leaves_of(column)}
     cells = {

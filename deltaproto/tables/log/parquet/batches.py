@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from deltaproto.tables.log.actions import corrupt
-from deltaproto.tables.log.parquet.errors import NotSimple
-from deltaproto.tables.log.parquet.limits import most_bytes, most_rows
+from deltaproto.tables.log.files import corrupt
+from deltaproto.tables.log.parquet.errors import NotSimple, most_bytes, most_rows
 from deltaproto.tables.log.parquet.thrift import I32, I64, LIST, STRUCT, Compact, Wanted
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ _TAIL_BYTES = 8
 """the footer's length and the magic number, behind the footer"""
 
 
-class TooLarge(ValueError):
+class DecompressedTooLarge(ValueError):
     """The file expands to more than the limits allow, or hides how much it expands to."""
 
 
@@ -42,7 +41,7 @@ def batches(name: str, file: IO[bytes], wanted: Callable[[str], bool]) -> Iterat
         size = file.seek(0, 2)
         schema, rows = parquet.metadata.schema, parquet.metadata.num_rows
         if rows > most_rows(size):
-            raise TooLarge(f"it holds {rows} rows in {size} bytes")
+            raise DecompressedTooLarge(f"it holds {rows} rows in {size} bytes")
         leaves = {i: schema.column(i).path for i in range(len(schema))}
         chosen = {i: path for i, path in leaves.items() if wanted(path)}
         left = most_bytes(size)
@@ -51,7 +50,7 @@ def batches(name: str, file: IO[bytes], wanted: Callable[[str], bool]) -> Iterat
         for batch in parquet.iter_batches(at_once, columns=list(chosen.values())):
             left -= batch.nbytes
             if left < 0:
-                raise TooLarge(f"it decompresses to more than {most_bytes(size)} bytes")
+                raise DecompressedTooLarge(f"it decompresses to more than {most_bytes(size)} bytes")
             yield batch
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0]
@@ -88,9 +87,9 @@ def _rows_at_once(file: IO[bytes], metadata: Any, leaves: dict[int, str], limit:
                 if kind == _DICTIONARY_PAGE:
                     dictionary = expanded
             if left < 0:
-                raise TooLarge(f"it decompresses to more than {limit} bytes")
+                raise DecompressedTooLarge(f"it decompresses to more than {limit} bytes")
             if repeats and (elements - rows) * max(8, dictionary) > limit:
-                raise TooLarge(f"its lists decompress to more than {limit} bytes")
+                raise DecompressedTooLarge(f"its lists decompress to more than {limit} bytes")
             largest = max(largest, dictionary)
     return max(16, min(_BATCH_ROWS, _BATCH_BYTES // largest))
 
@@ -112,7 +111,7 @@ def _groups(file: IO[bytes], columns: int) -> Iterator[tuple[int, list[dict[int,
             else:
                 thrift.skip(kind)
     except (LookupError, NotSimple):
-        raise TooLarge("its footer cannot be read") from None
+        raise DecompressedTooLarge("its footer cannot be read") from None
 
 
 def _group(thrift: Compact, columns: int) -> tuple[int, list[dict[int, int]]]:
@@ -142,8 +141,8 @@ def _pages(file: IO[bytes], chunk: dict[int, int]) -> Iterator[tuple[int, int, i
             header = thrift.struct(_PAGE)
             kind, expanded, stored = header[1], header[2], header[3]
         except (LookupError, ValueError, NotSimple):
-            raise TooLarge("a page header cannot be read") from None
+            raise DecompressedTooLarge("a page header cannot be read") from None
         if stored < 0 or expanded < 0:
-            raise TooLarge("a page header cannot be read")
+            raise DecompressedTooLarge("a page header cannot be read")
         yield kind, expanded, (header.get(5) or header.get(8) or {}).get(1, 0)
         pos += thrift.pos + stored

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import IO, Any
 
 from deltaproto.tables.log.parquet.errors import NotSimple
-from deltaproto.tables.log.parquet.schema import Leaf, SchemaReader, Struct, leaves_of
+from deltaproto.tables.log.parquet.schema import Leaf, ParquetGroup, SchemaReader, leaves_of
 from deltaproto.tables.log.parquet.thrift import (
     BINARY,
     I32,
@@ -139,7 +139,7 @@ class Footer:
     """
 
     def __init__(self, data: bytes, wanted: tuple[str, ...], limit: int) -> None:
-        self.columns: dict[str, Struct] = {}
+        self.columns: dict[str, ParquetGroup] = {}
         self.groups: list[RowGroup] = []
         self._thrift = thrift = Compact(data)
         self._limit = limit

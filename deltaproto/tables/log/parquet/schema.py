@@ -1,29 +1,100 @@
-"""The wanted columns of a Parquet schema, as trees of the few shapes that are supported.
+"""The elements of a Parquet schema and what their annotations mean here.
 
-Names inside lists and maps do not matter, only their shape does, so that the layouts of Spark,
-parquet-mr, parquet-rs and Arrow are all understood.
-
-Source: https://github.com/apache/parquet-format/blob/master/LogicalTypes.md and Arrow's
-`parquet/arrow/schema.cc` for the legacy lists.
+Source: https://github.com/apache/parquet-format/blob/master/LogicalTypes.md
 """
 
 from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from deltaproto.tables.log.parquet.elements import (
-    CHILDREN,
-    NAME,
-    PLAIN,
-    REPEATED,
-    REPETITION,
-    TYPE,
-    annotation_of,
-    is_optional,
-    read_element,
-)
 from deltaproto.tables.log.parquet.errors import NotSimple
-from deltaproto.tables.log.parquet.thrift import STRUCT, Compact
+from deltaproto.tables.log.parquet.thrift import (
+    BINARY,
+    BOOL,
+    BYTE,
+    I32,
+    STRUCT,
+    Compact,
+    Wanted,
+)
+
+TYPE, REPETITION, NAME, CHILDREN, _CONVERTED, _LOGICAL = 1, 3, 4, 5, 6, 10
+_ELEMENT: Wanted = {
+    TYPE: I32,
+    REPETITION: I32,
+    NAME: BINARY,
+    CHILDREN: I32,
+    _CONVERTED: I32,
+    _LOGICAL: {1: {}, 2: {}, 3: {}, 10: {1: BYTE, 2: BOOL}},
+}
+_OPTIONAL, REPEATED = 1, 2
+
+# An annotation is a pair of name and, for integers, bits.
+_CONVERTED_NAMES: dict[int, tuple[str, int]] = {
+    0: ("string", 0),
+    1: ("map", 0),
+    2: ("map", 0),
+    3: ("list", 0),
+    15: ("int", 8),
+    16: ("int", 16),
+    17: ("int", 32),
+    18: ("int", 64),
+}
+_LOGICAL_NAMES = {1: ("string", 0), 2: ("map", 0), 3: ("list", 0)}
+_LOGICAL_INTEGER = 10
+
+PLAIN = ("", 0)
+_OTHER = ("other", 0)
+
+
+def read_element(thrift: Compact) -> dict[int, Any]:
+    """The element here, in the constants of this module, with a name and either type or children.
+
+    Raises:
+        NotSimple, LookupError, ValueError: it is corrupt.
+    """
+    element = thrift.struct(_ELEMENT)
+    element[NAME].decode()
+    children = element.get(CHILDREN, 0)
+    if children < 0 or bool(children) == (TYPE in element):
+        raise NotSimple("a schema element that is neither leaf nor group")
+    return element
+
+
+def is_optional(element: dict[int, Any]) -> int:
+    """1 or 0: what the element adds to the definition level.
+
+    Raises:
+        NotSimple: it repeats.
+    """
+    repetition: int = element[REPETITION]
+    if repetition not in (0, _OPTIONAL):
+        raise NotSimple("a repeated field without annotation")
+    return repetition
+
+
+def annotation_of(element: dict[int, Any]) -> tuple[str, int]:
+    """Name and bits; the old and the new way to annotate must agree."""
+    converted = element.get(_CONVERTED)
+    logical = element.get(_LOGICAL)
+    names = []
+    if converted is not None:
+        names.append(_CONVERTED_NAMES.get(converted, _OTHER))
+    if logical is not None:
+        names.append(_logical(logical))
+    if len(set(names)) > 1:
+        return _OTHER
+    return names[0] if names else PLAIN
+
+
+def _logical(union: dict[int, Any]) -> tuple[str, int]:
+    if len(union) != 1:
+        return _OTHER
+    ((member, value),) = union.items()
+    if member == _LOGICAL_INTEGER:
+        return ("int", value[1]) if value[2] else _OTHER
+    return _LOGICAL_NAMES[member]
+
 
 BOOLEAN, INT32, INT64, FLOAT, DOUBLE, BYTE_ARRAY = 0, 1, 2, 4, 5, 6
 
@@ -58,7 +129,7 @@ class Leaf:
         self.repetition = 0
 
 
-class Struct:
+class ParquetGroup:
     """A group without annotation; not null from definition level `definition` on."""
 
     __slots__ = ("definition", "fields")
@@ -81,7 +152,7 @@ class Repeated:
         self.leaves = leaves
 
 
-Node: TypeAlias = Leaf | Struct | Repeated
+Node: TypeAlias = Leaf | ParquetGroup | Repeated
 
 
 def leaves_of(node: Node) -> list[Leaf]:
@@ -101,7 +172,7 @@ class SchemaReader:
     """
 
     def __init__(self, thrift: Compact, wanted: tuple[str, ...]) -> None:
-        self.columns: dict[str, Struct] = {}
+        self.columns: dict[str, ParquetGroup] = {}
         self.leaves = 0
         self._thrift = thrift
         self._left = 0
@@ -141,7 +212,7 @@ class SchemaReader:
                 return
             element = self._next()
 
-    def _struct(self, element: dict[int, Any], path: list[bytes], definition: int) -> Struct:
+    def _struct(self, element: dict[int, Any], path: list[bytes], definition: int) -> ParquetGroup:
         if TYPE in element or annotation_of(element) != PLAIN or element[CHILDREN] < 1:
             raise NotSimple("a column is not a plain struct")
         definition += is_optional(element)
@@ -152,7 +223,7 @@ class SchemaReader:
             if name in fields or len(path) > _DEEPEST:
                 raise NotSimple("fields of one name, or nested too deeply")
             fields[name] = self._node(child, [*path, child[NAME]], definition)
-        return Struct(definition, fields)
+        return ParquetGroup(definition, fields)
 
     def _node(self, element: dict[int, Any], path: list[bytes], definition: int) -> Node:
         if TYPE in element:

@@ -1,0 +1,177 @@
+"""Plans for one table."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from deltaproto.app.arguments import NONE, member, spark_settings, words
+from deltaproto.errors import UsageError
+
+if TYPE_CHECKING:
+    from deltaproto.plan_inputs.client_scope import Planner, Users
+    from deltaproto.planning.plan import Plan
+    from deltaproto.protocol.table_state import SparkSettings
+
+
+def plan_upgrade(
+    table: str,
+    *,
+    enable: Sequence[str] = (),
+    set: Mapping[str, str] = NONE,
+    to: tuple[int, int] | None = None,
+    isolation: str | None = None,
+    cluster_by: Sequence[str] = (),
+    sql: Sequence[str] = (),
+    for_clients: Sequence[str] = (),
+    access: Sequence[str] = (),
+    clients: Sequence[str] = (),
+    policy: str | os.PathLike[str] | None = None,
+    engine: str | None = None,
+    catalogue: Sequence[str] = (),
+    storage_options: Mapping[str, str] = NONE,
+    spark_remote: str | None = None,
+    spark_conf: Mapping[str, str] = NONE,
+) -> Plan:
+    """What features, properties or an isolation level do to protocol, clients and writers.
+
+    Args:
+        enable: features to switch on, with what they need; `columnMapping=name` chooses a mode.
+        set: table properties.
+        to: reader and writer version to reach at least.
+        isolation: Serializable or WriteSerializable.
+        cluster_by: columns.
+        sql: statements of your own, or names of files of them.
+        for_clients: clients that must keep working, as ID@VERSION.
+        access: what the clients named here do; read and append unless given.
+        clients: clients to tell the effect on.
+        policy: a YAML file: a result that violates it is blocked; losses of clients are warnings.
+        engine: that will execute the plan, as `delta-spark@4.4` or `databricks@16.4`.
+
+    Raises:
+        UsageError: when nothing is asked for, or something that makes no sense.
+        TableError: when the table cannot be read, or its protocol breaks the spec.
+    """
+    from deltaproto.plan_inputs.client_scope import upgrading
+    from deltaproto.plan_inputs.parse_goal import script, version_pair, wanted_features
+    from deltaproto.planning.upgrade_request import Upgrade
+
+    if not (enable or set or to or isolation or cluster_by or sql):
+        raise UsageError("nothing is asked for", "give enable, set, to, isolation, … or sql")
+    asked = Upgrade(
+        enable=wanted_features(
+            words(enable, "enable"), tuple(words(cluster_by, "cluster_by")), "enable"
+        ),
+        set=dict(set),
+        to=None if to is None else version_pair(*to),
+        isolation=isolation,
+        statements=tuple(parsed for text in words(sql, "sql") for parsed in script(text)),
+    )
+    keep = words(for_clients, "for_clients")
+    spark = spark_settings(spark_remote, spark_conf, storage_options)
+    users = _users(policy, catalogue, (*keep, *words(clients, "clients")), access)
+    return _planned(table, upgrading(asked, keep), users, engine, storage_options, spark)
+
+
+def plan_downgrade(
+    table: str,
+    *,
+    lowest: bool = False,
+    include_enabled: bool = False,
+    drop: Sequence[str] = (),
+    to: tuple[int, int] | None = None,
+    for_clients: Sequence[str] = (),
+    access: Sequence[str] = (),
+    policy: str | os.PathLike[str] | None = None,
+    history: str | None = None,
+    rewrite: bool = False,
+    clients: Sequence[str] = (),
+    engine: str | None = None,
+    catalogue: Sequence[str] = (),
+    storage_options: Mapping[str, str] = NONE,
+    spark_remote: str | None = None,
+    spark_conf: Mapping[str, str] = NONE,
+) -> Plan:
+    """The cheapest way to a lower protocol: every statement, commit, cost and consequence.
+
+    Give one goal: `lowest`, `drop`, `to`, or clients (`for_clients`, `policy`, or both). `lowest`
+    goes with clients, too: the lowest protocol that they can use.
+
+    Args:
+        lowest: the lowest versions that take nothing from any client, dropping what nothing uses;
+            with `include_enabled` what is in use, too.
+        drop: features that shall be gone.
+        to: versions no higher than these.
+        for_clients: clients that can read and append again, as ID@VERSION.
+        access: what the clients named here do, instead of reading and appending.
+        policy: a YAML file: every client that it declares can do what it declares.
+        history: keep or truncate.
+        rewrite: where drops do not reach the goal, plan a copy into a new table.
+        clients: clients to tell the effect on.
+        engine: that will execute the plan, as `delta-spark@4.4` or `databricks@16.4`.
+
+    Raises:
+        UsageError: for no goal or several, and for what makes no sense.
+        TableError: when the table cannot be read, or its protocol breaks the spec.
+    """
+    from deltaproto.plan_inputs.client_scope import downgrading, letting_in
+    from deltaproto.plan_inputs.parse_goal import feature_names, version_pair
+    from deltaproto.planning.downgrade import Downgrade
+    from deltaproto.planning.search.search import HistoryChoice
+
+    by_client = bool(for_clients) or policy is not None
+    others = sum((bool(drop), to is not None))
+    if others + (lowest or by_client) != 1:
+        raise UsageError("not one goal", "give one of lowest, drop, to, or for_clients and policy")
+    if include_enabled and not lowest:
+        raise UsageError("include_enabled goes with lowest")
+    asked = Downgrade(
+        lowest=lowest,
+        include_enabled=include_enabled,
+        drop=feature_names(words(drop, "drop"), "drop"),
+        to=None if to is None else version_pair(*to),
+        history=None if history is None else member(HistoryChoice, history, "history"),
+        rewrite=rewrite,
+    )
+    watched = words(clients, "clients")
+    wanted = words(for_clients, "for_clients")
+    assumed = () if access else wanted
+    planner = letting_in(asked, watched, assumed) if by_client else downgrading(asked)
+    users = _users(policy, catalogue, (*wanted, *watched), access)
+    spark = spark_settings(spark_remote, spark_conf, storage_options)
+    return _planned(table, planner, users, engine, storage_options, spark)
+
+
+def _users(
+    policy: str | os.PathLike[str] | None,
+    catalogue: Sequence[str],
+    named: Sequence[str],
+    access: Sequence[str],
+) -> Users:
+    from deltaproto.plan_inputs.client_scope import Users
+    from deltaproto.plan_inputs.parse_goal import accesses
+    from deltaproto.policy.local_catalog import DEFAULT_ACCESS, site_policy
+
+    rules = None if policy is None else site_policy(os.fspath(policy))
+    does = accesses(words(access, "access"), "access") or DEFAULT_ACCESS
+    return Users(rules, words(catalogue, "catalogue"), named, does)
+
+
+def _planned(
+    table: str,
+    planner: Planner,
+    users: Users,
+    engine: str | None,
+    storage_options: Mapping[str, str],
+    spark: SparkSettings,
+) -> Plan:
+    """The plan for a table that is looked at now."""
+    from deltaproto.plan_inputs.from_log import load_plan_input
+    from deltaproto.planning.engine import Engine, parse_engine
+
+    by = Engine() if engine is None else parse_engine(engine)
+    given = users.on(load_plan_input(table, dict(storage_options), spark, time.time()))
+    given = given.executed_by(by, spark.conf)
+    return users.ruled(planner(given), given).plan

@@ -1,0 +1,118 @@
+"""Tables as they are, and what the declared clients and rules say of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from deltaproto.app.arguments import NONE, member, spark_settings, words
+from deltaproto.errors import TableError, UsageError
+
+if TYPE_CHECKING:
+    from deltaproto.inspection.interface import Inspection
+    from deltaproto.policy.evaluate import Checked
+
+
+def inspect_table(
+    table: str,
+    *,
+    reader: str = "auto",
+    version: int | None = None,
+    look_in_files: bool = False,
+    storage_options: Mapping[str, str] = NONE,
+    spark_remote: str | None = None,
+    spark_conf: Mapping[str, str] = NONE,
+) -> Inspection:
+    """Protocol, features in their layers, isolation and findings of one table.
+
+    Args:
+        table: a path, a URI or a catalog name; a name needs Spark.
+        reader: auto, log, delta-rs, spark or all.
+        version: of the table; None: the newest.
+        look_in_files: look for traces of features in every live file.
+        storage_options: as deltalake takes them.
+        spark_remote: a Spark Connect URL.
+        spark_conf: settings of a Spark that is started here.
+
+    Raises:
+        UsageError: when the request makes no sense for this table.
+        TableError: when it cannot be read; `code` says why.
+    """
+    from deltaproto.inspection import ReadRequest, Unreadable
+    from deltaproto.inspection import inspect_table as inspected
+    from deltaproto.inspection.interface import ReaderChoice
+
+    request = ReadRequest(
+        reader=member(ReaderChoice, reader, "reader"),
+        version=version,
+        look_in_files=look_in_files,
+        storage_options=dict(storage_options),
+        spark=spark_settings(spark_remote, spark_conf, storage_options),
+    )
+    result = inspected(table, request)
+    if isinstance(result, Unreadable):
+        raise result.error
+    return result
+
+
+def check(
+    tables: str | Iterable[str],
+    policy: str | os.PathLike[str] | None = None,
+    *,
+    clients: Sequence[str] = (),
+    access: Sequence[str] = (),
+    catalogue: Sequence[str] = (),
+    storage_options: Mapping[str, str] = NONE,
+    spark_remote: str | None = None,
+    spark_conf: Mapping[str, str] = NONE,
+) -> list[Checked]:
+    """Verdicts on the declared clients, and findings, for each table.
+
+    A table that cannot be read has `error`, and is not `complete`: never take it for compliant.
+    Findings on the policy itself (DP301 and up: patterns that match nothing, expired waivers) are
+    one more entry at the end, with `of_policy`.
+
+    Args:
+        tables: one or many paths, URIs or catalog names.
+        policy: a YAML file.
+        clients: more clients, as ID@VERSION, which use every table.
+        access: read, append, dml, maintain or stream, instead of what is declared.
+        catalogue: files with clients of your own.
+
+    Raises:
+        UsageError: for a policy that is wrong, with file and line, and for a client that is not
+            known.
+    """
+    from deltaproto.inspection.facts import facts
+    from deltaproto.plan_inputs.parse_goal import accesses
+    from deltaproto.policy.document import Policy
+    from deltaproto.policy.evaluate import Checker, unreadable
+    from deltaproto.policy.local_catalog import declared, site_catalogue, site_policy
+    from deltaproto.tables.engine_errors import one_table
+
+    if policy is None and not clients:
+        raise UsageError("nothing to check against", "give a policy, or clients as ID@VERSION")
+    rules = Policy(source="") if policy is None else site_policy(os.fspath(policy))
+    checker = Checker(
+        rules,
+        site_catalogue(words(catalogue, "catalogue"), rules),
+        asked=[declared(text) for text in words(clients, "clients")],
+        access=accesses(words(access, "access"), "access"),
+    )
+
+    def checked(table: str) -> Checked:
+        try:
+            inspection = inspect_table(
+                table,
+                storage_options=storage_options,
+                spark_remote=spark_remote,
+                spark_conf=spark_conf,
+            )
+            with one_table():
+                return checker.check(facts(inspection))
+        except TableError as error:
+            return unreadable(table, error)
+
+    each = map(checked, [tables] if isinstance(tables, str) else tables)
+    return list(checker.with_policy(each))

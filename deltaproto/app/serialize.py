@@ -1,0 +1,45 @@
+"""Values as the commands' JSON holds them."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deltaproto.execution.result import Applied
+    from deltaproto.inspection.interface import Inspection
+    from deltaproto.planning.plan import Plan
+    from deltaproto.policy.evaluate import Checked
+
+
+def to_dict(value: Inspection | Checked | Plan | Applied) -> dict[str, Any]:
+    """What a function returned, as the JSON of the command of the same name holds it.
+
+    A plan's times count from now.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    from deltaproto.execution.result import Applied
+    from deltaproto.inspection.interface import Inspection
+    from deltaproto.planning.plan import Plan
+    from deltaproto.policy.evaluate import Checked
+
+    match value:
+        case Inspection():
+            from deltaproto.render.inspection_json import table_fields
+
+            return table_fields(value)
+        case Checked():
+            from deltaproto.render.check_json import checked_fields
+
+            return checked_fields(value)
+        case Plan():
+            from deltaproto.render.plan_json import plan_fields
+
+            return plan_fields(value, time.time())
+        case Applied():
+            from deltaproto.render.apply_json import applied_fields
+
+            return applied_fields(value)
+    raise TypeError(f"{type(value).__name__} is no result of this package")

@@ -1,0 +1,273 @@
+"""Runs one adapter in the client's own Python, and answers requests on its standard streams.
+
+Needs nothing but the standard library, as it is started in the environment of whatever client is
+measured. A request is one line of JSON, `{"id", "operation", "table", …}`. So is its answer,
+`{"id", "answer"}` or `{"id", "failed": {"type", "message", "panic"}}`. What a client prints goes
+to standard error.
+
+Adapters are Python files with a function for each operation that the client offers. They find the
+helpers below in the module `kit`:
+
+    def release() -> str                                    the client's version, as it tells it
+    def rows(table, version=None, where=None)               all, of a version, or filtered
+    def count(table)                                        the number of rows, no column asked for
+    def total(table, column)                                the sum of a column
+    def schema(table)                                       names and types of the columns
+    def append(table, rows)                                 writes; `rows` is a `Rows`
+    def overwrite(table, rows)
+    def delete(table, where)                                `where` is a `Where`
+    def update(table, where, column, value)
+    def merge(table, rows, column)                          rows that match in `column` are replaced
+    def optimize(table), checkpoint(table), vacuum(table)   vacuum keeps nothing that is not needed
+    def configure(table, key, value)                        sets a table property
+
+A function that is missing is not offered, nor is what raises `kit.NotOffered`. A refusal is any
+other exception; those whose types an adapter names in `PANICS` are crashes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import os
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+
+class NotOffered(Exception):
+    """The client has no such operation, or not with these arguments."""
+
+
+class Comparison:
+    """A comparison of a column with a value; `sql` is the same in SQL."""
+
+    def __init__(self, column: str, op: str, value: Any) -> None:
+        self.column, self.op, self.value = column, op, value
+
+    @property
+    def sql(self) -> str:
+        return f"{self.column} {self.op} {literal(self.value)}"
+
+
+class RowsToWrite:
+    """Rows to write: `values` as dicts, `columns` as (name, Delta type) in the table's order."""
+
+    def __init__(self, values: list[dict[str, Any]], columns: list[Any]) -> None:
+        self.values = values
+        self.columns: list[tuple[str, str]] = [tuple(column) for column in columns]
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.columns]
+
+    def tuples(self) -> list[tuple[Any, ...]]:
+        return [tuple(row.get(name) for name in self.names) for row in self.values]
+
+    def select(self, cast: str = "cast({value} as {type})") -> str:
+        """The rows as a SELECT of literals, one after the other."""
+        return " union all ".join(
+            "select "
+            + ", ".join(
+                cast.format(value=literal(row.get(name)), type=sql_type(kind)) + f" as {name}"
+                for name, kind in self.columns
+            )
+            for row in self.values
+        )
+
+    def arrow(self) -> Any:
+        """The rows as a pyarrow table."""
+        import pyarrow as pa
+
+        fields = [pa.field(name, arrow_type(kind)) for name, kind in self.columns]
+        return pa.Table.from_pylist(self.values, schema=pa.schema(fields))
+
+
+def literal(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def sql_type(kind: str) -> str:
+    return {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}.get(
+        kind, kind
+    )
+
+
+def arrow_type(kind: str) -> Any:
+    import pyarrow as pa
+
+    known = {
+        "long": pa.int64(),
+        "integer": pa.int32(),
+        "short": pa.int16(),
+        "byte": pa.int8(),
+        "string": pa.string(),
+        "double": pa.float64(),
+        "float": pa.float32(),
+        "boolean": pa.bool_(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+        "timestamp_ntz": pa.timestamp("us"),
+        "binary": pa.binary(),
+        "void": pa.null(),
+        "variant": pa.struct(
+            [
+                pa.field("metadata", pa.binary(), nullable=False),
+                pa.field("value", pa.binary(), nullable=False),
+            ]
+        ),
+    }
+    return known[kind] if kind in known else pa.string()
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON holds it: times in ISO form, bytes in hex, decimals as text."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return "0x" + bytes(value).hex()
+    if isinstance(value, dict):
+        return {str(key): plain(member) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(member) for member in value]
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if hasattr(value, "item") and not hasattr(value, "__len__"):
+        return plain(value.item())
+    if hasattr(value, "as_py"):
+        return plain(value.as_py())
+    return str(value)
+
+
+def listed(found: Any) -> list[dict[str, Any]]:
+    """Whatever holds rows as a list of dicts."""
+    if hasattr(found, "to_pylist"):
+        found = found.to_pylist()
+    elif hasattr(found, "to_dicts"):
+        found = found.to_dicts()
+    return [{str(name): plain(value) for name, value in dict(row).items()} for row in found]
+
+
+def _load(path: str) -> Any:
+    kit = types.ModuleType("kit")
+    for helper in (NotOffered, Comparison, RowsToWrite, literal, sql_type, arrow_type, plain):
+        setattr(kit, helper.__name__, helper)
+    sys.modules["kit"] = kit
+    spec = importlib.util.spec_from_file_location("adapter", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["adapter"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _arguments(request: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in request.items():
+        if name in ("id", "operation"):
+            continue
+        if name == "where" and value is not None:
+            value = Comparison(**value)
+        if name == "rows":
+            value = RowsToWrite(**value)
+        found[name] = value
+    return found
+
+
+READING: dict[str, Callable[[Any], Any]] = {
+    "rows": listed,
+    "count": plain,
+    "total": plain,
+    "schema": plain,
+}
+
+
+def _answer(module: Any, request: dict[str, Any]) -> dict[str, Any]:
+    function = getattr(module, request["operation"], None)
+    if function is None:
+        return {"offered": False}
+    found = function(**_arguments(request))
+    convert = READING.get(request["operation"])
+    if convert is None:
+        return {"answer": None}
+    return {"answer": None if found is None else convert(found)}
+
+
+def _failure(error: BaseException, panics: tuple[str, ...] = ()) -> dict[str, Any]:
+    # Panics of Rust are no Exception, and name no other base that all releases share.
+    name = type(error).__name__
+    panic = not isinstance(error, Exception) or "panic" in name.lower() or name in panics
+    return {
+        "failed": {
+            "type": name,
+            "message": str(error)[:2000],
+            "panic": panic,
+        }
+    }
+
+
+def main(path: str) -> int:
+    # This file's folder is no place for the client to import from.
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def say(found: dict[str, Any]) -> None:
+        answers.write(json.dumps(found) + "\n")
+        answers.flush()
+
+    try:
+        module = _load(path)
+        release = str(module.release()) if hasattr(module, "release") else ""
+    except BaseException as error:
+        say({"ready": False, **_failure(error)})
+        return 1
+    offers = [name for name in OPERATIONS if hasattr(module, name)]
+    say({"ready": True, "release": release, "offers": offers, "python": sys.version.split()[0]})
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            found = _answer(module, request)
+        except KeyboardInterrupt:
+            raise
+        except NotOffered:
+            found = {"offered": False}
+        except BaseException as error:
+            found = _failure(error, getattr(module, "PANICS", ()))
+        say({"id": request["id"], **found})
+    return 0
+
+
+OPERATIONS = (
+    "rows",
+    "count",
+    "total",
+    "schema",
+    "append",
+    "overwrite",
+    "delete",
+    "update",
+    "merge",
+    "optimize",
+    "checkpoint",
+    "vacuum",
+    "configure",
+)
+
+if __name__ == "__main__":
+    code = main(sys.argv[1])
+    sys.stdout.flush()
+    # Engines leave threads behind that would keep the process.
+    os._exit(code)

@@ -1,0 +1,28 @@
+"""What the catalogue says of a client, held against what was measured of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from deltaproto.certification.entry import Known, Left, differences
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.measurement import Measurement
+from deltaproto.clients.resolve import Reference
+from deltaproto.errors import UsageError
+
+
+def against(catalogue: Catalogue, measured: Measurement, tables: Iterable[Known]) -> list[Left]:
+    """Where documents and sources say something else; empty for a client that nobody described.
+
+    What the catalogue has measured of this version is left aside: it would agree with itself.
+    """
+    try:
+        named = str(Reference(measured.client, None, measured.version))
+        candidate = catalogue.resolve(named)
+    except UsageError:
+        return []
+    below = candidate.documented or candidate.range
+    if below is None or below in candidate.client.measured:
+        return []
+    paths = [path for path in below.paths if path.name in (measured.path, None)]
+    return differences(below, paths[0], measured, tables) if paths else []

@@ -1,0 +1,27 @@
+"""The reference tables of a kit, as clients are judged by."""
+
+from __future__ import annotations
+
+from deltaproto.certification.entry import Known
+from deltaproto.certification.fixtures.case import Kit
+from deltaproto.clients.requirements import table_requirements
+from deltaproto.inspection import Inspection, ReadRequest, inspect_table
+from deltaproto.inspection.facts import facts
+from deltaproto.protocol.protocol import Protocol
+
+
+def known_tables(kit: Kit) -> tuple[Known, ...]:
+    """Every table with what it asks of its clients, from its log and its files."""
+    found = []
+    for case in kit.cases:
+        inspection = inspect_table(str(kit.table(case)), ReadRequest(look_in_files=True))
+        if isinstance(inspection, Inspection):
+            asked = facts(inspection).needs
+            if case.folder != kit.table(case).name and case.hazard is not None:
+                # Only a copy has the name that clients see.
+                asked = asked._replace(hazards=asked.hazards | {case.hazard})
+            found.append(Known(case, asked))
+        else:
+            # Versions of the future, which the readers refuse as well.
+            found.append(Known(case, table_requirements(Protocol.stored(case.protocol), {}, {})))
+    return tuple(found)

@@ -1,0 +1,211 @@
+"""Looks at a table that a client wrote to, with Spark and with the log reader."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deltaproto.certification.compare import rows_differ
+from deltaproto.certification.fixtures.case import ReferenceTable, Row
+from deltaproto.certification.fixtures.edit import without_commits
+from deltaproto.certification.fixtures.make import spark_rows
+from deltaproto.certification.invariants import broken, state_differs
+from deltaproto.certification.observe import (
+    ObservedVersion,
+    commits_since,
+    observe,
+    plain_rows,
+    rows_untouched,
+)
+from deltaproto.certification.operation import changes, rows_after
+from deltaproto.clients.measurement import ResultColumn
+from deltaproto.errors import TableError
+from deltaproto.tables.engine_errors import spark_reason
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FEW_ROWS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+"""Settings for tables of a few rows: one partition is enough, generating code for a plan takes
+longer than interpreting it, and a stage whose size is looked at first is a job of its own."""
+SPARK = {
+    **FEW_ROWS,
+    "spark.driver.extraJavaOptions": "-Djdk.lang.Process.launchMechanism=VFORK -XX:+UseSerialGC"
+    " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
+    "spark.databricks.delta.delta.log.cacheSize": "8",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "1",
+}
+"""Settings for a session that looks at hundreds of tables of a few rows, once each: what takes
+longer to prepare than to do is off, and nothing is kept that is not asked for again."""
+_ROW_IDS = "delta.rowTracking.materializedRowIdColumnName"
+_FEED = (ResultColumn.DELETE, ResultColumn.UPDATE, ResultColumn.MERGE, ResultColumn.OVERWRITE)
+_ROWS_STAY = (ResultColumn.CONFIGURE, ResultColumn.VACUUM, ResultColumn.OPTIMIZE)
+_SAME = {"update_preimage": "delete", "update_postimage": "insert"}
+
+
+class Referee:
+    """Judges writes. Spark is the authority on rows, the log reader on everything else.
+
+    Of tables on which nothing but the protocol matters, the rows are read from the files that the
+    log reader names. After a write that touched no file at all they are not read again.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._row_ids: dict[str, dict[int, int]] = {}
+
+    def faults(
+        self,
+        case: ReferenceTable,
+        operation: ResultColumn,
+        before: ObservedVersion,
+        table: Path,
+        source: Path,
+    ) -> list[str]:
+        """What is wrong with a table after a write that succeeded; empty when nothing is.
+
+        Args:
+            source: the table as it was before.
+        """
+        return list(self._faults(case, operation, before, table, source))
+
+    def committed(self, before: ObservedVersion, table: Path) -> bool:
+        """Whether a client that failed has left a commit, or a log that cannot be read."""
+        try:
+            return observe(table).version != before.version
+        except TableError:
+            return True
+
+    def _faults(
+        self,
+        case: ReferenceTable,
+        operation: ResultColumn,
+        before: ObservedVersion,
+        table: Path,
+        source: Path,
+    ) -> Iterator[str]:
+        try:
+            after = observe(table)
+        except TableError as error:
+            yield f"the log is damaged: {error.message}"
+            return
+        commits = commits_since(table, before.version)
+        yield from broken(operation, before, after, commits)
+        if operation is ResultColumn.CHECKPOINT:
+            yield from self._checkpoint(case, before, after, table)
+            return
+        if operation in _ROWS_STAY and rows_untouched(before, after, commits, source, table):
+            return
+        yield from self._rows(case, operation, table)
+        if operation in _FEED and before.on("delta.enableChangeDataFeed"):
+            yield from self._changes(case, operation, before, table)
+        # Without the name of their column, nobody can read row ids.
+        if before.on("delta.enableRowTracking") and _ROW_IDS in before.configuration:
+            yield from self._ids_kept(case, operation, table, source)
+
+    def _rows(self, case: ReferenceTable, operation: ResultColumn, table: Path) -> Iterator[str]:
+        try:
+            found = self._read(case, table)
+        except Exception as error:
+            yield f"Spark cannot read the table any more: {spark_reason(error)}"
+            return
+        wanted = [_bytes_only(row) for row in rows_after(case, operation)]
+        if difference := rows_differ(case, [_bytes_only(row) for row in found], wanted):
+            yield difference
+
+    def _read(self, case: ReferenceTable, table: Path) -> list[dict[str, Any]]:
+        # Nothing is used there but files and rows, and Spark does not know each of those features.
+        if case.brief and (rows := plain_rows(table)) is not None:
+            # A column that no file has is null.
+            return [{**dict.fromkeys(name for name, _ in case.schema), **row} for row in rows]
+        return spark_rows(self._spark, table)
+
+    def _changes(
+        self, case: ReferenceTable, operation: ResultColumn, before: ObservedVersion, table: Path
+    ) -> Iterator[str]:
+        try:
+            feed = (
+                self._spark.read.format("delta")
+                .option("readChangeFeed", "true")
+                .option("startingVersion", before.version + 1)
+                .load(str(table))
+                .select("_change_type", "id")
+                .collect()
+            )
+        except Exception as error:
+            yield f"the change data feed cannot be read: {spark_reason(error)}"
+            return
+        found = sorted((_SAME.get(kind, kind), number) for kind, number in feed)
+        wanted = sorted(
+            (_SAME.get(kind, kind), number) for kind, number in changes(case, operation)
+        )
+        if found != wanted:
+            yield (
+                f"the change data feed tells of {len(found)} changes instead of {len(wanted)}"
+                if len(found) != len(wanted)
+                else "the change data feed tells of other changes"
+            )
+
+    def _ids_kept(
+        self, case: ReferenceTable, operation: ResultColumn, table: Path, source: Path
+    ) -> Iterator[str]:
+        try:
+            if case.name not in self._row_ids:
+                self._row_ids[case.name] = self._ids(source)
+            ids = self._ids(table)
+        except Exception as error:
+            yield f"the row ids cannot be read: {spark_reason(error)}"
+            return
+        if len(set(ids.values())) != len(ids) or None in ids.values():
+            yield "two rows have the same row id, or one has none"
+        known = self._row_ids[case.name]
+        rows = {row["id"]: row for row in case.rows}
+        stayed = {row["id"] for row in rows_after(case, operation) if rows.get(row["id"]) == row}
+        moved = [n for n in sorted(stayed & ids.keys()) if ids[n] != known.get(n)]
+        if moved and operation is not ResultColumn.OVERWRITE:
+            yield f"{len(moved)} rows that were not touched have other row ids"
+
+    def _ids(self, table: Path) -> dict[int, int]:
+        found = self._spark.sql(f"select id, _metadata.row_id from delta.`{table}`").collect()
+        return {row[0]: row[1] for row in found}
+
+    def _checkpoint(
+        self, case: ReferenceTable, before: ObservedVersion, after: ObservedVersion, table: Path
+    ) -> Iterator[str]:
+        newest = max(after.checkpoints, default=-1)
+        if newest < before.version:
+            yield "there is no new checkpoint"
+            return
+        # What a checkpoint leaves out is missed only when the commits before it are gone.
+        later = table.with_name(f"{table.name}.later")
+        shutil.copytree(table, later)
+        without_commits(later, newest)
+        try:
+            yield from (
+                f"in the checkpoint {what}" for what in state_differs(after, observe(later))
+            )
+        except TableError as error:
+            yield f"the checkpoint cannot be read: {error.message}"
+            return
+        for difference in self._rows(case, ResultColumn.ROWS, later):
+            yield f"read from the checkpoint: {difference}"
+
+
+def _bytes_only(row: Row) -> Mapping[str, Any]:
+    """Variants by what their bytes say."""
+    return {
+        name: value["json"] if isinstance(value, Mapping) and "json" in value else value
+        for name, value in row.items()
+    }

@@ -1,0 +1,132 @@
+"""What the commands that execute plans share: the plans, one Spark, and where results go."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, Any, NamedTuple, cast
+
+from deltaproto.cli import options
+from deltaproto.cli.apply_progress import Display
+from deltaproto.cli.declare import Argument, Option
+from deltaproto.cli.tolerant_output import TolerantWriter
+from deltaproto.errors import ExitCode, UsageError
+from deltaproto.execution.append_log import FOLDER
+from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, plan_files, read_plans
+from deltaproto.execution.result import Applied
+from deltaproto.execution.runner import StatementRunner
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.redaction import Redactor
+from deltaproto.render.apply import ApplyFormat, ApplyReport
+from deltaproto.render.apply_text import ApplyText
+from deltaproto.render.terminal import single_line
+
+PLANS = Argument(
+    "plans",
+    "PLAN...",
+    "Plan files that `plan-… --format json` wrote; a folder stands for the plans in it.",
+    many=True,
+)
+FORMAT = Option(("--format",), "Output format.", ApplyFormat, ApplyFormat.TEXT)
+
+
+class Shown(NamedTuple):
+    """Where what happens is told."""
+
+    text: ApplyText
+    report: ApplyReport
+    display: Display
+    output: TolerantWriter
+
+    def result(self, applied: Applied) -> None:
+        """Tell of one plan that is over."""
+        self.text.result(applied)
+        self.report.add(applied)
+
+
+@contextmanager
+def shown(
+    command: str, values: Mapping[str, Any], redact: Redactor, *, many: bool
+) -> Iterator[Shown]:
+    """Open what a command's `values` ask for, and close it with its summary.
+
+    Afterwards `output` tells whether all of it was written.
+    """
+    with options.opened(values["output"]) as opened:
+        output = TolerantWriter(opened)
+        file = cast(IO[str], output)
+        # Whoever reads JSON gets the warning on standard error all the same.
+        told = file
+        if values["format"] is not ApplyFormat.TEXT:
+            told = io.StringIO() if values["quiet"] else cast(IO[str], TolerantWriter(sys.stderr))
+        text = ApplyText(told, color=not values["no_color"], redact=redact)
+        report = ApplyReport(command, values["format"], file, redact)
+        live = not (values["no_progress"] or values["quiet"])
+        with Display(text, many=many, show=live) as display:
+            yield Shown(text, report, display, output)
+        text.close()
+        report.close()
+        output.flush()
+
+
+def read_all(
+    paths: Sequence[str], *, allow_empty: bool = False
+) -> tuple[list[LoadedPlan], set[ExitCode]]:
+    """The plans, each once; tables that could not be planned are told, and count as unreadable.
+
+    Raises:
+        UsageError: as `load_all`.
+    """
+    plans, unplanned = load_all(paths, allow_empty=allow_empty)
+    for each in unplanned:
+        said = Redactor()(f"{each.path}: {each.table}: {each.message}")
+        print(f"error: {single_line(said)}", file=sys.stderr)
+    return plans, {ExitCode.UNREADABLE if unplanned else ExitCode.OK}
+
+
+def load_all(
+    paths: Sequence[str], *, allow_empty: bool = False
+) -> tuple[list[LoadedPlan], list[FailedPlan]]:
+    """The plans, each once, and the tables that could not be planned.
+
+    Raises:
+        NoPlans: for a file or folder without plans, unless `allow_empty`.
+        UsageError: for what is no plan, and for one plan in two files.
+    """
+    found: dict[str, LoadedPlan] = {}
+    unplanned: list[FailedPlan] = []
+    for path in plan_files(paths, allow_empty=allow_empty):
+        for each in read_plans(path, allow_empty=allow_empty):
+            if isinstance(each, FailedPlan):
+                unplanned.append(each)
+                continue
+            twin = found.setdefault(each.id, each)
+            if twin is not each and twin.path != each.path:
+                raise UsageError(
+                    f"{twin.path} and {each.path} hold the same plan", "give one of them"
+                )
+    return list(found.values()), unplanned
+
+
+def default_journal_dir(path: str) -> str:
+    """The folder of journals beside a plan file."""
+    folder = os.path.dirname(os.path.abspath(path))
+    return folder if os.path.basename(folder) == FOLDER else os.path.join(folder, FOLDER)
+
+
+def lazy_runner(spark: SparkSettings) -> Callable[[], StatementRunner]:
+    """Gives one runner, which starts Spark when it is first asked for."""
+    lock = threading.Lock()
+    made: list[StatementRunner] = []
+
+    def get() -> StatementRunner:
+        with lock:
+            if not made:
+                made.append(StatementRunner.started(spark))
+            return made[0]
+
+    return get

@@ -1,0 +1,56 @@
+"""What a command line and its environment hold that no output may."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from deltaproto.cli.declare import environment_name
+
+if TYPE_CHECKING:
+    from deltaproto.redaction import Redactor
+
+_PAIRS = ("--storage-option", "--spark-conf")
+_REMOTE = "--spark-remote"
+
+
+def addresses(words: Sequence[str]) -> list[str]:
+    """The words, without credentials in the addresses of tables: those are shown and stored."""
+    from deltaproto.redaction import may_hide, public, public_text
+
+    if not any(map(may_hide, words)):
+        return list(words)
+
+    def shown(before: str, word: str) -> str:
+        flag, equals, value = word.partition("=")
+        if flag.startswith("-") and equals:
+            return word if flag in secret else f"{flag}={public_text(public(value))}"
+        return word if before in secret else public_text(public(word))
+
+    secret = (*_PAIRS, _REMOTE)
+    return [shown(before, word) for before, word in zip(("", *words), words, strict=False)]
+
+
+def redactor(words: Sequence[str]) -> Redactor:
+    """Hides what the words, their twins in the environment and the clouds' variables hold."""
+    from deltaproto.redaction import Redactor
+
+    known: dict[str, str] = {}
+    for value in _values(words):
+        name, _, rest = value.partition("=")
+        known[name] = rest
+    return Redactor(known)
+
+
+def _values(words: Sequence[str]) -> Iterator[str]:
+    for position, word in enumerate(words):
+        flag, equals, rest = word.partition("=")
+        value = rest if equals else "".join(words[position + 1 : position + 2])
+        if flag in _PAIRS:
+            yield value
+        if flag == _REMOTE:
+            yield from value.split(";")
+    for flag in _PAIRS:
+        yield from os.environ.get(environment_name(flag), "").split()
+    yield from os.environ.get(environment_name(_REMOTE), "").split(";")

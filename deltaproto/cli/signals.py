@@ -1,0 +1,80 @@
+"""Messages shown when a run is interrupted: by Ctrl-C, a canceled job or a closed terminal."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+CODE = 130
+_SIGNALS = ("SIGTERM", "SIGHUP")
+
+
+class Terminated(KeyboardInterrupt):
+    """A signal other than Ctrl-C asked the run to end."""
+
+    number = signal.SIGTERM
+
+
+@contextmanager
+def resume_hint(hint: str | None) -> Iterator[None]:
+    """Have an interruption say how to go on; one that says something already is left alone."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        error.args = error.args or (hint,)
+        raise
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Handle SIGTERM and SIGHUP like Ctrl-C for the block; an ignored one stays ignored."""
+    received: list[int] = []
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if received:
+            # The first one is being handled: records are written now.
+            return
+        received.append(number)
+        handler = signal.getsignal(signal.SIGINT)
+        try:
+            if callable(handler):
+                # Spark's own cancels its jobs.
+                handler(signal.SIGINT, frame)
+        except KeyboardInterrupt:
+            pass
+        error = Terminated()
+        error.number = signal.Signals(number)
+        raise error
+
+    before = {}
+    for name in _SIGNALS:
+        number = getattr(signal, name, None)
+        if number is None or signal.getsignal(number) is not signal.SIG_DFL:
+            continue
+        try:
+            before[number] = signal.signal(number, end)
+        except ValueError:
+            # Only the main thread takes signals.
+            break
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def interrupted(error: BaseException) -> int:
+    """Say on standard error that a run was interrupted, and how to go on where that is known.
+
+    Args:
+        error: a `KeyboardInterrupt`, or what the command line's library made of one.
+    """
+    told = error if isinstance(error, KeyboardInterrupt) else error.__context__
+    hints = told.args if isinstance(told, KeyboardInterrupt) else ()
+    by = f" by {told.number.name}" if isinstance(told, Terminated) else ""
+    lines = (f"interrupted{by}", *(f"hint: {hint}" for hint in hints if hint))
+    print(*lines, sep="\n", file=sys.stderr)
+    return 128 + told.number if isinstance(told, Terminated) else CODE

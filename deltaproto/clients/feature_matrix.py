@@ -1,0 +1,204 @@
+"""Client versions against every feature: the answers without a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from deltaproto.clients import version_scheme
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.model import (
+    EVERY,
+    Access,
+    AppliesTo,
+    Client,
+    Confidence,
+    Path,
+    ProtocolGate,
+)
+from deltaproto.clients.resolve import Reference, beginning, latest_version, order, referred
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol import feature_catalog as features
+from deltaproto.protocol.feature import Feature, FeatureKind, FeatureStatus
+
+
+class MatrixColumn(NamedTuple):
+    """One way through one version of a client."""
+
+    reference: Reference
+    path: Path
+    measured: bool
+    """its answers were measured, and not read somewhere"""
+    rows: dict[str, Row]
+    """by feature"""
+
+
+def newest_columns(catalogue: Catalogue) -> list[MatrixColumn]:
+    """Every client in the newest version that is known, by name."""
+    return [
+        column for client in catalogue.clients() for column in _columns(client, _newest(client))
+    ]
+
+
+def columns_of(client: Client) -> list[MatrixColumn]:
+    """One client in every version from which on something is new, and in every measured one."""
+    found: dict[version_scheme.Version | None, str | None] = {}
+    for each in (*client.ranges, *client.measured):
+        start = each.start
+        found.setdefault(
+            None if start is None else version_scheme.parse(client.versions, start), start
+        )
+    ordered = sorted(
+        found.items(),
+        key=lambda item: (item[0] is not None, item[0] or version_scheme.Version((), True)),
+    )
+    return [column for _, start in ordered for column in _columns(client, start)]
+
+
+def feature_names(columns: list[MatrixColumn]) -> list[str]:
+    """The features that a matrix has rows for; those that were given up come last."""
+    known = [feature.name for feature in features.all_features()]
+    late = {
+        f.name
+        for f in features.all_features()
+        if f.status in (FeatureStatus.RETIRED, FeatureStatus.TESTING)
+    }
+    others = sorted({name for column in columns for name in column.rows} - set(known))
+    return [
+        *(name for name in known if name not in late),
+        *(name for name in known if name in late),
+        *others,
+    ]
+
+
+def answer(column: MatrixColumn, feature: str, *, read: bool) -> FeatureAnswer | None:
+    """What becomes of a table with the feature; None for a path that does not do it at all."""
+    row = column.rows.get(feature)
+    if row is None:
+        return None
+    return row.read if read else row.write
+
+
+def _columns(client: Client, start: str | None) -> Iterator[MatrixColumn]:
+    if start is None:
+        candidate = beginning((client.ranges or client.measured)[0], client)
+    else:
+        candidate = referred(Reference(client.id, None, start), client)
+    if candidate.range is None:
+        return
+    measured = {path.name for each in client.measured if each.start == start for path in each.paths}
+    below = candidate.documented or candidate.range
+    for path in candidate.paths:
+        named = Reference(client.id, path.name, start)
+        known = path.name in measured or below.confidence is Confidence.MEASURED
+        yield MatrixColumn(named, path, known, {row.feature: row for row in matrix(path)})
+
+
+def _newest(client: Client) -> str | None:
+    known = [latest_version(each, client) for each in client.ranges]
+    known += [each.start for each in client.measured]
+    versions = [text for text in known if text is not None]
+    if client.versions == "none" or not versions:
+        return None
+    return max(versions, key=lambda text: order(client, text))
+
+
+class FeatureAnswer(StrEnum):
+    """What becomes of a table that lists the feature; of several answers the later one decides."""
+
+    YES = "yes"
+    UNKNOWN = "unknown"
+    """two sources disagree"""
+    UNCHECKED = "not checked"
+    WRONG = "wrong"
+    """it is let through, and what is known of the client says that it goes wrong"""
+    UNUSED = "only unused"
+    NO = "no"
+
+
+class Row(NamedTuple):
+    """One feature. `write` is None for a path that does not write."""
+
+    feature: str
+    kind: FeatureKind
+    read: FeatureAnswer | None
+    write: FeatureAnswer | None
+
+
+def matrix(path: Path) -> tuple[Row, ...]:
+    """Every feature of the catalogue, and those that only this client knows, by name.
+
+    Reading a writer feature is a yes: readers need not know it. To write, both gates are asked.
+    """
+    return tuple(
+        Row(
+            name,
+            feature.kind,
+            _with_known(path, name, Access.READ, _read(path, feature)),
+            _with_known(path, name, Access.APPEND, _write(path, feature)),
+        )
+        for name, feature in sorted(_features(path))
+    )
+
+
+def _with_known(
+    path: Path, name: str, access: Access, answer: FeatureAnswer | None
+) -> FeatureAnswer | None:
+    """The gate's answer, or what the client is known to make of it."""
+    if answer is None:
+        return None
+    found = [answer]
+    for bad in path.known_bad:
+        if bad.features & {name, EVERY} and access in bad.access and not bad.pairs:
+            if bad.disputed:
+                found.append(FeatureAnswer.UNKNOWN)
+                continue
+            if bad.ungated and not bad.fails:
+                return FeatureAnswer.WRONG
+            if not bad.fails:
+                found.append(FeatureAnswer.WRONG)
+            else:
+                found.append(
+                    FeatureAnswer.NO if bad.where is AppliesTo.SUPPORTED else FeatureAnswer.UNUSED
+                )
+    return max(found, key=list(FeatureAnswer).index)
+
+
+def _features(path: Path) -> Iterator[tuple[str, Feature]]:
+    known = {feature.name for feature in feature_catalog.all_features()}
+    for gate in (path.read, path.write):
+        if gate is not None:
+            known |= (gate.features or frozenset()) | gate.unused | (gate.unchecked or frozenset())
+    reader = (path.read.features or frozenset()) if path.read else frozenset()
+    for name in known:
+        yield name, feature_catalog.record(name, in_reader_list=name in reader)
+
+
+def _read(path: Path, feature: Feature) -> FeatureAnswer | None:
+    if path.read is None:
+        return None
+    if feature.kind is FeatureKind.WRITER:
+        return FeatureAnswer.YES
+    return _answer(path.read, feature.name)
+
+
+def _write(path: Path, feature: Feature) -> FeatureAnswer | None:
+    if path.write is None:
+        return None
+    write = _answer(path.write, feature.name)
+    read = _read(path, feature) or FeatureAnswer.YES
+    return max(read, write, key=list(FeatureAnswer).index)
+
+
+def _answer(gate: ProtocolGate, name: str) -> FeatureAnswer:
+    understood = gate.features is not None and name in gate.features
+    if gate.unchecked is None:
+        return FeatureAnswer.YES if understood else FeatureAnswer.UNCHECKED
+    if gate.features is None:
+        return FeatureAnswer.NO
+    if name in gate.unused:
+        return FeatureAnswer.UNUSED
+    if name in gate.unchecked:
+        return FeatureAnswer.UNCHECKED
+    return FeatureAnswer.YES if understood else FeatureAnswer.NO

@@ -1,0 +1,230 @@
+"""A client at a version: how people name it, and what is known of that version.
+
+What was measured of exactly that version goes before the range that it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from deltaproto.clients import version_scheme
+from deltaproto.clients.entry import bounds
+from deltaproto.clients.model import READING, Access, Client, Path, Range
+from deltaproto.errors import UsageError
+
+
+class Reference(NamedTuple):
+    """What people write for a client: `trino@476`, `deltalake/pyarrow@1.6.3`, `bigquery`."""
+
+    id: str
+    path: str | None
+    version: str | None
+
+    def __str__(self) -> str:
+        path = f"/{self.path}" if self.path else ""
+        version = f"@{self.version}" if self.version else ""
+        return f"{self.id}{path}{version}"
+
+
+class Candidate(NamedTuple):
+    """A client at a version, and what is known of it."""
+
+    reference: Reference
+    client: Client
+    range: Range | None
+    """None: this version is not known"""
+    paths: tuple[Path, ...]
+    """those that were meant: all of the range's, unless one was named"""
+    unknown: str = ""
+    """why the version is not known"""
+    documented: Range | None = None
+    """the range that this version belongs to, where a measurement of it goes first"""
+
+
+def parse_reference(text: str) -> Reference:
+    """The parts of a client's name.
+
+    Raises:
+        UsageError: when it has not the form.
+    """
+    client, at, version = (part.strip() for part in text.partition("@"))
+    name, slash, path = (part.strip() for part in client.partition("/"))
+    if not name or (slash and not path) or "/" in path or (at and not version):
+        raise UsageError(f"{text!r} names no client", "write ID@VERSION, such as trino@476")
+    return Reference(name, path or None, version or None)
+
+
+def referred(reference: Reference, client: Client) -> Candidate:
+    """What is known of a client at the version that a reference names.
+
+    Raises:
+        UsageError: for an unknown path, a version that is none, or one that is missing.
+    """
+    reference = reference._replace(id=client.id)
+    if client.versions == "none":
+        if reference.version is not None:
+            raise UsageError(
+                f"{client.id} has no versions: {reference}", f"write {client.id} alone"
+            )
+        return _known(reference, client, next(iter(client.ranges), None), client.measured)
+    if reference.version is None:
+        example = _example(client)
+        raise UsageError(f"which version of {client.id}?", f"write it as {client.id}@{example}")
+    version = version_scheme.parse(client.versions, reference.version)
+    if version is None:
+        raise UsageError(
+            f"{reference.version} is no version of {client.id}",
+            f"for example {client.id}@{_example(client)}",
+        )
+    ranges = (each for each in client.ranges if _holds(each, client.versions, version))
+    measured = [
+        one
+        for one in client.measured
+        if version_scheme.parse(client.versions, one.start or "") == version
+    ]
+    each = next(ranges, None)
+    if each is None and not measured:
+        return Candidate(reference, client, None, (), _outside(client, reference, version))
+    return _known(reference, client, each, measured)
+
+
+def beginning(each: Range, client: Client) -> Candidate:
+    """The first version of one of the client's ranges, with what was measured of that release."""
+    reference = Reference(client.id, None, each.start)
+    if each.start is None and client.versions != "none":
+        return Candidate(reference, client, each, each.paths)
+    return referred(reference, client)
+
+
+def latest(each: Range, client: Client) -> Candidate:
+    """The newest known version of one of the client's ranges, with what was measured of it."""
+    version = latest_version(each, client)
+    if version is None:
+        return beginning(each, client)
+    return referred(Reference(client.id, None, version), client)
+
+
+def latest_version(each: Range, client: Client) -> str | None:
+    """The newest version of a range that is known: released or measured. None: it has none."""
+    inside = [
+        one.start
+        for one in client.measured
+        if one.start is not None
+        and (version := version_scheme.parse(client.versions, one.start)) is not None
+        and _holds(each, client.versions, version)
+    ]
+    known = [text for text in (*inside, each.newest, each.start) if text is not None]
+    return max(known, key=lambda text: order(client, text), default=None)
+
+
+def _example(client: Client) -> str:
+    return latest_version(client.newest, client) or version_scheme.EXAMPLES[client.versions]
+
+
+def order(client: Client, text: str) -> version_scheme.Version:
+    """A version of the catalog as something that sorts."""
+    parsed = version_scheme.parse(client.versions, text)
+    assert parsed is not None
+    return parsed
+
+
+def _known(
+    reference: Reference, client: Client, each: Range | None, measured: Sequence[Range]
+) -> Candidate:
+    """A version that is known: what was measured of it goes before its range."""
+    found = each
+    for one in measured:
+        found = one if found is None else _over(one, found)
+    assert found is not None
+    candidate = _candidate(reference, client, found)
+    return candidate._replace(documented=each) if measured else candidate
+
+
+def _over(measured: Range, below: Range) -> Range:
+    """The paths of `measured`, and those of `below` that were not measured."""
+    found = {path.name: path for path in measured.paths}
+    # One unnamed way through becomes several where they were told apart.
+    paths = [
+        _joined(found.pop(path.name), path) if path.name in found else path
+        for path in below.paths
+        if path.name is not None or None in found
+    ]
+    return measured._replace(
+        start=below.start,
+        end=below.end,
+        exact=below.exact,
+        paths=(*paths, *found.values()),
+        whole=below.whole,
+        newest=below.newest,
+        catalog_only=below.catalog_only,
+        evidence=(*measured.evidence, *below.evidence),
+        note=measured.note or below.note,
+    )
+
+
+def _joined(measured: Path, below: Path) -> Path:
+    """A measured path, and what is known of the side that was not measured."""
+    sides = {Access.READ: measured.read, Access.APPEND: measured.write}
+    missing = {side for side, gate in sides.items() if gate is None}
+    unmeasured = frozenset(
+        access
+        for access in below.access
+        if (Access.READ if access in READING else Access.APPEND) in missing
+    )
+    kept = tuple(
+        bad._replace(access=bad.access & unmeasured)
+        for bad in below.known_bad
+        if bad.access & unmeasured
+    )
+    return measured._replace(
+        read=measured.read or below.read,
+        write=measured.write or below.write,
+        access=measured.access | below.access,
+        known_bad=(*measured.known_bad, *kept),
+        hazards={**below.hazards, **measured.hazards},
+    )
+
+
+def _candidate(reference: Reference, client: Client, each: Range) -> Candidate:
+    if reference.path is None:
+        return Candidate(reference, client, each, each.paths)
+    named = {path.name: path for path in each.paths if path.name is not None}
+    if reference.path not in named:
+        known = ", ".join(named) or "this version has one only; leave it out"
+        raise UsageError(f"{client.id} has no path {reference.path}", f"paths: {known}")
+    return Candidate(reference, client, each, (named[reference.path],))
+
+
+def _holds(each: Range, versions: str, version: version_scheme.Version) -> bool:
+    start, end = bounds(each, versions)
+    if versions == "runtime" and not version.released:
+        # A Beta takes on features by and by: none of its updates was looked at.
+        return False
+    # A pre-release of the next range's first version belongs to nothing that was looked at.
+    early = end is not None and version.numbers == end.numbers
+    return (start is None or start <= version) and (end is None or version < end) and not early
+
+
+def _outside(client: Client, reference: Reference, version: version_scheme.Version) -> str:
+    # Ranges that touch are one span; what lies between spans is not known.
+    spans: list[tuple[str | None, str | None]] = []
+    for each in client.ranges:
+        end = spans[-1][1] if spans else None
+        if end and each.start and _equal(client.versions, end, each.start):
+            spans[-1] = (spans[-1][0], each.end)
+        else:
+            spans.append((each.start, each.end))
+    if not spans:
+        versions = ", ".join(each.start or "" for each in client.measured)
+        return f"{reference.version} of {client.id} was not measured; {versions} was"
+    known = ", ".join(
+        " ".join(part for part in (a and f"from {a}", b and f"up to before {b}") if part)
+        for a, b in spans
+    )
+    about = f"{reference.version} is not among the versions of {client.id} that are known ({known})"
+    return about if version.released else f"{about}: it is a pre-release"
+
+
+def _equal(versions: str, one: str, other: str) -> bool:
+    return version_scheme.parse(versions, one) == version_scheme.parse(versions, other)

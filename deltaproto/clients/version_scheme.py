@@ -1,0 +1,81 @@
+"""Versions as each client has them, and their order.
+
+`dotted` is 1.6.3 or 4.0.0rc1, `number` is Trino's 476 or Athena's engine v3, `runtime` is a
+Databricks Runtime (16.4 LTS, 19 or, with the date of an update, 19+2026-07-23), `date` is a
+service's release day, `none` a service that has no versions.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from deltaproto.protocol.databricks_runtime import named_runtime
+
+SCHEMES = ("dotted", "number", "runtime", "date", "none")
+EXAMPLES = {
+    "dotted": "1.6.3",
+    "number": "476",
+    "runtime": "14.3 LTS",
+    "date": "2026-03-02",
+}
+_DOTTED = re.compile(
+    r"v?(\d{1,6}(?:\.\d{1,6}){0,4})(?:[.\-_]?(a|b|c|rc|alpha|beta|pre|preview|dev|snapshot|post)[.\-_]?\d*)?",
+    re.IGNORECASE | re.ASCII,
+)
+_NUMBER = re.compile(r"(?:engine\s*)?(?:version\s*)?v?(\d{1,6})", re.IGNORECASE | re.ASCII)
+_DATE = re.compile(r"(\d{4})[-.](\d{1,2})[-.](\d{1,2})", re.ASCII)
+
+
+class Version(NamedTuple):
+    """A version that can be compared with others of its scheme."""
+
+    numbers: tuple[int, ...]
+    """without trailing zeros"""
+    released: bool
+    """False sorts a pre-release before its release"""
+
+
+# Judging a table parses the bounds of the same few ranges again and again.
+@lru_cache(maxsize=1024)
+def parse(scheme: str, text: str) -> Version | None:
+    """The version that `text` means in the scheme; None when it means none."""
+    text = text.strip()
+    match scheme:
+        case "dotted":
+            found = _DOTTED.fullmatch(text)
+            if found is None:
+                return None
+            numbers = tuple(int(part) for part in found[1].split("."))
+            return _version(numbers, (found[2] or "post").lower() == "post")
+        case "number":
+            found = _NUMBER.fullmatch(text)
+            return None if found is None else _version((int(found[1]),))
+        case "runtime":
+            named = named_runtime(text)
+            if named is None:
+                return None
+            # Without a date, a version with updates stands for the first of them.
+            update = named.update.timetuple()[:3] if named.update is not None else ()
+            return _version((*named.runtime, *update), named.released)
+        case "date":
+            found = _DATE.fullmatch(text)
+            return None if found is None else _day(*(int(part) for part in found.groups()))
+    return None
+
+
+def _day(year: int, month: int, day: int) -> Version | None:
+    import datetime
+
+    try:
+        datetime.date(year, month, day)
+    except ValueError:
+        return None
+    return _version((year, month, day))
+
+
+def _version(numbers: tuple[int, ...], released: bool = True) -> Version:
+    while len(numbers) > 1 and numbers[-1] == 0:
+        numbers = numbers[:-1]
+    return Version(numbers, released)

@@ -1,0 +1,203 @@
+"""Classifying a pending statement: its first words where they decide, else sqlglot's parse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from deltaproto.conflicts.condition import columns, compared_by_files, literals
+from deltaproto.conflicts.operation import Operation
+from deltaproto.conflicts.query import Classification, Condition, not_understood
+from deltaproto.conflicts.statement_prefix import by_prefix
+from deltaproto.errors import UsageError
+from deltaproto.sql.tokens import tokens
+
+_EVOLUTION = ["WITH", "SCHEMA", "EVOLUTION"]
+
+
+def classify(sql: str) -> Classification:
+    """What the statement counts as in the matrices; never raises for what it says.
+
+    Raises:
+        UsageError: when the statement takes a parser and sqlglot is not installed.
+    """
+    found = tokens(sql)
+    decided = by_prefix(found)
+    if decided is not None:
+        return decided
+    evolves = [token.key for token in found[1:4]] == _EVOLUTION
+    if evolves:
+        sql = f"{found[0].text} {sql[found[3].end :]}"
+    tree = _parsed(sql)
+    if tree is None:
+        return not_understood("sqlglot, which read it as SQL of Databricks, cannot parse it.")
+    try:
+        answer = _judged(tree)
+    except RecursionError:
+        return not_understood("It is nested too deeply.")
+    if evolves and answer.operation is not None:
+        warning = (
+            "WITH SCHEMA EVOLUTION: a write that changes the schema is a METADATA CHANGE for "
+            "everybody else, and makes every concurrent write fail."
+        )
+        return answer._replace(warnings=(*answer.warnings, warning))
+    return answer
+
+
+def _parsed(sql: str) -> Any:
+    """The only statement's tree; None when it cannot be parsed."""
+    try:
+        import sqlglot
+    except ImportError as error:
+        raise UsageError(
+            "--sql: sqlglot, which parses this statement, is not installed",
+            "pip install 'deltaproto[sql]'",
+        ) from error
+    import logging
+
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+    try:
+        trees = sqlglot.parse(sql, read="databricks")
+    except Exception:  # a parser of others, on any text: whatever it raises, it did not parse
+        return None
+    return trees[0] if len(trees) == 1 else None
+
+
+def _judged(tree: Any) -> Classification:
+    match type(tree).__name__:
+        case "Insert":
+            return _insert(tree)
+        case "Update":
+            return _change(tree, Operation.UPDATE)
+        case "Delete":
+            return _change(tree, Operation.DELETE)
+        case "Merge":
+            return _merge(tree)
+        case "Select" | "Union" | "Except" | "Intersect":
+            if tree.args.get("into") is None:
+                return Classification(
+                    None, True, reasons=("It only reads: a snapshot, in nobody's way.",)
+                )
+    return not_understood("No matrix says what a statement of this kind counts as.")
+
+
+def _insert(tree: Any) -> Classification:
+    from sqlglot import exp
+
+    target = _table(tree.this)
+    if target is None:
+        return not_understood("The table that it writes to could not be made out.")
+    args = tree.args
+    replaces = [args.get(name) for name in ("overwrite", "where", "using", "on")]
+    reads = _reads(tree, target)
+    if any(replaces):
+        reasons = [
+            "It replaces rows, so it is no blind append: judged as DELETE plus INSERT, of which "
+            "the DELETE decides."
+        ]
+        if reads:
+            reasons.append("It reads the table that it writes to.")
+        conditions = [each for each in (args.get("where"), args.get("on")) if each is not None]
+        return Classification(
+            Operation.DELETE,
+            True,
+            blind_append=False,
+            reasons=tuple(reasons),
+            files=compared_by_files(conditions, target),
+        )
+    if reads:
+        return Classification(
+            Operation.MERGE,
+            True,
+            blind_append=False,
+            reasons=("It reads the table that it writes to, so it has the concurrency of MERGE.",),
+        )
+    what = "values" if isinstance(tree.expression, exp.Values) else "a query on other tables"
+    return Classification(
+        Operation.INSERT,
+        True,
+        blind_append=True,
+        reasons=(f"A blind append: {what}, and nothing that refers to the table itself.",),
+        warnings=(
+            "With schema evolution, an INSERT that changes the schema is a METADATA CHANGE.",
+        ),
+    )
+
+
+def _reads(tree: Any, target: Any) -> bool:
+    """True when a query below refers to the target, or may: `t` may be `db.t`."""
+    from sqlglot import exp
+
+    for table in tree.find_all(exp.Table):
+        if table is target or not _same(table, target):
+            continue
+        defined = {}
+        for cte in tree.find_all(exp.CTE):
+            defined[cte.alias.casefold()] = cte
+        own = defined.get(table.name.casefold()) if not table.db else None
+        if own is None or any(above is own for above in _above(table)):
+            return True
+    return False
+
+
+def _above(node: Any) -> Iterator[Any]:
+    while node.parent is not None:
+        node = node.parent
+        yield node
+
+
+def _same(one: Any, other: Any) -> bool:
+    names = [[part.name.casefold() for part in table.parts][::-1] for table in (one, other)]
+    return all(a == b for a, b in zip(*names, strict=False)) and bool(names[0] and names[1])
+
+
+def _change(tree: Any, operation: Operation) -> Classification:
+    target = _table(tree.this)
+    where = tree.args.get("where")
+    if target is None:
+        return not_understood("The table that it writes to could not be made out.")
+    for other in ("from_", "from", "using", "tables"):
+        if tree.args.get(other):
+            return not_understood(f"Delta knows no {operation} over several tables.")
+    conditions = [] if where is None else [where.this]
+    reason = f"{operation} of rows" + ("" if conditions else ": of all, as it has no WHERE") + "."
+    return Classification(
+        operation,
+        True,
+        blind_append=False,
+        reasons=(reason,),
+        files=compared_by_files(conditions, target),
+        condition=Condition(
+            target.alias or None, literals(conditions[:1], target), columns(conditions, target)
+        ),
+    )
+
+
+def _merge(tree: Any) -> Classification:
+    from sqlglot import exp
+
+    target, on = _table(tree.this), tree.args.get("on")
+    source = tree.args.get("using")
+    if target is None or on is None or source is None:
+        return not_understood("The table that it writes to could not be made out.")
+    conditions = [on]
+    for when in tree.find_all(exp.When):
+        if when.args.get("condition") is not None:
+            conditions.append(when.args["condition"])
+    return Classification(
+        Operation.MERGE,
+        True,
+        blind_append=False,
+        reasons=("MERGE reads the target to match rows.",),
+        files=compared_by_files(conditions, target, source),
+        condition=Condition(
+            target.alias_or_name, literals([on], target), columns(conditions, target, source)
+        ),
+    )
+
+
+def _table(node: Any) -> Any:
+    from sqlglot import exp
+
+    found = node.this if isinstance(node, exp.Schema) else node
+    return found if isinstance(found, exp.Table) and found.name else None

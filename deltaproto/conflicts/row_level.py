@@ -1,0 +1,85 @@
+"""Which operations a Databricks compute resolves by row, on a table that allows it.
+
+Source: the Databricks page "Isolation levels and write conflicts", its sections on row-level
+concurrency, its limitations, and its preview behaviour.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deltaproto.conflicts.operation import CHANGES, Operation
+from deltaproto.protocol.databricks_runtime import Runtime
+
+PREVIEW_SETTING = "spark.databricks.delta.rowLevelConcurrencyPreview"
+_LIQUID, _PREVIEW, _GENERAL, _FREE_MERGE = (
+    Runtime(13, 3),
+    Runtime(14, 0),
+    Runtime(14, 2),
+    Runtime(14, 3),
+)
+
+
+class Compute(NamedTuple):
+    """The Databricks compute that writes. None stands for what is not known."""
+
+    runtime: Runtime | None = None
+    photon: bool | None = None
+    preview: bool | None = None
+    """whether `PREVIEW_SETTING` is on"""
+
+
+class ByRow(NamedTuple):
+    """The operations whose conflicts are resolved by row, and why these."""
+
+    operations: frozenset[Operation]
+    reason: str
+
+
+def by_row(liquid: bool, compute: Compute) -> ByRow:
+    """What this compute resolves by row on a table that allows it (`Answer.YES`).
+
+    Where the pages state no rule, or what decides is not known, rows are not counted on.
+    """
+    runtime = compute.runtime
+    if runtime is None:
+        return ByRow(CHANGES, "taken to run on Databricks Runtime 14.2 or later")
+    if runtime >= _FREE_MERGE:
+        return ByRow(CHANGES, f"Databricks Runtime {runtime} has it for UPDATE, DELETE and MERGE")
+    if runtime >= _GENERAL:
+        if compute.photon:
+            return ByRow(
+                CHANGES,
+                f"Databricks Runtime {runtime} with Photon has it, for a MERGE only with an "
+                "explicit predicate on the target",
+            )
+        return ByRow(
+            CHANGES - {Operation.MERGE},
+            f"on Databricks Runtime {runtime} a MERGE needs Photon, which {_photon(compute)}",
+        )
+    if not liquid:
+        if runtime < _PREVIEW:
+            return ByRow(
+                frozenset(),
+                f"Databricks Runtime {runtime} has none for a table without liquid clustering",
+            )
+        if not compute.preview:
+            state = "is not known to be" if compute.preview is None else "is not"
+            return ByRow(
+                frozenset(),
+                f"on Databricks Runtime {runtime} it needs {PREVIEW_SETTING} = true, which {state} "
+                "set",
+            )
+    elif runtime < _LIQUID:
+        return ByRow(frozenset(), f"Databricks Runtime {runtime} has none: it begins with 13.3 LTS")
+    if compute.photon:
+        return ByRow(CHANGES, f"Databricks Runtime {runtime} with Photon has it")
+    return ByRow(
+        frozenset({Operation.DELETE}),
+        f"up to Databricks Runtime 14.1 only DELETE has it without Photon, which "
+        f"{_photon(compute)}",
+    )
+
+
+def _photon(compute: Compute) -> str:
+    return "the compute lacks" if compute.photon is False else "the compute is not known to have"

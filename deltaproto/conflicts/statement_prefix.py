@@ -1,0 +1,229 @@
+"""Statements whose first words tell what they are: those that no common parser knows.
+
+OPTIMIZE, REORG, ALTER TABLE and CREATE need no look at their expressions: tokens are enough.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from deltaproto.conflicts.operation import Operation
+from deltaproto.conflicts.query import Classification, Condition, Versions, not_understood
+from deltaproto.protocol.feature import PropertyIs
+from deltaproto.protocol.feature_catalog import all_features
+from deltaproto.sql.tokens import Token
+
+_READER, _WRITER = "delta.minreaderversion", "delta.minwriterversion"
+_VERSIONS = {_READER, _WRITER}
+
+
+def by_prefix(found: list[Token]) -> Classification | None:
+    """What the statement counts as; None when its first words do not decide."""
+    if not found:
+        return not_understood("There is no statement.")
+    keys = [token.key for token in found]
+    if ";" in keys:
+        return not_understood("There is more than one statement; give one at a time.")
+    match keys:
+        case ["OPTIMIZE", _, *_]:
+            return _optimize(keys[1 + _name(keys[1:]) :])
+        case ["REORG", "TABLE", _, *rest]:
+            return _reorg(rest)
+        case ["RESTORE", "TABLE", _, *_]:
+            return _restore(keys[2 + _name(keys[2:]) :])
+        case ["RESTORE", _, *_]:
+            return _restore(keys[1 + _name(keys[1:]) :])
+        case ["TRUNCATE", "TABLE", _, *_]:
+            return _truncate(keys[2 + _name(keys[2:]) :])
+        case ["ALTER", "TABLE", "IF", "EXISTS", *_]:
+            return _alter(found[4:])
+        case ["ALTER", "TABLE", *_]:
+            return _alter(found[2:])
+        case ["CREATE", "OR", "REPLACE", "TABLE", _, *_] | ["REPLACE", "TABLE", _, *_]:
+            return _create("Replacing a table")
+        case ["CREATE", "TABLE", _, *_]:
+            return _create("Creating a table")
+        case _:
+            return None
+
+
+def _name(keys: list[str]) -> int:
+    """How many tokens the table's name takes."""
+    at = 1
+    while at < len(keys) and keys[at] == ".":
+        at += 2
+    return at
+
+
+def _optimize(keys: list[str]) -> Classification:
+    if keys and keys[0] not in ("WHERE", "ZORDER", "FULL"):
+        return not_understood("OPTIMIZE is known with FULL, WHERE and ZORDER BY only.")
+    pairs = [*pairwise(keys)]
+    if ("ZORDER", "BY") in pairs:
+        return Classification(
+            Operation.OPTIMIZE_ZORDER,
+            True,
+            reasons=("OPTIMIZE with ZORDER BY may conflict even where conflicts go by row.",),
+        )
+    return Classification(
+        Operation.OPTIMIZE, True, reasons=("OPTIMIZE without ZORDER BY only compacts files.",)
+    )
+
+
+def _restore(keys: list[str]) -> Classification:
+    match keys:
+        case ["TO", "VERSION" | "TIMESTAMP", "AS", "OF", _, *_]:
+            return Classification(
+                Operation.RESTORE,
+                True,
+                reasons=(
+                    "RESTORE removes and adds whole files and stores the metadata of the version "
+                    "that it goes back to. The protocol is never lowered.",
+                ),
+            )
+    return not_understood("RESTORE is known with TO VERSION AS OF and TO TIMESTAMP AS OF only.")
+
+
+def _truncate(keys: list[str]) -> Classification:
+    if keys:
+        return not_understood("Delta truncates a whole table only: no partition, and no other.")
+    return Classification(
+        Operation.DELETE,
+        True,
+        blind_append=False,
+        reasons=(
+            "TRUNCATE counts as a DELETE of all rows: it reads the whole table, so that every "
+            "concurrent change of rows concerns it.",
+        ),
+        condition=Condition(None, frozenset()),
+    )
+
+
+def _reorg(keys: list[str]) -> Classification | None:
+    text = " ".join(key for key in keys if key)
+    if re.search(r"\bAPPLY \( PURGE \)", text):
+        return Classification(
+            Operation.REORG, True, reasons=("REORG … APPLY (PURGE) rewrites files.",)
+        )
+    if re.search(r"\bAPPLY \( UPGRADE UNIFORM\b", text):
+        return Classification(
+            Operation.PROTOCOL_CHANGE,
+            True,
+            reasons=("REORG … APPLY (UPGRADE UNIFORM …) changes the protocol.",),
+        )
+    return not_understood("REORG is known with APPLY (PURGE) and APPLY (UPGRADE UNIFORM …) only.")
+
+
+def _create(what: str) -> Classification:
+    return Classification(
+        Operation.PROTOCOL_CHANGE,
+        True,
+        reasons=(
+            f"{what} writes a protocol; when several do so at the same time, or write to an empty "
+            "path, all but one get ProtocolChangedException.",
+        ),
+    )
+
+
+def _alter(found: list[Token]) -> Classification:
+    """ALTER TABLE from the table's name on."""
+    action = found[_name([token.key for token in found]) :]
+    match [token.key for token in action]:
+        case ["DROP", "FEATURE", _, *_]:
+            return _protocol("Dropping a feature changes the protocol.")
+        case ["SET", "TBLPROPERTIES", "(", *_]:
+            return _set_properties(action[3:])
+        case ["UNSET", "TBLPROPERTIES", *_]:
+            return _metadata("Unsetting a property changes the metadata.")
+        case ["ADD" | "DROP", "CONSTRAINT", *_]:
+            return _metadata(
+                "A change of constraints changes the metadata.",
+                *(
+                    ("The first CHECK constraint of a table may change the protocol too.",)
+                    if action[0].key == "ADD"
+                    else ()
+                ),
+            )
+        case ["CLUSTER", "BY", *_]:
+            return _metadata(
+                "CLUSTER BY changes what the table is clustered by.",
+                "The first CLUSTER BY of a table changes the protocol too.",
+            )
+        case (
+            ["ADD" | "DROP" | "REPLACE", "COLUMN" | "COLUMNS", *_]
+            | ["RENAME", "COLUMN", *_]
+            | ["ALTER" | "CHANGE", "COLUMN", *_]
+        ):
+            return _metadata(
+                "A change of columns changes the schema, which is metadata.",
+                "What the columns need, such as a type or a default, may change the protocol too.",
+            )
+        case _:
+            return not_understood("No matrix says what this ALTER TABLE counts as.")
+
+
+def _set_properties(found: list[Token]) -> Classification:
+    settings = _settings(found)
+    if not settings:
+        return not_understood("No properties could be read from SET TBLPROPERTIES.")
+    for key in settings:
+        low = key.casefold()
+        if low.startswith("delta.feature."):
+            return _protocol(f"{key} adds a feature to the protocol.")
+    folded = {key.casefold(): value for key, value in settings.items()}
+    if _VERSIONS & folded.keys():
+        versions = Versions(*(_number(folded.get(key)) for key in (_READER, _WRITER)))
+        return _protocol(
+            "It may raise the protocol's versions. Versions that the table has already, or lower "
+            "ones, leave the protocol as it is, and the statement is a METADATA CHANGE."
+        )._replace(versions=versions if folded.keys() <= _VERSIONS else None)
+    notes = []
+    for feature in all_features():
+        rule = feature.enablement
+        if not isinstance(rule, PropertyIs):
+            continue
+        names = [name.casefold() for name in rule.keys]
+        for key, value in settings.items():
+            if key.casefold() in names and rule.holds(value):
+                notes.append(
+                    f"{rule.keys[names.index(key.casefold())]} enables {feature.name}, which "
+                    "changes the protocol too where the table does not support it yet: the write "
+                    "may then meet ProtocolChangedException as well."
+                )
+    if folded.get("delta.columnmapping.mode", "").casefold() == "none":
+        notes.append("Removing column mapping rewrites all files.")
+    return _metadata("Setting a property changes the metadata.", *notes)
+
+
+def _number(value: str | None) -> int | None:
+    """The version that a value means; one that is not a number may be anything."""
+    if value is None:
+        return None
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 6 else 7
+
+
+def _settings(found: list[Token]) -> dict[str, str]:
+    """Keys and values up to the closing parenthesis; keys may be quoted or dotted."""
+    settings: dict[str, str] = {}
+    key, value, in_value = "", "", False
+    for token in found:
+        if token.key in (",", ")"):
+            if key:
+                settings[key] = value
+            key, value, in_value = "", "", False
+            if token.key == ")":
+                break
+        elif token.key == "=":
+            in_value = True
+        else:
+            key, value = (key, value + token.value) if in_value else (key + token.value, value)
+    return settings
+
+
+def _metadata(*reasons: str) -> Classification:
+    return Classification(Operation.METADATA_CHANGE, True, reasons=reasons)
+
+
+def _protocol(*reasons: str) -> Classification:
+    return Classification(Operation.PROTOCOL_CHANGE, True, reasons=reasons)

@@ -1,0 +1,100 @@
+"""Which commits around a moment can have raised a conflict's exception."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from deltaproto.conflicts.operation import ExceptionName
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.tables.log.catalog_managed import is_whole
+from deltaproto.tables.log.commits import Commit, commits
+from deltaproto.tables.log.files import sort_names
+from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.open import open_table_log
+
+WINDOW = 10 * 60 * 1000
+_SKEW = 60 * 60 * 1000  # writers' clocks differ: read on for so long before nothing older counts
+# Whatever changes metadata as well, as a replaced table, raises MetadataChangedException first.
+_REMOVING = frozenset({"DELETE", "UPDATE", "MERGE", "TRUNCATE", "OPTIMIZE", "REORG", "RESTORE"})
+_ADDING = (_REMOVING - {"TRUNCATE"}) | {"WRITE", "STREAMING UPDATE", "COPY INTO"}
+
+
+class Suspect(NamedTuple):
+    """A commit that can have raised the exception."""
+
+    version: int
+    timestamp: int
+    """milliseconds since the epoch, as the writer recorded it"""
+    operation: str
+    engine: str | None
+    user: str | None
+
+
+class Suspects(NamedTuple):
+    """The suspects, newest first, and whether every commit could be read."""
+
+    found: tuple[Suspect, ...]
+    complete: bool
+
+
+def find_suspects(
+    table: str,
+    storage_options: Mapping[str, str],
+    spark: SparkSettings,
+    name: ExceptionName,
+    at: int,
+) -> Suspects:
+    """The commits in the table's log that can have raised `name` around `at`.
+
+    Raises:
+        TableError: when the log cannot be listed.
+        EngineError: when a catalog name needs Spark and there is none.
+    """
+    location, store = open_table_log(table, storage_options, spark)
+    protocol = LogReader(storage_options).read_from(location, store).protocol
+    found = suspects(commits(store, sort_names(store.list())), name, at)
+    return found._replace(complete=found.complete and is_whole(store, protocol))
+
+
+def suspects(newest_first: Iterable[Commit], name: ExceptionName, at: int) -> Suspects:
+    """Those of the commits that can have raised `name` within ten minutes of `at`."""
+    found, complete = [], True
+    for commit in _down_to(newest_first, at - WINDOW - _SKEW):
+        if commit.problem is not None:
+            complete = False
+            continue
+        time = commit.timestamp
+        if time is None or abs(time - at) > WINDOW or not _can_raise(commit, name):
+            continue
+        found.append(Suspect(commit.version, time, commit.operation, commit.engine, commit.user))
+    return Suspects(tuple(found), complete)
+
+
+def _down_to(newest_first: Iterable[Commit], oldest: int) -> Iterator[Commit]:
+    for commit in newest_first:
+        if commit.timestamp is not None and commit.timestamp < oldest:
+            return
+        yield commit
+
+
+def _can_raise(commit: Commit, name: ExceptionName) -> bool:
+    operation = str(commit.info.get("operation") or "").upper()
+    match name:
+        case ExceptionName.METADATA:
+            return commit.metadata is not None
+        case ExceptionName.PROTOCOL:
+            return commit.protocol is not None
+        case ExceptionName.TRANSACTION:
+            return bool(commit.transactions)
+        case ExceptionName.APPEND:
+            return operation in _ADDING
+        case ExceptionName.DELETE_READ | ExceptionName.DELETE_DELETE:
+            return operation in _REMOVING or (operation == "WRITE" and _overwrites(commit))
+        case ExceptionName.WRITE:
+            return True
+
+
+def _overwrites(commit: Commit) -> bool:
+    parameters = commit.info.get("operationParameters")
+    return isinstance(parameters, dict) and str(parameters.get("mode")).casefold() == "overwrite"

@@ -1,0 +1,288 @@
+"""The conflict matrix that applies to a table, which operations are compared by row, and why."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deltaproto.conflicts.delta_rs import NEWEST, Release, parse_release
+from deltaproto.conflicts.matrix import MatrixEngine, cells, default_level
+from deltaproto.conflicts.notes import advice, notes
+from deltaproto.conflicts.operation import UNLISTED, Cell, Operation
+from deltaproto.conflicts.query import (
+    Classification,
+    Question,
+    RowLevel,
+    needed_by_merge,
+    needs_predicate,
+    predicates,
+)
+from deltaproto.conflicts.row_level import ByRow, Compute, by_row
+from deltaproto.conflicts.suspects import Suspects
+from deltaproto.errors import UsageError
+from deltaproto.inspection.interface import Inspection
+from deltaproto.protocol.isolation import (
+    DECLARABLE,
+    IsolationLevel,
+    RowLevelConcurrency,
+    RowLevelSupport,
+    WriterEngine,
+)
+
+_NONE: frozenset[Operation] = frozenset()
+
+
+class RowLevelOperations(NamedTuple):
+    """The operations compared by row, why, and whether that takes deletion vectors for granted."""
+
+    operations: frozenset[Operation]
+    reason: str
+    granted: bool = False
+
+
+def row_level_operations(question: Question, inspection: Inspection | None) -> RowLevelOperations:
+    """What the table, the compute, the statement and the user's own word come to.
+
+    Raises:
+        UsageError: when row-level concurrency or a Databricks compute is asked of another engine.
+    """
+    if question.engine is not MatrixEngine.DATABRICKS:
+        return _by_files(question)
+    own = None if inspection is None else inspection.row_level
+    asked = question.row_level
+    if asked is RowLevel.AUTO:
+        if own is None:
+            return RowLevelOperations(_NONE, "not every table has it")
+        if own.databricks is RowLevelSupport.UNKNOWN:
+            return RowLevelOperations(_NONE, f"not known, so it is not counted on: {own.reason}")
+        if own.databricks is RowLevelSupport.NO:
+            return RowLevelOperations(_NONE, own.reason)
+        return _narrowed(question, inspection, _reasoned(own, question.compute), granted=False)
+    reason = f"asked for with --row-level-concurrency {asked}"
+    if own is not None and own.databricks != ("yes" if asked is RowLevel.ON else "no"):
+        reason += f"; the table's own answer is {own.databricks}: {own.reason}"
+    if asked is RowLevel.OFF:
+        return RowLevelOperations(_NONE, reason)
+    found = _by_row(False if own is None else own.liquid, question.compute)
+    if question.compute.runtime is not None:
+        reason += f"; {found.reason}"
+    return _narrowed(question, inspection, ByRow(found.operations, reason), granted=True)
+
+
+def _by_files(question: Question) -> RowLevelOperations:
+    name = "Delta Spark" if question.engine is MatrixEngine.DELTA_SPARK else str(question.engine)
+    if question.row_level is RowLevel.ON:
+        raise UsageError(
+            f"{name} has no row-level concurrency",
+            "leave --row-level-concurrency out, or ask for --engine databricks",
+        )
+    if question.compute.runtime is not None:
+        raise UsageError(
+            f"--runtime is a Databricks Runtime, and the engine is {question.engine}",
+            "leave one of them out",
+        )
+    return RowLevelOperations(_NONE, f"{name} compares files, not rows")
+
+
+def _reasoned(own: RowLevelConcurrency, compute: Compute) -> ByRow:
+    found = _by_row(own.liquid, compute)
+    if compute.runtime is None:
+        return found._replace(reason=own.reason)
+    layout = "liquid clustering" if own.liquid else "no partitions"
+    return found._replace(reason=f"deletion vectors and {layout}; {found.reason}")
+
+
+def _by_row(liquid: bool | None, compute: Compute) -> ByRow:
+    """What the compute resolves by row, clustered or not where that is not known."""
+    found = by_row(bool(liquid), compute)
+    if liquid is None and (clustered := by_row(True, compute)) != found:
+        reason = (
+            f"this reader does not show whether the table is clustered. If not: {found.reason}; if "
+            f"it is: {clustered.reason}"
+        )
+        return ByRow(found.operations & clustered.operations, reason)
+    return found
+
+
+def _narrowed(
+    question: Question, inspection: Inspection | None, found: ByRow, *, granted: bool
+) -> RowLevelOperations:
+    """Without what the statement's own text rules out."""
+    if question.statement is not None and found.operations:
+        classification = question.statement.classification
+        runtime = question.compute.runtime
+        ruled_out = (
+            classification.files
+            or _on_complex(classification, inspection)
+            or needs_predicate(classification, runtime)
+        )
+        if ruled_out:
+            why = f"the table has it, but not for this statement. {' '.join(ruled_out)}"
+            return RowLevelOperations(_NONE, why, granted)
+    return RowLevelOperations(*found, granted)
+
+
+def _on_complex(classification: Classification, inspection: Inspection | None) -> tuple[str, ...]:
+    """Why rows are ruled out by the types of the columns that its condition uses."""
+    schema = None if inspection is None else inspection.state.metadata.schema
+    if classification.condition is None or schema is None:
+        return ()
+    complex_ = {
+        str(field.get("name")).casefold()
+        for field in schema["fields"]
+        if isinstance(field, dict) and isinstance(field.get("type"), dict)
+    }
+    used = sorted(classification.condition.columns & complex_)
+    if not used:
+        return ()
+    return (f"Its condition uses {', '.join(used)}, a struct, array or map.",)
+
+
+class Conflicts(NamedTuple):
+    """The cells asked for, and what they depend on."""
+
+    question: Question
+    table: str | None
+    isolation: IsolationLevel
+    isolation_reason: str
+    by_row: frozenset[Operation]
+    """the operations compared by row; empty: row-level concurrency is off"""
+    row_level_reason: str
+    deletion_vectors: bool | None
+    """None: not known, or no table"""
+    identity: bool | None
+    partition_columns: tuple[str, ...] | None
+    cells: tuple[Cell, ...]
+    notes: tuple[str, ...]
+    advice: tuple[str, ...]
+    complete: bool
+    statement_warnings: tuple[str, ...] = ()
+    statement_advice: tuple[str, ...] = ()
+    """what to add to the statement itself"""
+    suspects: Suspects | None = None
+    """the commits that can have raised the exception; None when no time was given"""
+
+
+def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
+    """The answer for the inspected table, or without one for any table.
+
+    Raises:
+        UsageError: when row-level concurrency is asked of an engine that has none.
+    """
+    engine = question.engine
+    if (statement := question.statement) is not None:
+        if inspection is not None:
+            found = statement.classification.on(inspection.state.protocol)
+            statement = statement._replace(classification=found)
+        question = question._replace(
+            statement=statement, operation=statement.classification.operation
+        )
+    level, level_reason = _level(question, inspection)
+    compared = row_level_operations(question, inspection)
+    vectors = _enabled(inspection, "deletionVectors")
+    identity = _enabled(inspection, "identityColumns")
+    matrix = cells(
+        engine,
+        level,
+        by_row=compared.operations,
+        deletion_vectors=True if compared.granted else vectors,
+        identity=identity,
+        release=_release(question),
+    )
+    columns = None if inspection is None else inspection.state.metadata.partition_columns
+    warnings, added = _of_statement(question, columns or (), inspection, compared)
+    return Conflicts(
+        question=question,
+        table=None if inspection is None else inspection.state.table,
+        isolation=level,
+        isolation_reason=level_reason,
+        by_row=compared.operations,
+        row_level_reason=compared.reason,
+        deletion_vectors=vectors,
+        identity=identity,
+        partition_columns=columns,
+        cells=tuple(cell for cell in matrix if _wanted(question, cell)),
+        notes=notes(
+            engine,
+            level,
+            row_level=bool(compared.operations),
+            runtime=question.compute.runtime,
+            identity=identity,
+        ),
+        advice=()
+        if columns is None
+        else advice(engine, columns, row_level=bool(compared.operations), identity=bool(identity)),
+        complete=inspection is None or inspection.complete,
+        statement_warnings=warnings,
+        statement_advice=added,
+    )
+
+
+def _release(question: Question) -> Release:
+    found = None if question.release is None else parse_release(question.release)
+    return found or NEWEST
+
+
+def _wanted(question: Question, cell: Cell) -> bool:
+    if question.statement is not None and question.operation is None:
+        return False
+    if cell.operation in UNLISTED and question.operation is None:
+        return False
+    if cell.against in UNLISTED and question.against is None:
+        return False
+    return (
+        question.operation in (None, cell.operation)
+        and question.against in (None, cell.against)
+        and (question.exception is None or question.exception.name in cell.exceptions)
+    )
+
+
+def _level(question: Question, inspection: Inspection | None) -> tuple[IsolationLevel, str]:
+    engine, default = question.engine, default_level(question.engine)
+    if question.isolation is not None:
+        return question.isolation, "asked for with --isolation"
+    if inspection is None:
+        return default, f"the default of {engine}"
+    declared = inspection.isolation.declared
+    if declared is None:
+        return default, f"the table declares none; this is the default of {engine}"
+    effective = inspection.isolation.effective[WriterEngine(engine)]
+    if effective is IsolationLevel.SNAPSHOT_ISOLATION and engine is MatrixEngine.DELTA_RS:
+        return default, (
+            f"the table declares {declared}, under which delta-rs never counts added files; the "
+            f"cells are those of {default}"
+        )
+    if effective is None or effective not in DECLARABLE:
+        fails = ", so every commit fails" if engine is MatrixEngine.DELTA_SPARK else ""
+        return default, (
+            f"the table declares {declared}, which no table may declare{fails}; "
+            f"this is the default of {engine}"
+        )
+    return effective, f"the table declares {declared}"
+
+
+def _of_statement(
+    question: Question,
+    columns: tuple[str, ...],
+    inspection: Inspection | None,
+    compared: RowLevelOperations,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Warnings about the statement, and what to add to it."""
+    if question.statement is None:
+        return (), ()
+    found = question.statement.classification
+    warnings = list(found.warnings)
+    if not found.understood:
+        warnings.append("The statement was not understood, so nothing is claimed about it.")
+    if question.engine is MatrixEngine.DATABRICKS:
+        warnings += found.files
+        if compared.operations or inspection is None:
+            warnings += needed_by_merge(found, question.compute)
+    return tuple(warnings), predicates(found, columns)
+
+
+def _enabled(inspection: Inspection | None, name: str) -> bool | None:
+    """Whether the table uses the feature; None when that is not known, or without a table."""
+    if inspection is None:
+        return None
+    states = {state.name: state for state in inspection.subject.features}
+    return states[name].enabled if name in states else False

@@ -1,0 +1,370 @@
+"""What must hold before a plan, and before each of its steps. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from deltaproto.errors import ExitCode
+from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.progress import Progress, TableObservation, without_comments
+from deltaproto.execution.rebuild import mismatch, misprediction, unrequested
+from deltaproto.execution.runner import EngineFacts
+from deltaproto.execution.warning import MaintenanceWindowStatus
+from deltaproto.planning.advice import is_it
+from deltaproto.planning.checksum import plan_id
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.policy_impact import PolicyImpact
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.statement import Action
+from deltaproto.policy.document.model import Window
+from deltaproto.policy.document.openings import is_open, next_opening
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.log.commit_tag import mark_of
+from deltaproto.tables.log.commits import Commit
+
+_BY_HAND = (Action.REWRITE, Action.SWAP)
+_CLIENTS_FIRST = "upgrade these clients first, or plan a change that they support"
+
+
+class GateResult(NamedTuple):
+    """One gate: passed, or why not."""
+
+    name: str
+    passed: bool
+    message: str
+    hint: str = ""
+    code: ExitCode = ExitCode.OK
+    """when it is not passed"""
+
+
+def plan_gate(plan: Plan) -> GateResult:
+    """Whether the plan is one to carry out at all."""
+    if plan.blocked:
+        why = "; ".join(
+            f"{each.feature}: {each.reason}" if each.feature else each.reason
+            for each in plan.blocked
+        )
+        remedies = "; ".join(dict.fromkeys(each.remedy for each in plan.blocked if each.remedy))
+        return GateResult("plan", False, f"the plan is blocked: {why}", remedies, ExitCode.FINDINGS)
+    if not plan.complete:
+        return GateResult(
+            "plan",
+            False,
+            "the plan was made without seeing the whole table",
+            "plan again where the table can be read",
+            ExitCode.UNREADABLE,
+        )
+    if steps := by_hand(plan):
+        return GateResult(
+            "plan",
+            False,
+            f"{', '.join(steps)} make a new table that takes the place of this one, which is "
+            "done by hand",
+            "print the statements with --script sql",
+            ExitCode.USAGE,
+        )
+    for step in plan.steps:
+        if (other := _other_table(plan, step)) is not None:
+            return GateResult(
+                "plan",
+                False,
+                f"{step.id} is a statement on {other}, and not surely on this table",
+                f"name the table {plan.sql_name} in the SQL, and plan again",
+                ExitCode.USAGE,
+            )
+    return GateResult("plan", True, "it is whole, and nothing blocks it")
+
+
+def by_hand(plan: Plan) -> list[str]:
+    """The steps that make a copy take the place of the table, which nothing here carries out."""
+    return [step.id for step in plan.steps if step.action in _BY_HAND]
+
+
+def refusal(gates: Iterable[GateResult]) -> GateResult | None:
+    """All gates that did not pass, in one that names each; None if all passed."""
+    failed = [gate for gate in gates if not gate.passed]
+    if len(failed) < 2:
+        return next(iter(failed), None)
+    worst = ExitCode.worst(gate.code for gate in failed)
+    failed.sort(key=lambda gate: gate.code is not worst)
+    return failed[0]._replace(
+        message=f"{len(failed)} gates failed: "
+        + "; ".join(f"{gate.name}: {gate.message}" for gate in failed),
+        hint="; ".join(f"{gate.name}: {gate.hint}" for gate in failed if gate.hint),
+    )
+
+
+def is_forged(planned: LoadedPlan, table: Table | None) -> GateResult | None:
+    """The plan gate of a plan whose statements are not those that its steps describe.
+
+    A plan with the id of another one would resume that one's journal.
+
+    Args:
+        table: as it is now, to predict the first steps once more; None: some steps are done.
+    """
+    plan = planned.plan
+    why = mismatch(plan) or (None if table is None else misprediction(plan, table))
+    why = why or unrequested(plan)
+    if why is None and planned.id != plan_id(plan):
+        why = f"its plan_id is {planned.id}, and its goal and steps have {plan_id(plan)}"
+    if why is None:
+        return None
+    return GateResult(
+        "plan",
+        False,
+        f"the plan contradicts itself: {why}",
+        "plan again; edit nothing in plans",
+        ExitCode.USAGE,
+    )
+
+
+def _other_table(plan: Plan, step: Step) -> str | None:
+    """The table that a statement of the user's own is on, where that may be another one."""
+    if step.action is not Action.SQL or step.sql is None:
+        return None
+    for parsed in parse(step.sql):
+        if parsed.target is None or not is_it(parsed.target, plan.sql_name):
+            return "no table" if parsed.target is None else ".".join(parsed.target)
+    return None
+
+
+def comparable(plan: Plan) -> GateResult | None:
+    """The fingerprint gate of a plan that nobody made from the table itself."""
+    if plan.fingerprint.metadata is not None or not plan.steps:
+        return None
+    return GateResult(
+        "fingerprint",
+        False,
+        "the plan holds no fingerprint of schema and properties, as it was made from an inventory "
+        "or a saved inspection: nothing shows whether they changed since",
+        "plan again with --fresh, or from the table itself",
+        ExitCode.USAGE,
+    )
+
+
+def fingerprint_gate(
+    plan: Plan, sight: TableObservation, stands: Progress, started: bool
+) -> GateResult:
+    """Whether the table is still the one that was planned for; data commits may have come.
+
+    `started`: steps of the plan are done already.
+    """
+    code = ExitCode.FAILED if started else ExitCode.STALE
+    again = "plan again: the rest follows from the table as it is now" if started else "plan again"
+    wanted = plan.fingerprint.table_id
+    if wanted is not None and sight.table_id != wanted:
+        said = f"it is another table now: its id is {sight.table_id}, and was {wanted}"
+        return GateResult("fingerprint", False, said, again, code)
+    if sight.now.version < plan.fingerprint.version:
+        said = (
+            f"the table is at version {sight.now.version}, and was at {plan.fingerprint.version} "
+            "when it was planned: it was replaced or rolled back"
+        )
+        return GateResult("fingerprint", False, said, again, code)
+    if stands.foreign is not None:
+        said = f"{stands.foreign.what} changed since: {describe_commit(stands.foreign.commit)}"
+        return GateResult("fingerprint", False, said, again, code)
+    expected = expected_before(plan, stands)
+    if stands.point.protocol != expected and not stands.partial:
+        said = (
+            f"the protocol is {stands.point.protocol.in_words}, and should be {expected.in_words}"
+        )
+        return GateResult("fingerprint", False, said, again, code)
+    count = len(sight.commits)
+    return GateResult(
+        "fingerprint",
+        True,
+        f"version {sight.now.version}; {count} commit{'s' * (count != 1)} since, none of others "
+        "that matters",
+    )
+
+
+def engine_gate(wanted: Engine, facts: EngineFacts) -> GateResult:
+    """Whether the engine is the one that the predictions are for."""
+    if facts.name is not wanted.name:
+        return GateResult(
+            "engine",
+            False,
+            f"the plan is for {wanted}, and {facts} would execute it",
+            f"plan again with --engine {facts.name}@VERSION",
+            ExitCode.STALE,
+        )
+    if not facts.delta:
+        return GateResult(
+            "engine",
+            False,
+            f"this Spark ({facts.spark}) has not loaded Delta's SQL extension",
+            "set spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension where it is started",
+            ExitCode.UNREADABLE,
+        )
+    if facts.version is None:
+        return GateResult(
+            "engine",
+            True,
+            f"Spark {facts.spark} does not tell its version of Delta; the plan is for {wanted}",
+        )
+    if _minor(facts.version) != _minor(wanted.version):
+        return GateResult(
+            "engine",
+            False,
+            f"the plan is for {wanted}, and {facts} would execute it: it may do otherwise",
+            f"plan again with --engine {facts.name}@{facts.version}",
+            ExitCode.STALE,
+        )
+    return GateResult("engine", True, f"{facts} on Spark {facts.spark}")
+
+
+def policy_gate(effect: PolicyImpact) -> GateResult:
+    """Whether the result costs a declared client its access, or breaks the policy otherwise.
+
+    A loss that the policy approves passes, and the message names who approved it.
+    """
+    approved = [each.text for each in effect.rulings if each.approved]
+    found = effect.in_words
+    if not found:
+        rest = f"; {effect.remaining} errors that are there today stay" if effect.remaining else ""
+        lost = "no other client loses" if approved else "no client loses"
+        message = f"{lost} access and no new policy violations{rest}"
+        if effect.unasked:
+            message = "the policy asks nothing of this table"
+        hidden = [f"findings on the result: {effect.hidden}"] if effect.hidden else []
+        return GateResult("policy", True, "; ".join([message, *approved, *hidden]))
+    hint = _CLIENTS_FIRST if effect.unapproved else effect.violations[0].hint
+    return GateResult(
+        "policy",
+        False,
+        f"the result breaks the policy: {'; '.join(found)}",
+        hint,
+        ExitCode.FINDINGS,
+    )
+
+
+def unpredictable_gate(why: str) -> GateResult:
+    """The policy gate of a plan whose result is not known on the table as it is now."""
+    return GateResult(
+        "policy",
+        False,
+        f"the result cannot be checked against the policy: {why}",
+        "plan again",
+        ExitCode.FINDINGS,
+    )
+
+
+def window_gate(opening: MaintenanceWindowStatus, outside: bool) -> GateResult:
+    """Whether a maintenance window is open, or the user does without."""
+    if opening.open:
+        return GateResult("window", True, "a maintenance window is open")
+    until = f" until {opening.next:%Y-%m-%d %H:%M} UTC" if opening.next else ""
+    if outside:
+        return GateResult("window", True, f"no maintenance window is open{until}; --outside-window")
+    return GateResult(
+        "window",
+        False,
+        f"no maintenance window of the policy is open{until}",
+        "run it then, or give --outside-window",
+        ExitCode.STALE,
+    )
+
+
+def irreversible_gate(left: Iterable[Step], allowed: bool) -> GateResult:
+    """Whether steps beyond the point of no return are allowed."""
+    steps = [step for step in left if not step.reversible]
+    if not steps:
+        return GateResult("irreversible", True, "every step that is left can be taken back")
+    names = ", ".join(step.id for step in steps)
+    if allowed:
+        return GateResult(
+            "irreversible", True, f"{names} cannot be taken back; --allow-irreversible"
+        )
+    return GateResult(
+        "irreversible",
+        False,
+        f"{names} cannot be taken back: {'; '.join(_given_up(steps))}",
+        "give --allow-irreversible when that is what you want",
+        ExitCode.USAGE,
+    )
+
+
+def _given_up(steps: Iterable[Step]) -> Iterator[str]:
+    told_ = [loss for step in steps for loss in step.losses]
+    yield from dict.fromkeys(told_)
+    if any(step.truncates for step in steps):
+        yield "history is deleted"
+
+
+def expected_before(plan: Plan, stands: Progress) -> Protocol:
+    """The protocol before the next step, or after the last."""
+    if stands.done == 0:
+        return plan.fingerprint.protocol
+    return without_comments(plan.steps[stands.done - 1].protocol_after, stands.early)
+
+
+def describe_commit(commit: Commit) -> str:
+    """A commit, for people."""
+    who = " by ".join(part for part in (commit.engine, commit.user) if part)
+    return f"version {commit.version}, {commit.operation}" + (f" ({who})" if who else "")
+
+
+def _minor(version: str) -> list[str]:
+    return version.split(".")[:2]
+
+
+_AGAIN = "plan again: the rest follows from the table as it is now"
+
+
+class StopReason(NamedTuple):
+    """Why the steps ended before the last."""
+
+    code: ExitCode
+    message: str
+    hint: str
+    earliest: float | None = None
+    """when to go on, in seconds since the epoch; None: something has to be done first"""
+
+
+def changed(plan: Plan, step: Step, stands: Progress, code: ExitCode) -> StopReason | None:
+    """Why the step must not be executed; `code` is that of a table that somebody changed."""
+    if stands.foreign is not None:
+        who = describe_commit(stands.foreign.commit)
+        return StopReason(
+            code, f"before {step.id}, {stands.foreign.what} was changed: {who}", _AGAIN
+        )
+    expected = expected_before(plan, stands)
+    if stands.point.protocol != expected and not stands.partial:
+        said = (
+            f"before {step.id} the protocol is {stands.point.protocol.in_words}, and should be "
+            f"{expected.in_words}"
+        )
+        return StopReason(code, said, _AGAIN)
+    return None
+
+
+def another_run(
+    own: Iterable[Sequence[Commit]], run: str, since: int, code: ExitCode
+) -> StopReason | None:
+    """Whether somebody else carries out the same plan: their commits come after ours began."""
+    for commits in own:
+        for commit in commits:
+            mark = mark_of(commit)
+            if mark is not None and mark.run != run and commit.version > since:
+                said = f"another run carries out this plan: {describe_commit(commit)}"
+                return StopReason(code, said, "let it finish, then run the same command again")
+    return None
+
+
+def closed(windows: Sequence[Window] | None, now: float) -> StopReason | None:
+    """Whether the policy's maintenance windows are all closed; without windows none is needed."""
+    moment = datetime.fromtimestamp(now, UTC)
+    if windows is None or is_open(windows, moment):
+        return None
+    coming = next_opening(windows, moment)
+    return StopReason(
+        ExitCode.CHANGES,
+        "the maintenance window has closed",
+        "run the same command again when it opens, or give --wait",
+        None if coming is None else coming.timestamp(),
+    )

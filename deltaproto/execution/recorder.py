@@ -1,0 +1,146 @@
+"""What a run puts on record: the journal that resumes, and the audit log that stays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from deltaproto.execution.audit import Audit
+from deltaproto.execution.journal import Journal, JournalError, Sent
+from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.progress import Progress, TableWatcher
+from deltaproto.execution.result import StepRecord
+from deltaproto.execution.verify import StatementResult, VerifiedStep
+from deltaproto.planning.plan import Step
+from deltaproto.tables.log.commit_tag import mark_of
+from deltaproto.tables.log.commits import Commit
+
+
+class Ledger:
+    """Writes both; times are in seconds since the epoch.
+
+    A journal that fails stops the run (`JournalError`). An audit log that fails (`unaudited`) stops
+    it before the next statement. The next run completes the log: a statement that the journal has
+    as sent, and not as audited, gets its line then.
+    """
+
+    def __init__(
+        self,
+        planned: LoadedPlan,
+        run: str,
+        journal: Journal,
+        audit: Audit,
+        approvals: Sequence[str] = (),
+    ) -> None:
+        self._planned, self._run, self._approvals = planned, run, approvals
+        self._journal, self._audit = journal, audit
+        self.remarks: list[str] = []
+        self.unaudited: str | None = None
+        """why the audit log lacks the last statement; None: it does not"""
+
+    def sent(self, step: Step, before: int, now: float) -> None:
+        """A statement is about to be sent; `before` is the table's version."""
+        self._journal.add("start", now, step=step.id, run=self._run, version=before)
+
+    def complete(self, sent: Sequence[Sent], watched: TableWatcher, now: float) -> None:
+        """Write the audit lines that earlier runs could not, from the commits in the table."""
+        steps = {step.id: step for step in self._planned.plan.steps}
+        for each in sent:
+            if each.step not in steps:
+                continue
+            own = [
+                commit
+                for commit in watched.look(each.version).commits
+                if (mark := mark_of(commit)) is not None
+                and mark[:3] == (self._planned.id, each.step, each.run)
+            ]
+            done = self._audited(
+                steps[each.step],
+                each.version,
+                each.at,
+                run=each.run,
+                version_after=own[-1].version if own else each.version,
+                commits=[commit.version for commit in own],
+                outcome="recovered",
+                message="written by a later run, from the commits in the table",
+            )
+            if not done:
+                return
+            self._journal.add("audited", now, step=each.step, run=each.run)
+
+    def done(self, stands: Progress, record: StepRecord | None, now: float) -> None:
+        """So many steps are done; `record` is the last, None where the table told."""
+        point = stands.point
+        self._journal.add(
+            "done",
+            now,
+            step=None if record is None else record.id,
+            steps_done=stands.done,
+            early=sorted(stands.early),
+            version=point.version,
+            protocol=point.protocol.to_action(),
+            metadata=point.metadata,
+            commits=[] if record is None else list(record.versions),
+        )
+
+    def waits(self, step: Step, until: float, now: float) -> None:
+        """The next step comes later."""
+        self._journal.add("waiting", now, step=step.id, until=until)
+
+    def failed(self, step: Step, message: str, now: float) -> None:
+        """A step failed."""
+        try:
+            self._journal.add("failed", now, step=step.id, message=message)
+        except JournalError as error:
+            self.remarks.append(error.message)
+
+    def answered(
+        self,
+        step: Step,
+        answer: StatementResult,
+        judged: VerifiedStep,
+        before: int,
+        own: Sequence[Commit],
+        stands: Progress,
+        seconds: float,
+        now: float,
+    ) -> None:
+        """What came of one statement; `before` is the table's version before it."""
+        done = self._audited(
+            step,
+            before,
+            now,
+            version_after=own[-1].version if own else before,
+            commits=[commit.version for commit in own],
+            outcome=str(judged.verdict),
+            error=answer.error,
+            message=answer.message,
+            protocol=stands.point.protocol.to_action(),
+            seconds=round(seconds, 3),
+        )
+        if done:
+            self._journal.add("audited", now, step=step.id, run=self._run)
+
+    def unseen(self, step: Step, message: str, before: int, now: float) -> None:
+        """A statement was sent, and nobody could see what came of it."""
+        self._audited(step, before, now, version_after=None, outcome="unseen", message=message)
+
+    def _audited(self, step: Step, before: int, now: float, **told: Any) -> bool:
+        plan = self._planned.plan
+        problem = self._audit.add(
+            at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
+            plan=self._planned.id,
+            run=told.pop("run", self._run),
+            table=plan.table,
+            location=plan.location,
+            step=step.id,
+            sql=step.sql,
+            version_before=before,
+            **({"approvals": list(self._approvals)} if self._approvals else {}),
+            **told,
+        )
+        self.unaudited = problem
+        if problem is not None:
+            self.remarks.append(problem)
+        return problem is None

@@ -1,0 +1,36 @@
+"""A plan for another table that is like its own: a clone."""
+
+from __future__ import annotations
+
+from deltaproto.errors import UsageError
+from deltaproto.location import Location
+from deltaproto.planning.advice import is_it
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.plan import Plan, Step
+from deltaproto.sql.quoting import table_name
+
+
+def moved(plan: Plan, to: Location) -> Plan:
+    """The plan with every statement on the table at `to`.
+
+    Raises:
+        UsageError: for a statement that would change another table even so.
+    """
+    name = table_name(to)
+    steps = tuple(
+        step if step.sql is None else step._replace(sql=_moved(step, step.sql, plan.sql_name, name))
+        for step in plan.steps
+    )
+    return plan._replace(table=to.uri, location=to.uri, sql_name=name, steps=steps)
+
+
+def _moved(step: Step, sql: str, before: str, name: str) -> str:
+    made = sql.replace(before, name, 1)
+    # Users write names in many ways, and more than once: only the statement itself tells.
+    for parsed in parse(made):
+        if parsed.target is None or not is_it(parsed.target, name):
+            raise UsageError(
+                f"{step.id} cannot be rehearsed: it does not name the table as {before}",
+                "write the table so in the SQL, and plan again",
+            )
+    return made

@@ -1,0 +1,192 @@
+"""Whether a step did what the plan says: the engine's answer, the table, a second reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from deltaproto.errors import DeltaprotoError
+from deltaproto.execution.progress import without_comments
+from deltaproto.planning.plan import Step
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.delta_rs import DeltaRsReader
+
+LATER = frozenset(
+    {
+        "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD",
+        "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST",
+        "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
+    }
+)
+"""a drop that has to wait for history to grow old"""
+NOT_PRESENT = "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT"
+_CONFLICTS = frozenset(
+    {
+        "DELTA_CONCURRENT_APPEND",
+        "DELTA_CONCURRENT_DELETE_READ",
+        "DELTA_CONCURRENT_DELETE_DELETE",
+        "DELTA_CONCURRENT_TRANSACTION",
+        "DELTA_CONCURRENT_WRITE",
+        "DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL",
+        "DELTA_MAX_COMMIT_RETRIES_EXCEEDED",
+        "DELTA_METADATA_CHANGED",
+        "DELTA_PROTOCOL_CHANGED",
+    }
+)
+_EXCEPTIONS = re.compile(
+    r"\b(Concurrent(?:Append|DeleteRead|DeleteDelete|Transaction|Write|Modification)Exception|"
+    r"MetadataChangedException|ProtocolChangedException)\b"
+)
+_DENIED = re.compile(
+    r"(?i)\b(?:permission[ _]?denied|access[ _]?denied|AccessControlException|"
+    r"read-only file ?system|(?:HTTP|status code)[ :]*403|403 Forbidden|INSUFFICIENT_PERMISSIONS|"
+    r"AuthorizationPermissionMismatch|AuthorizationFailure|not authori[sz]ed|"
+    r"does not have storage\.objects\.\w+|Mkdirs failed|Operation not permitted)\b"
+)
+_CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
+
+
+class StatementResult(NamedTuple):
+    """The answer to one statement."""
+
+    error: str | None = None
+    """the error class; empty where the engine names none; None: the statement succeeded"""
+    message: str = ""
+    lost: bool = False
+    """the connection to the engine broke, so that nobody knows what came of the statement"""
+
+    @property
+    def conflict(self) -> bool:
+        """Whether a concurrent transaction won."""
+        return self.error is not None and (
+            self.error.split(".")[0] in _CONFLICTS or bool(_EXCEPTIONS.search(self.message))
+        )
+
+
+def denied(message: str) -> bool:
+    """Whether the storage or the catalog did not let the engine write."""
+    return _DENIED.search(message) is not None
+
+
+def error_class(text: str) -> str:
+    """The error class that a message begins with or holds; empty where it holds none."""
+    found = _CLASS.search(text)
+    return found[1] if found else ""
+
+
+class StepVerdict(StrEnum):
+    """What to make of a step."""
+
+    AS_PREDICTED = "as-predicted"
+    EARLY = "early"
+    """the first of two calls was enough"""
+    NOT_NEEDED = "not-needed"
+    WAIT = "wait"
+    """the engine wants more history to grow old first"""
+    CONFLICT = "conflict"
+    """a concurrent transaction won"""
+    LOST = "lost"
+    """the engine is gone"""
+    REFUSED = "refused"
+    UNEXPECTED = "unexpected"
+    """it was done, and the table is not as predicted"""
+
+
+class VerifiedStep(NamedTuple):
+    """A verdict, in words."""
+
+    verdict: StepVerdict
+    message: str = ""
+    remarks: tuple[str, ...] = ()
+    """differences that do no harm"""
+
+
+def verify_step(
+    step: Step,
+    answer: StatementResult,
+    operations: Sequence[str],
+    now: Protocol,
+    early: frozenset[str],
+    *,
+    resumed: bool = False,
+) -> VerifiedStep:
+    """What became of a step.
+
+    Args:
+        operations: of the commits that the step made.
+        now: the table's protocol afterwards.
+        early: features that went earlier than planned.
+        resumed: an earlier run has made commits of the step already.
+    """
+    if answer.lost:
+        return VerifiedStep(StepVerdict.LOST, answer.message)
+    if answer.conflict:
+        return VerifiedStep(StepVerdict.CONFLICT, answer.message)
+    if step.optional and answer.error == NOT_PRESENT and step.feature in early:
+        return VerifiedStep(StepVerdict.NOT_NEEDED, f"{step.feature} went in the first call")
+    wanted = without_comments(step.protocol_after, early)
+    feature = step.feature or ""
+    if step.expects in LATER and answer.error is None and feature in wanted.supported:
+        sooner = without_comments(wanted, frozenset({feature}))
+        if now == sooner:
+            return VerifiedStep(StepVerdict.EARLY, f"{feature} went at once: no history shows it")
+        wanted = sooner
+    elif answer.error in LATER and step.expects not in LATER:
+        return VerifiedStep(StepVerdict.WAIT, answer.message)
+    elif not _fits(step.expects, answer.error):
+        said = "it succeeded" if answer.error is None else answer.message
+        return VerifiedStep(StepVerdict.REFUSED, said)
+    if now != wanted:
+        return VerifiedStep(StepVerdict.UNEXPECTED, _difference(wanted, now))
+    if step.commits[0] and not operations and not resumed:
+        predicted = ", ".join(step.operations)
+        said = f"no commit of {step.id} is in the table; predicted: {predicted}"
+        return VerifiedStep(StepVerdict.UNEXPECTED, said)
+    return VerifiedStep(StepVerdict.AS_PREDICTED, remarks=tuple(_remarks(step, operations)))
+
+
+def _fits(expected: str | None, error: str | None) -> bool:
+    # Delta can lose count of deletion vectors, and then names another reason to wait.
+    return error == expected or (expected in LATER and error in LATER)
+
+
+def _remarks(step: Step, operations: Sequence[str]) -> list[str]:
+    least, most = step.commits
+    if least <= len(operations) <= most:
+        return []
+    made = ", ".join(operations) or "none"
+    return [f"commits: {made}; {least} to {most} were predicted"]
+
+
+def _difference(wanted: Protocol, now: Protocol) -> str:
+    more = sorted(now.supported - wanted.supported)
+    less = sorted(wanted.supported - now.supported)
+    parts = [f"{', '.join(more)} should not be there"] if more else []
+    parts += [f"{', '.join(less)} should be there"] if less else []
+    told = "; ".join(parts) or "the same features"
+    return f"{told}: the protocol is {now} and should be {wanted}"
+
+
+def second_opinion(
+    uri: str, storage_options: Mapping[str, str], protocol: Protocol
+) -> tuple[bool, str]:
+    """Whether delta-rs contradicts nothing, and what it says: `agrees`, or why it is silent."""
+    try:
+        seen = DeltaRsReader(storage_options).read(uri).protocol
+    except DeltaprotoError as error:
+        return True, f"no answer: {error.message}"
+    if _comparable(seen) == _comparable(protocol):
+        return True, "agrees"
+    return False, f"delta-rs reads {seen.in_words}"
+
+
+def _comparable(protocol: Protocol) -> tuple[object, ...]:
+    # delta-rs shows an empty list and an absent one alike.
+    return (
+        protocol.min_reader_version,
+        protocol.min_writer_version,
+        protocol.reader_features or frozenset(),
+        protocol.writer_features or frozenset(),
+    )

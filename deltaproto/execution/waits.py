@@ -1,0 +1,76 @@
+"""Waits between steps: when one is over, and whether the run stays until then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from deltaproto.execution.plan_file import LoadedPlan
+from deltaproto.execution.preflight import StopReason
+from deltaproto.execution.progress import Progress
+from deltaproto.execution.recorder import Ledger
+from deltaproto.execution.result import Observer
+from deltaproto.planning.plan import Plan, Step
+
+HOUR = 3600.0
+
+
+class WaitLimits(NamedTuple):
+    """How long and how often."""
+
+    retries: int = 5
+    """of a step that lost against a concurrent transaction"""
+    wait: bool = False
+    """stay until waiting steps may go on"""
+    now: Callable[[], float] = time.time
+    """seconds since the epoch"""
+    sleep: Callable[[float], None] = time.sleep
+    halted: Callable[[], bool] = lambda: False
+    """whether no further statement may be sent, as the run was interrupted"""
+
+
+def wait_ends_at(planned: LoadedPlan, stands: Progress, since: float | None) -> float:
+    """When the wait that comes next is over, in seconds since the epoch.
+
+    Args:
+        since: when the step before it was done; None: none was.
+    """
+    if since is None:
+        at = planned.not_before[stands.done]
+        return 0.0 if at is None else at
+    return since + planned.plan.steps[stands.done].wait_hours * HOUR
+
+
+def wait_not_needed(plan: Plan, stands: Progress) -> bool:
+    """Whether every drop up to the next wait has succeeded in its first call."""
+    coming = []
+    for step in plan.steps[stands.done + 1 :]:
+        if step.sql is None:
+            break
+        coming.append(step)
+    return bool(coming) and all(step.optional and step.feature in stands.early for step in coming)
+
+
+class Waiting:
+    """Ends the run where a step has to wait, or stays with `Limits.wait`."""
+
+    def __init__(
+        self, planned: LoadedPlan, limits: WaitLimits, observer: Observer, ledger: Ledger
+    ) -> None:
+        self._planned, self._limits = planned, limits
+        self._observer, self._ledger = observer, ledger
+
+    def ends(self, step: Step, stop: StopReason) -> bool:
+        """Whether the run ends with `stop`; else the time has come when this returns."""
+        if stop.earliest is None or not self._limits.wait:
+            if stop.earliest is not None:
+                self._ledger.waits(step, stop.earliest, self._limits.now())
+            return True
+        self._ledger.waits(step, stop.earliest, self._limits.now())
+        while (left := stop.earliest - self._limits.now()) > 0:
+            self._observer.waits(self._planned, step, stop.earliest)
+            if self._limits.halted():
+                return True
+            self._limits.sleep(min(left, 1.0))
+        return False

@@ -1,0 +1,141 @@
+"""Which commit made a change, as far as the table's log still has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from deltaproto.errors import TableError
+from deltaproto.fleet.drift.diff import (
+    CausingCommit,
+    ChangeKind,
+    Difference,
+    ScannedTable,
+    differences,
+)
+from deltaproto.fleet.workers import with_retries
+from deltaproto.location import locate
+from deltaproto.protocol.isolation import PROPERTY
+from deltaproto.protocol.layers import enabled_features
+from deltaproto.protocol.metadata import Metadata
+from deltaproto.tables.engine_errors import one_table
+from deltaproto.tables.log.commits import Commit, commits
+from deltaproto.tables.log.files import sort_names
+from deltaproto.tables.storage import open_log
+from deltaproto.tables.storage.interface import Deadline, within
+
+_MOST_COMMITS = 1000
+_IN_COMMITS = frozenset(ChangeKind) - {
+    ChangeKind.UNREADABLE,
+    ChangeKind.READABLE,
+    ChangeKind.TABLE_GONE,
+}
+
+
+class CommitAttributor:
+    """Reads the logs of tables that changed.
+
+    Args:
+        options: storage options as deltalake takes them.
+        seconds: for one table on an object store.
+    """
+
+    def __init__(self, options: Mapping[str, str], seconds: float = 60.0) -> None:
+        self._options, self._seconds = dict(options), seconds
+
+    def solve(self, changes: Sequence[Difference], before: ScannedTable | None) -> list[Difference]:
+        """The changes of one table with the commits that made them, where they are found.
+
+        A log that cannot be read, or is gone, names none.
+        """
+        if not any(change.kind in _IN_COMMITS for change in changes):
+            return list(changes)
+        try:
+            with one_table():
+                read = self._commits(changes[0], before)
+        except TableError:
+            return list(changes)
+        return _named(changes, read, before)
+
+    def _commits(self, change: Difference, before: ScannedTable | None) -> list[Commit]:
+        newest = change.version_after
+        oldest = 0 if before is None or before.version is None else before.version + 1
+        if newest is None or newest < oldest:
+            # Made anew since: every commit that is there is younger.
+            oldest = 0
+        location = locate(change.location)
+        deadline = Deadline(self._seconds)
+
+        def read(_: int) -> list[Commit]:
+            store = within(open_log(location, self._options), deadline)
+            listing = sort_names(store.list())
+            upto = {v: n for v, n in listing.commits.items() if newest is None or v <= newest}
+            listing.commits = {v: name for v, name in upto.items() if v >= oldest}
+            if before is None:
+                listing.commits = {v: name for v, name in upto.items() if v == 0}
+            return list(islice(commits(store, listing), _MOST_COMMITS))
+
+        return with_retries(read, deadline)
+
+
+def _named(
+    changes: Sequence[Difference], read: Iterable[Commit], before: ScannedTable | None
+) -> list[Difference]:
+    made: dict[tuple[ChangeKind, str | None], CausingCommit] = {}
+    state = _State(before)
+    expected = 0 if before is None or before.version is None else before.version + 1
+    for commit in reversed(list(read)):
+        if commit.version != expected or commit.problem is not None:
+            # What the missing commits did is not what the next one did.
+            state = _State(None) if before is not None else state
+        expected = commit.version + 1
+        for key in state.after(commit):
+            made[key] = culprit_of(commit)
+        for name in state.disabled:
+            made.pop((ChangeKind.FEATURE_ENABLED, name), None)
+        if before is None and commit.version == 0:
+            made[ChangeKind.TABLE_NEW, None] = culprit_of(commit)
+    return [change._replace(culprit=made.get((change.kind, change.feature))) for change in changes]
+
+
+class _State:
+    """What is known of the table while its commits are gone through, oldest first."""
+
+    def __init__(self, seen: ScannedTable | None) -> None:
+        self._protocol = seen and seen.protocol
+        self._id = seen and seen.id
+        self._isolation: tuple[str | None] | None = None if seen is None else (seen.isolation,)
+        self._metadata: Metadata | None = None
+        used = () if seen is None else seen.usage
+        self._enabled = frozenset(each[1:] for each in used if not each.startswith("-"))
+        self.disabled: frozenset[str] = frozenset()
+        """features that the last commit switched off"""
+
+    def after(self, commit: Commit) -> Iterator[tuple[ChangeKind, str | None]]:
+        """The kinds of change that the commit made."""
+        new, metadata = commit.protocol, commit.metadata
+        self.disabled = frozenset()
+        if new is not None:
+            if self._protocol is not None:
+                yield from differences(self._protocol, new)
+            self._protocol = new
+        if metadata is not None:
+            isolation = (metadata.property(PROPERTY),)
+            if self._isolation is not None and isolation != self._isolation:
+                yield ChangeKind.ISOLATION_CHANGED, None
+            if self._id is not None and metadata.id != self._id:
+                yield ChangeKind.TABLE_REPLACED, None
+            self._isolation, self._id, self._metadata = isolation, metadata.id, metadata
+        if self._protocol is not None and self._metadata is not None:
+            enabled = enabled_features(self._protocol, self._metadata)
+            yield from (
+                (ChangeKind.FEATURE_ENABLED, name) for name in sorted(enabled - self._enabled)
+            )
+            self._enabled, self.disabled = enabled, self._enabled - enabled
+
+
+def culprit_of(commit: Commit) -> CausingCommit:
+    """What a commit says of itself."""
+    return CausingCommit(
+        commit.version, commit.timestamp, commit.operation, commit.engine, commit.user
+    )

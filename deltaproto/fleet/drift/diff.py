@@ -1,0 +1,222 @@
+"""How one table differs between two scans. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from deltaproto.fleet.read_inventory import LEVELS, lost_features
+from deltaproto.policy.finding import Severity
+from deltaproto.protocol.isolation import Levels
+from deltaproto.protocol.protocol import Protocol
+
+
+class ChangeKind(StrEnum):
+    """What happened to the table, the gravest first."""
+
+    FEATURE_APPEARED = "feature-appeared"
+    FEATURE_ENABLED = "feature-enabled"
+    PROTOCOL_RAISED = "protocol-raised"
+    UNREADABLE = "unreadable"
+    FEATURE_DISAPPEARED = "feature-disappeared"
+    PROTOCOL_LOWERED = "protocol-lowered"
+    ISOLATION_CHANGED = "isolation-changed"
+    TABLE_REPLACED = "table-replaced"
+    TABLE_GONE = "table-gone"
+    TABLE_NEW = "table-new"
+    READABLE = "readable"
+
+
+SEVERITY = {
+    ChangeKind.FEATURE_APPEARED: Severity.ERROR,
+    ChangeKind.FEATURE_ENABLED: Severity.ERROR,
+    ChangeKind.PROTOCOL_RAISED: Severity.ERROR,
+    ChangeKind.UNREADABLE: Severity.ERROR,
+    ChangeKind.FEATURE_DISAPPEARED: Severity.WARNING,
+    ChangeKind.PROTOCOL_LOWERED: Severity.WARNING,
+    ChangeKind.ISOLATION_CHANGED: Severity.WARNING,
+    ChangeKind.TABLE_REPLACED: Severity.WARNING,
+    ChangeKind.TABLE_GONE: Severity.WARNING,
+    ChangeKind.TABLE_NEW: Severity.INFO,
+    ChangeKind.READABLE: Severity.INFO,
+}
+"""As `check --baseline` grades the same things: what shuts clients out is an error."""
+
+COMPARED = (
+    "version",
+    "id",
+    "min_reader_version",
+    "min_writer_version",
+    "reader_features",
+    "writer_features",
+    "isolation_level",
+    *LEVELS,
+    "usage",
+    "code",
+    "message",
+)
+"""What is compared; `usage` is the use of each feature (`between.query`).
+
+`code` and `message` are those of a table that could not be read."""
+
+
+class ScannedTable(NamedTuple):
+    """One table as one scan saw it; `protocol` is None where it could not be read."""
+
+    version: int | None
+    id: str | None
+    protocol: Protocol | None
+    isolation: str | None
+    code: str | None
+    message: str | None
+    usage: tuple[str, ...] = ()
+    """features, with `+` in front if they are in use, `-` if they are not, `?` if unknown"""
+    effective: tuple[tuple[str, str | None], ...] = ()
+    """engines with the isolation level in force there"""
+
+    @property
+    def levels(self) -> Levels:
+        """Its isolation levels."""
+        return Levels(self.isolation, dict(self.effective))
+
+    @property
+    def error(self) -> str:
+        """Why it could not be read."""
+        return f"{self.code}: {self.message}"
+
+
+def unseen(code: str, message: str) -> ScannedTable:
+    """A table that could not be read, or a place that could not be looked into."""
+    return ScannedTable(None, None, None, None, code, message)
+
+
+class CausingCommit(NamedTuple):
+    """The commit that made a change, as it tells of itself."""
+
+    version: int
+    timestamp: int | None
+    """milliseconds since the epoch"""
+    operation: str
+    engine: str | None
+    user: str | None
+
+
+class Difference(NamedTuple):
+    """One difference. `before` and `after` are what was seen in words."""
+
+    location: str
+    table: str
+    kind: ChangeKind
+    feature: str | None
+    before: str | None
+    after: str | None
+    version_before: int | None
+    version_after: int | None
+    culprit: CausingCommit | None = None
+    """None where its log does not say, or no commit did it"""
+
+    @property
+    def severity(self) -> Severity:
+        return SEVERITY[self.kind]
+
+
+def seen(row: Mapping[str, Any], prefix: str) -> ScannedTable | None:
+    """What one scan saw, out of the columns that begin with `prefix`; None: no such table.
+
+    Raises:
+        TableError: corrupt-log, when the inventory lost the row of a feature.
+    """
+    value = {name: row[prefix + name] for name in COMPARED}
+    if value["code"] is not None:
+        return unseen(value["code"], value["message"])
+    if value["min_reader_version"] is None:
+        return None
+    lists = {
+        key: value[column]
+        for key, column in (
+            ("readerFeatures", "reader_features"),
+            ("writerFeatures", "writer_features"),
+        )
+        if value[column] is not None
+    }
+    protocol = Protocol.stored(
+        {
+            "minReaderVersion": value["min_reader_version"],
+            "minWriterVersion": value["min_writer_version"],
+            **lists,
+        }
+    )
+    usage = tuple(value["usage"] or ())
+    if lost := protocol.supported - {each[1:] for each in usage}:
+        raise lost_features(lost)
+    return ScannedTable(
+        value["version"],
+        value["id"],
+        protocol,
+        value["isolation_level"],
+        None,
+        None,
+        usage,
+        tuple((engine, value[column]) for column, engine in LEVELS.items()),
+    )
+
+
+def changes(
+    location: str, table: str, before: ScannedTable | None, now: ScannedTable | None
+) -> Iterator[Difference]:
+    """Every difference between what the two scans saw; None where one saw no such table."""
+
+    def told(
+        kind: ChangeKind, old: object = None, new: object = None, feature: str | None = None
+    ) -> Difference:
+        return Difference(
+            location,
+            table,
+            kind,
+            feature,
+            None if old is None else str(old),
+            None if new is None else str(new),
+            before and before.version,
+            now and now.version,
+        )
+
+    match before, now:
+        case ScannedTable(protocol=Protocol()), None:
+            yield told(ChangeKind.TABLE_GONE, before.protocol)
+        case None, ScannedTable(protocol=Protocol()):
+            yield told(ChangeKind.TABLE_NEW, None, now.protocol)
+        case _, ScannedTable(protocol=None):
+            if before is None or before.code != now.code:
+                yield told(
+                    ChangeKind.UNREADABLE, before and (before.protocol or before.error), now.error
+                )
+        case ScannedTable(protocol=None), ScannedTable():
+            yield told(ChangeKind.READABLE, before.error, now.protocol)
+        case ScannedTable(protocol=Protocol() as old), ScannedTable(protocol=Protocol() as new):
+            if before.id != now.id:
+                yield told(ChangeKind.TABLE_REPLACED, before.id, now.id)
+            for kind, name in differences(old, new):
+                yield told(kind, old, new, name)
+            unused = {each[1:] for each in before.usage if each.startswith("-")}
+            for name in sorted(unused & old.supported & new.supported):
+                if f"+{name}" in now.usage:
+                    yield told(ChangeKind.FEATURE_ENABLED, "not in use", "in use", name)
+            if said := before.levels.differ(now.levels):
+                yield told(ChangeKind.ISOLATION_CHANGED, *said)
+
+
+def differences(old: Protocol, new: Protocol) -> Iterator[tuple[ChangeKind, str | None]]:
+    """The kinds of change between two protocols, with the feature where it is about one."""
+    yield from (
+        (ChangeKind.FEATURE_APPEARED, name) for name in sorted(new.supported - old.supported)
+    )
+    yield from (
+        (ChangeKind.FEATURE_DISAPPEARED, name) for name in sorted(old.supported - new.supported)
+    )
+    was = old.min_reader_version, old.min_writer_version
+    has = new.min_reader_version, new.min_writer_version
+    if any(b > a for a, b in zip(was, has, strict=True)):
+        yield ChangeKind.PROTOCOL_RAISED, None
+    if any(b < a for a, b in zip(was, has, strict=True)):
+        yield ChangeKind.PROTOCOL_LOWERED, None

@@ -1,0 +1,208 @@
+"""A policy over the tables of one scan: verdicts once for equal states, and counts."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from deltaproto.errors import TableError
+from deltaproto.fleet.read_inventory import error_of, errors, facts_of, tables
+from deltaproto.fleet.scan_history import LocalQuestions, PastScan
+from deltaproto.inspection.inspect import judged
+from deltaproto.policy.contents import contents
+from deltaproto.policy.evaluate import Checked, Checker, unreadable
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
+from deltaproto.protocol.isolation import Isolation, RowLevelConcurrency
+from deltaproto.protocol.layers import FeatureState
+from deltaproto.protocol.properties import wanted
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.table_state import ReaderName, TableState
+from deltaproto.tables.engine_errors import one_table
+
+_REMEMBERED = 10_000
+# Each table has its own values of these, and nothing is told from them.
+_OF_ONE_TABLE = frozenset(
+    {
+        "delta.columnMapping.maxColumnId",
+        "delta.inCommitTimestampEnablementTimestamp",
+        "delta.inCommitTimestampEnablementVersion",
+        "delta.rowTracking.materializedRowCommitVersionColumnName",
+        "delta.rowTracking.materializedRowIdColumnName",
+    }
+)
+# It counts the rows of one table.
+_COUNTING_DOMAIN = "delta.rowTracking"
+
+
+class SharedEvaluation(NamedTuple):
+    """What holds for every table of a kind."""
+
+    reader: ReaderName
+    protocol: Protocol
+    partition_columns: tuple[str, ...]
+    features: tuple[FeatureState, ...]
+    isolation: Isolation
+    row_level: RowLevelConcurrency
+    findings: tuple[Finding, ...]
+    """of one of the tables: their `table` is that one's"""
+    lowest: Protocol | None
+    complete: bool
+
+
+class TableEvaluator:
+    """Judges tables; equal kinds once. History is not looked at, so that no log is read for it."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], SharedEvaluation] = {}
+
+    def judge(self, state: TableState) -> SharedEvaluation:
+        """The judgement on one table."""
+        key = _kind(state)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            found = self._known[key] = _judgement(state)
+        return found
+
+
+def _kind(state: TableState) -> tuple[object, ...]:
+    metadata = state.metadata
+    configuration = metadata.configuration
+    traits = metadata.traits
+    managed = CATALOG_MANAGED & state.protocol.supported
+    return (
+        state.protocol,
+        tuple(sorted(_telling(configuration).items())) if configuration else (),
+        metadata.partition_columns,
+        None if traits is None else tuple(sorted(traits.items())),
+        None if state.domains is None else tuple(sorted(_of_domains(state.domains))),
+        state.clustering_columns and len(state.clustering_columns),
+        tuple(sorted(state.traces.items())),
+        tuple(contents(metadata).items()),
+        state.notes,
+        state.reader,
+        state.version if managed else None,
+    )
+
+
+def _telling(configuration: Mapping[str, str | None]) -> dict[str, str]:
+    # A property without a value is one of its own kind, which no value looks like.
+    return {
+        key: "" if _is_of_one_table(key, value) else f"={value}" if value is not None else "-"
+        for key, value in configuration.items()
+    }
+
+
+def _is_of_one_table(key: str, value: str | None) -> bool:
+    """Whether nothing is told from a value, because it is a good one of a property of one table."""
+    return key in _OF_ONE_TABLE and value is not None and wanted(key, value) is None
+
+
+def _of_domains(domains: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, text in domains.items():
+        yield name, "" if name == _COUNTING_DOMAIN else text
+
+
+def _judgement(state: TableState) -> SharedEvaluation:
+    inspection = judged(state._replace(changes=None))
+    return SharedEvaluation(
+        state.reader,
+        state.protocol,
+        state.metadata.partition_columns,
+        inspection.subject.features,
+        inspection.isolation,
+        inspection.row_level,
+        inspection.findings,
+        inspection.subject.lowest,
+        inspection.complete,
+    )
+
+
+def check_row(row: Mapping[str, Any], checker: Checker) -> Checked:
+    """Return the check of a row of `kept.query`; a damaged row is that table's error."""
+    try:
+        with one_table():
+            return checker.check(facts_of(row))
+    except TableError as error:
+        return unreadable(row["table"], error)
+
+
+def checked(questions: LocalQuestions, scan: PastScan, checker: Checker) -> Iterator[Checked]:
+    """The check of every table of the scan, by location; at the end what it could not read.
+
+    Raises:
+        UsageError: when the inventory cannot be read.
+    """
+    for row in tables(questions, scan):
+        yield check_row(row, checker)
+    for row in errors(questions, scan):
+        yield unreadable(row["table"], error_of(row))
+
+
+_FIRST = 10
+_NUMBERS = ("tables", "unreadable", "waived", "off")
+
+
+class PolicyTally:
+    """Counts over checked tables."""
+
+    def __init__(self) -> None:
+        self.tables = 0
+        self.unreadable = 0
+        """tables that could not be read, or not wholly"""
+        self.waived = self.off = 0
+        """findings that the policy waives, and findings of rules that it switches off"""
+        self.verdicts: Counter[tuple[str, str, str]] = Counter()
+        """by client, access and verdict"""
+        self.rules: Counter[tuple[str, str]] = Counter()
+        """by rule and severity"""
+        self.first: list[tuple[str, str, str]] = []
+        """table, rule and message of the first error of each rule"""
+
+    def add(self, checked: Checked) -> None:
+        """Count one table."""
+        self.tables += not checked.of_policy
+        self.unreadable += not checked.complete
+        self.waived += len(checked.suppressed)
+        self.off += checked.silenced
+        for declared in checked.verdicts:
+            verdict = declared.verdict
+            self.verdicts[verdict.named, str(verdict.access), str(verdict.verdict)] += 1
+        for finding in checked.findings:
+            self.rules[finding.rule, str(finding.severity)] += 1
+            if finding.severity is Severity.ERROR or checked.of_policy:
+                self._first(checked.table, finding.rule, finding.message)
+
+    def _first(self, table: str, rule: str, message: str) -> None:
+        if len(self.first) < _FIRST and rule not in {each[1] for each in self.first}:
+            self.first.append((table, rule, message))
+
+    @property
+    def severities(self) -> frozenset[Severity]:
+        """Those of the findings."""
+        return frozenset(Severity(severity) for _, severity in self.rules)
+
+    def dumped(self) -> str:
+        """The counts as text, for `merge` elsewhere."""
+        counters = {
+            name: [[*key, count] for key, count in getattr(self, name).items()]
+            for name in ("verdicts", "rules")
+        }
+        numbers = {name: getattr(self, name) for name in _NUMBERS}
+        return json.dumps({**numbers, **counters, "first": self.first})
+
+    def merge(self, dumped: str) -> None:
+        """Add the counts of another tally."""
+        other = json.loads(dumped)
+        for name in _NUMBERS:
+            setattr(self, name, getattr(self, name) + other[name])
+        for client, access, verdict, count in other["verdicts"]:
+            self.verdicts[client, access, verdict] += count
+        for rule, severity, count in other["rules"]:
+            self.rules[rule, severity] += count
+        for each in other["first"]:
+            self._first(*each)

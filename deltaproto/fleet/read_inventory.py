@@ -1,0 +1,231 @@
+"""Tables as a scan kept them, for checks and for the planner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from deltaproto.clients.requirements import table_requirements, used
+from deltaproto.errors import ErrorCode, TableError, UsageError
+from deltaproto.fleet.scan_history import LocalQuestions, PastScan, literal
+from deltaproto.fleet.schemas import Inventory
+from deltaproto.location import LocationKind, locate
+from deltaproto.plan_inputs.from_snapshot import given_row
+from deltaproto.planning.request import PlanInput
+from deltaproto.policy.context import TableFacts
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.hazards import hazards_of, unsaved
+from deltaproto.policy.inconsistencies import doubts
+from deltaproto.protocol.isolation import WriterEngine
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.engine_errors import one_table
+
+NEEDED = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS)
+_COLUMNS = (
+    "location",
+    "version",
+    "id",
+    "partition_columns",
+    "clustering_columns",
+    "min_reader_version",
+    "min_writer_version",
+    "reader_features",
+    "writer_features",
+    "isolation_delta_spark",
+    "isolation_databricks",
+    "isolation_delta_rs",
+    "configuration",
+    "complete",
+    "reader",
+)
+LEVELS = {f"isolation_{str(engine).replace('-', '_')}": str(engine) for engine in WriterEngine}
+"""the columns with the isolation level in force on each engine"""
+_FEATURE = ("feature", "kind", "enabled", "present", "required_by")
+_FINDING = ("rule", "severity", "message", "hint", "feature", "client", "evidence")
+_KEPT = (*_FINDING, "number")
+
+
+def query(
+    scan_id: str,
+    quote: str,
+    names: Mapping[Inventory, str],
+    where: str | None = None,
+    more: Iterable[str] = (),
+) -> str:
+    """Every table that the scan read, with its features and findings inside.
+
+    Args:
+        quote: what the engine puts around names.
+        names: what the engine calls the tables of the inventory.
+        where: a condition on the columns of `tables`, in the user's SQL.
+        more: columns of `tables` besides those that a check needs.
+    """
+    scan, table = literal(scan_id), f"{quote}table{quote}"
+    columns = ", ".join(f"t.{column}" for column in (*_COLUMNS, *more))
+    chosen = f" AND ({_whole(where)}\n)" if where else ""
+
+    def inside(name: Inventory, fields: Iterable[str]) -> str:
+        struct = ", ".join(f"'{field}', {field}" for field in fields)
+        return (
+            f"(SELECT location, array_agg(named_struct({struct})) AS rows "  # noqa: S608
+            f"FROM {names[name]} WHERE scan_id = {scan} GROUP BY location)"
+        )
+
+    return (
+        f"SELECT {columns}, t.{table}, f.rows AS features, g.rows AS findings "  # noqa: S608
+        f"FROM (SELECT * FROM {names[Inventory.TABLES]} WHERE scan_id = {scan}{chosen}) t "
+        f"LEFT JOIN {inside(Inventory.FEATURES, _FEATURE)} f ON t.location = f.location "
+        f"LEFT JOIN {inside(Inventory.FINDINGS, _KEPT)} g ON t.location = g.location"
+    )
+
+
+def _whole(where: str) -> str:
+    """A condition that ends where it seems to end; others would reach into other scans.
+
+    Raises:
+        UsageError: when a parenthesis or a quote is not closed.
+    """
+    depth, quote = 0, ""
+    for character in where:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"`":
+            quote = character
+        else:
+            depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth < 0:
+            break
+    if depth or quote:
+        raise UsageError(
+            "--where is no whole condition: a parenthesis or a quote has no other half",
+            'for example --where "min_reader_version = 3"',
+        )
+    return where
+
+
+def errors_query(scan_id: str, quote: str, errors: str) -> str:
+    """What the scan could not read."""
+    scan = literal(scan_id)
+    return (
+        f"SELECT location, {quote}table{quote}, code, message, hint "  # noqa: S608
+        f"FROM {errors} WHERE scan_id = {scan}"
+    )
+
+
+def tables(
+    questions: LocalQuestions,
+    scan: PastScan,
+    where: str | None = None,
+    more: Iterable[str] = (),
+) -> Iterator[Mapping[str, Any]]:
+    """The rows of `query` by location, asked on this machine.
+
+    Raises:
+        UsageError: when the inventory cannot be read, or `where` cannot be understood.
+    """
+    names = {name: str(name) for name in NEEDED}
+    asked = f"{query(scan.scan_id, questions.quote, names, where, more)} ORDER BY t.location"
+    for batch in questions.ask(asked, NEEDED):
+        yield from batch.to_pylist()
+
+
+def errors(questions: LocalQuestions, scan: PastScan) -> Iterator[Mapping[str, Any]]:
+    """The rows of `errors_query`, asked on this machine; else as `tables`."""
+    asked = errors_query(scan.scan_id, questions.quote, Inventory.ERRORS)
+    for batch in questions.ask(asked, (Inventory.ERRORS,)):
+        yield from batch.to_pylist()
+
+
+def facts_of(row: Mapping[str, Any]) -> TableFacts:
+    """What a check needs to know of one row of the query.
+
+    Raises:
+        TableError: corrupt-log, for a version that no table can have, and when the row of a
+            feature is lost.
+    """
+    table, location = row["table"], row["location"]
+    if not isinstance(row["version"], int) or row["version"] < 0:
+        raise TableError(
+            ErrorCode.CORRUPT_LOG,
+            f"the inventory holds {row['version']} as the table's version",
+            "the inventory is damaged; scan again",
+        )
+    stored = {
+        "minReaderVersion": row["min_reader_version"],
+        "minWriterVersion": row["min_writer_version"],
+        "readerFeatures": row["reader_features"],
+        "writerFeatures": row["writer_features"],
+    }
+    features = row["features"] or ()
+    protocol = Protocol.stored({key: value for key, value in stored.items() if value is not None})
+    if lost := protocol.supported - {feature["feature"] for feature in features}:
+        raise lost_features(lost)
+    told = sorted(row["findings"] or (), key=lambda each: int(each["number"]))
+    findings = tuple(_finding(table, each) for each in told)
+    configuration = dict(row["configuration"] or ())
+    return TableFacts(
+        table=table,
+        location=location,
+        version=row["version"],
+        needs=table_requirements(
+            protocol,
+            {f["feature"]: used(f["feature"], f["enabled"], f["present"]) for f in features},
+            configuration,
+            by_name=locate(table).kind is LocationKind.NAME,
+            absent=[f["feature"] for f in features if f["present"] is False],
+            doubts=doubts(findings, configuration),
+            hazards=hazards_of(findings, configuration, location),
+            unseen=unsaved(row["reader"] or ""),
+        ),
+        configuration=configuration,
+        isolation={engine: row[column] for column, engine in LEVELS.items()},
+        findings=findings,
+        complete=row["complete"],
+        id=row["id"],
+    )
+
+
+def lost_features(names: Iterable[str]) -> TableError:
+    """Return the error of a table of which the inventory holds no row of a supported feature."""
+    return TableError(
+        ErrorCode.CORRUPT_LOG,
+        f"the inventory lost the table's features {', '.join(sorted(names))}",
+        "the inventory is damaged; scan again",
+    )
+
+
+def _finding(table: str, row: Mapping[str, Any]) -> Finding:
+    told = {name: row[name] for name in _FINDING if name != "severity"}
+    return Finding(severity=Severity(row["severity"]), table=table, **told)
+
+
+def error_of(row: Mapping[str, Any]) -> TableError:
+    """Why a table could not be read."""
+    code = row["code"]
+    known = ErrorCode(code) if code in set(ErrorCode) else ErrorCode.STORAGE
+    return TableError(known, row["message"], row["hint"] or "")
+
+
+def kept_tables(
+    questions: LocalQuestions, scan: PastScan, where: str | None, notice: str | None = None
+) -> Iterator[tuple[str, str, PlanInput | TableError]]:
+    """Name, location, and what the scan saw of each table; without `where` also what it could not.
+
+    Args:
+        notice: what to know of the age of the scan, for each plan.
+
+    Raises:
+        UsageError: when the inventory cannot be read, or `where` cannot be understood.
+    """
+    for row in tables(questions, scan, where):
+        try:
+            with one_table():
+                found: PlanInput | TableError = given_row(
+                    row, facts_of(row), scan.scan_id, scan.ended_at, notice
+                )
+        except TableError as error:
+            found = error
+        yield row["table"], row["location"], found
+    if not where:
+        for row in errors(questions, scan):
+            yield row["table"], row["location"], error_of(row)

@@ -1,0 +1,276 @@
+"""Rows of the inventory, built column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from deltaproto.errors import DeltaprotoError
+from deltaproto.fleet.discovered import UnreadablePlace
+from deltaproto.fleet.evaluate import SharedEvaluation
+from deltaproto.fleet.schemas import KEYS, Inventory, schema, staged
+from deltaproto.policy.finding import Finding
+from deltaproto.protocol.isolation import WriterEngine
+from deltaproto.protocol.layers import FeatureState
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.table_state import TableState, UnsupportedProtocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Gathered:
+    """What was learnt of some tables; `batch` makes Arrow of it.
+
+    Args:
+        scan_id: stands in every row.
+    """
+
+    def __init__(self, scan_id: str) -> None:
+        self._scan_id = scan_id
+        self._own: dict[str, list[Any]] = {name: [] for name in _OWN}
+        self._errors: list[dict[str, Any] | None] = []
+        # Few kinds of tables: what is told of each kind is made once, and rows point to it.
+        self._kinds: list[Mapping[str, Any]] = [_NOTHING]
+        self._known: dict[int, tuple[SharedEvaluation, int]] = {}
+        self._rows: list[int] = []
+        """of each row its kind; 0 is that of errors, of which nothing is told"""
+
+    def __len__(self) -> int:
+        return len(self._errors)
+
+    def add(self, state: TableState, judgement: SharedEvaluation) -> None:
+        """One table that was read."""
+        metadata, commit = state.metadata, state.last_commit
+        values = (
+            state.location,
+            state.table,
+            state.version,
+            metadata.id,
+            metadata.name,
+            state.clustering_columns,
+            sorted(metadata.configuration.items()),
+            _microseconds(commit),
+            _text(commit.get("operation")),
+            _text(commit.get("engineInfo")),
+        )
+        for column, value in zip(self._own.values(), values, strict=True):
+            column.append(value)
+        self._rows.append(self._kind(judgement))
+        self._errors.append(None)
+
+    def add_error(self, table: str, location: str, error: DeltaprotoError) -> None:
+        """One table, or a place where tables may be, that could not be read."""
+        for column in self._own.values():
+            column.append(None)
+        self._own["location"][-1], self._own["table"][-1] = location, table
+        self._rows.append(0)
+        told: dict[str, Any] = {
+            "code": str(error.code),
+            "message": error.message,
+            "hint": error.hint,
+        }
+        if isinstance(error, UnsupportedProtocol):
+            told |= {"version": error.version, **_protocol(error.protocol)}
+        self._errors.append(told)
+
+    def batch(self) -> pa.RecordBatch:
+        """All rows, as `staged` has them."""
+        import pyarrow as pa
+
+        schema = staged()
+        rows = pa.array(self._rows, pa.int32())
+        arrays: list[pa.Array] = []
+        for field in schema:
+            if field.name == "scan_id":
+                arrays.append(pa.repeat(pa.scalar(self._scan_id), len(self)))
+            elif field.name == "error":
+                arrays.append(array(self._errors, field.type))
+            elif field.name in self._own:
+                arrays.append(array(self._own[field.name], field.type))
+            elif field.name in ("features", "findings"):
+                arrays.append(self._list(field).take(rows))
+            else:
+                told = [kind.get(field.name) for kind in self._kinds]
+                arrays.append(array(told, field.type).take(rows))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _list(self, field: pa.Field) -> pa.Array:
+        import pyarrow as pa
+
+        columns, told = list(field.type.value_type), [kind[field.name] for kind in self._kinds]
+        inner = [array([v for each in told for v in each[c.name]], c.type) for c in columns]
+        lengths = [len(each[columns[0].name]) for each in told]
+        ends = pa.array([0, *accumulate(lengths)], pa.int32())
+        values = pa.StructArray.from_arrays(inner, fields=columns)
+        return pa.ListArray.from_arrays(ends, values, type=field.type)
+
+    def _kind(self, judgement: SharedEvaluation) -> int:
+        # Judgements are shared by all tables of a kind; holding one keeps its id from being reused.
+        known = self._known.get(id(judgement))
+        if known is None:
+            known = self._known[id(judgement)] = (judgement, len(self._kinds))
+            self._kinds.append(_told(judgement))
+        return known[1]
+
+
+_OWN = (
+    "location",
+    "table",
+    "version",
+    "id",
+    "name",
+    "clustering_columns",
+    "configuration",
+    "last_commit_at",
+    "last_operation",
+    "last_engine",
+)
+"""columns that each table has a value of its own for"""
+
+
+def unseen_rows(scan_id: str, unseen: Iterable[UnreadablePlace]) -> pa.RecordBatch:
+    """The staged rows of places that could not be looked into."""
+    gathered = Gathered(scan_id)
+    for each in unseen:
+        gathered.add_error(each.place, each.uri, each.error)
+    return gathered.batch()
+
+
+def _told(judgement: SharedEvaluation) -> dict[str, Any]:
+    lowest, effective = judgement.lowest, judgement.isolation.effective
+    return {
+        "reader": str(judgement.reader),
+        **_protocol(judgement.protocol),
+        "lowest_reader_version": None if lowest is None else lowest.min_reader_version,
+        "lowest_writer_version": None if lowest is None else lowest.min_writer_version,
+        "isolation_level": judgement.isolation.declared,
+        "isolation_delta_spark": effective[WriterEngine.DELTA_SPARK],
+        "isolation_databricks": effective[WriterEngine.DATABRICKS],
+        "isolation_delta_rs": effective[WriterEngine.DELTA_RS],
+        "row_level_concurrency": str(judgement.row_level.databricks),
+        "partition_columns": judgement.partition_columns,
+        "complete": judgement.complete,
+        "features": _feature_columns(judgement.features),
+        "findings": _finding_columns(judgement.findings),
+    }
+
+
+def _feature_columns(states: Sequence[FeatureState]) -> dict[str, list[Any]]:
+    return {
+        "feature": [state.name for state in states],
+        "kind": [str(state.kind) for state in states],
+        "status": [str(state.feature.status) for state in states],
+        "listed": [state.listed for state in states],
+        "implied": [state.implied for state in states],
+        "enabled": [state.enabled for state in states],
+        "present": [state.present for state in states],
+        "required_by": [state.required_by for state in states],
+        "evidence": [state.evidence or None for state in states],
+    }
+
+
+_FINDING = ("rule", "severity", "message", "hint", "feature", "client", "evidence")
+
+
+def _finding_columns(findings: Sequence[Finding]) -> dict[str, list[Any]]:
+    return {
+        **{name: [_text(getattr(finding, name)) for finding in findings] for name in _FINDING},
+        "number": list(range(len(findings))),
+    }
+
+
+_NOTHING = {"features": _feature_columns(()), "findings": _finding_columns(())}
+
+
+def array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """An Arrow array of what was read.
+
+    Logs may hold what no Arrow array can: half a surrogate pair appears as an escape, a number
+    that is too large as null.
+    """
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, kind)
+    except (UnicodeEncodeError, OverflowError, pa.ArrowInvalid):
+        return pa.array([_tame(value) for value in values], kind)
+
+
+def _tame(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, int):
+        return value if abs(value) < _LARGEST else None
+    if isinstance(value, list):
+        return [_tame(each) for each in value]
+    if isinstance(value, tuple):
+        return tuple(_tame(each) for each in value)
+    if isinstance(value, dict):
+        return {key: _tame(each) for key, each in value.items()}
+    return value
+
+
+def _protocol(protocol: Protocol) -> dict[str, Any]:
+    return {
+        "min_reader_version": protocol.min_reader_version,
+        "min_writer_version": protocol.min_writer_version,
+        "reader_features": _sorted(protocol.reader_features),
+        "writer_features": _sorted(protocol.writer_features),
+    }
+
+
+def _sorted(names: frozenset[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _microseconds(commit: Mapping[str, Any]) -> int | None:
+    return microseconds(commit.get("inCommitTimestamp", commit.get("timestamp")))
+
+
+def microseconds(milliseconds: object) -> int | None:
+    """A time of a log as a column of times holds it; None where no reader could show it."""
+    if isinstance(milliseconds, int) and abs(milliseconds) < _LATEST_MS:
+        return milliseconds * 1000
+    return None
+
+
+_LARGEST = 2**31
+# Beyond the year 9999 a timestamp is damage, and many readers fail on it.
+_LATEST_MS = 253_402_300_800_000
+
+
+def unfolded(batch: pa.RecordBatch, name: Inventory) -> pa.RecordBatch:
+    """What a staged batch holds for one of the tables; `scans` is none of them."""
+    import pyarrow.compute as pc
+
+    error = batch.column("error")
+    match name:
+        case Inventory.TABLES:
+            read = batch.filter(pc.is_null(error))
+            return _of(read, schema(name))
+        case Inventory.ERRORS:
+            failed = batch.filter(pc.is_valid(error))
+            return _inner(failed.select(KEYS), failed.column("error"), schema(name))
+        case _:
+            nested = batch.column(str(name))
+            keys = batch.select(KEYS).take(pc.list_parent_indices(nested))
+            return _inner(keys, pc.list_flatten(nested), schema(name))
+
+
+def _of(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_arrays([batch.column(n) for n in wanted.names], schema=wanted)
+
+
+def _inner(keys: pa.RecordBatch, values: pa.StructArray, wanted: pa.Schema) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    columns = [*keys.columns, *values.flatten()]
+    return pa.RecordBatch.from_arrays(columns, schema=wanted)

@@ -1,0 +1,107 @@
+"""Looking at one table after the other for a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from deltaproto.errors import DeltaprotoError, ExitCode, TableError
+from deltaproto.fleet.discovered import DiscoveredTable
+from deltaproto.fleet.evaluate import SharedEvaluation, TableEvaluator
+from deltaproto.fleet.rows_builder import Gathered
+from deltaproto.fleet.time_limit import Alarm
+from deltaproto.fleet.workers import with_retries
+from deltaproto.location import Location, at
+from deltaproto.protocol.table_state import TableState
+from deltaproto.redaction import Redactor
+from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.storage import open_log
+from deltaproto.tables.storage.interface import Deadline, within
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def failed(scan_id: str, found: DiscoveredTable, error: DeltaprotoError) -> pa.RecordBatch:
+    """The staged row of one table that could not be read."""
+    gathered = Gathered(scan_id)
+    gathered.add_error(found.table, found.uri, error)
+    return gathered.batch()
+
+
+class Defect(DeltaprotoError):
+    """A defect of ours on one table, which must not cost the others their answer."""
+
+    exit_code = ExitCode.UNREADABLE
+    code = "internal"
+
+
+class ReadSettings(NamedTuple):
+    """How tables are read; the same on every machine and in every process of a scan."""
+
+    scan_id: str
+    storage_options: Mapping[str, str]
+    seconds: float = 60.0
+    """for one table"""
+
+
+class TableScanner:
+    """Reads tables with the log reader, and gathers what it sees. Never raises on a table."""
+
+    def __init__(self, settings: ReadSettings) -> None:
+        self._settings = settings
+        self._reader = LogReader(settings.storage_options)
+        self._judge = TableEvaluator()
+
+    def look(self, tables: Sequence[DiscoveredTable]) -> pa.RecordBatch:
+        """A staged row for each of the tables."""
+        gathered = Gathered(self._settings.scan_id)
+        with Alarm(self._settings.seconds) as alarm:
+            for found in tables:
+                try:
+                    self._one(found, gathered, alarm)
+                except TableError as error:
+                    gathered.add_error(found.table, found.uri, error)
+                except Exception as error:
+                    gathered.add_error(found.table, found.uri, self._defect(error))
+        try:
+            return gathered.batch()
+        except Exception as error:
+            if len(tables) == 1:
+                return failed(self._settings.scan_id, tables[0], self._defect(error))
+        import pyarrow as pa
+
+        return pa.concat_batches([self.look([found]) for found in tables])
+
+    def _defect(self, error: Exception) -> Defect:
+        said = f"internal error, {type(error).__name__}: {error}"
+        return Defect(
+            Redactor(self._settings.storage_options)(said),
+            "report it; `deltaproto inspect --debug` on this table shows where",
+        )
+
+    def _one(self, found: DiscoveredTable, gathered: Gathered, alarm: Alarm) -> None:
+        # What is interrupted must leave `gathered` as it was.
+        gathered.add(*alarm.within(partial(self._judged, found, alarm.works)))
+
+    def _judged(self, found: DiscoveredTable, limited: bool) -> tuple[TableState, SharedEvaluation]:
+        location = at(found.location, found.table)
+        if location.path is None:
+            state = self._remote(location, found)
+        else:
+            store = open_log(location, {})
+            if not limited:
+                store = within(store, Deadline(self._settings.seconds))
+            state = self._reader.read_from(location, store)
+        return state, self._judge.judge(state)
+
+    def _remote(self, location: Location, found: DiscoveredTable) -> TableState:
+        deadline = Deadline(self._settings.seconds)
+
+        def read(tried: int) -> TableState:
+            listed = None if tried else found.listed
+            store = open_log(location, self._settings.storage_options, listed)
+            return self._reader.read_from(location, within(store, deadline))
+
+        return with_retries(read, deadline)

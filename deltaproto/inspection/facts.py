@@ -1,0 +1,40 @@
+"""Tables that are looked at now."""
+
+from __future__ import annotations
+
+from deltaproto.clients.requirements import table_requirements, usage
+from deltaproto.inspection import Inspection
+from deltaproto.location import LocationKind, locate
+from deltaproto.policy.context import TableFacts
+from deltaproto.policy.hazards import hazards_seen, hazards_unseen
+from deltaproto.policy.inconsistencies import doubts
+
+
+def facts(inspection: Inspection) -> TableFacts:
+    """What a check needs of an inspection."""
+    state = inspection.state
+    configuration = state.metadata.configuration
+    return TableFacts(
+        table=state.table,
+        location=state.location,
+        version=state.version,
+        needs=table_requirements(
+            state.protocol,
+            usage(inspection.subject.features),
+            configuration,
+            by_name=locate(state.table).kind is LocationKind.NAME,
+            doubts=doubts(inspection.findings, configuration),
+            hazards=hazards_seen(state, inspection.findings),
+            unseen=hazards_unseen(state),
+            absent=(each.name for each in inspection.subject.features if each.present is False),
+        ),
+        configuration=configuration,
+        isolation={
+            str(engine): None if level is None else str(level)
+            for engine, level in inspection.isolation.effective.items()
+        },
+        findings=inspection.findings,
+        complete=inspection.complete,
+        changes=state.changes,
+        id=state.metadata.id,
+    )

@@ -1,0 +1,209 @@
+"""Commits that changed protocol, features, isolation level or constraints, and their causes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import SchemaHas
+from deltaproto.protocol.isolation import PROPERTY
+from deltaproto.protocol.layers import enabled_features
+from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.log.commit_tag import Mark, mark_of
+from deltaproto.tables.log.commits import Commit, LogState
+
+_CREATES = ("CREATE", "REPLACE", "CONVERT")
+_COPIES = ("CLONE", "RESTORE")
+_SHORT = 120
+_VERSIONS = ("delta.minreaderversion", "delta.minwriterversion")
+
+
+def cause_of(
+    info: Mapping[str, Any],
+    added: frozenset[str],
+    removed: frozenset[str],
+    metadata: Metadata,
+) -> str:
+    """One sentence part for each reason, with the features it explains."""
+    operation = str(info.get("operation") or "").upper()
+    parameters = _searchable(info.get("operationParameters"))
+    reasons: dict[str, list[str]] = {}
+    for name in sorted(added):
+        reason = _of_added(name, operation, parameters, added, metadata)
+        reasons.setdefault(reason, []).append(name)
+    for name in sorted(removed):
+        reasons.setdefault(_of_removed(name, operation, parameters), []).append(name)
+    if not reasons:
+        return _of_rest(info)
+    return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
+
+
+def _of_added(
+    name: str, operation: str, parameters: str, added: frozenset[str], metadata: Metadata
+) -> str:
+    if f"delta.feature.{name}".lower() in parameters:
+        return f"asked for by delta.feature.{name}"
+    for switch in feature_catalog.record(name).switches:
+        if switch.lower() in parameters:
+            return f"property {switch}"
+    if name == feature_catalog.CHECKPOINT_PROTECTION and operation == "DROP FEATURE":
+        return "left behind by DROP FEATURE"
+    requirers = feature_catalog.dependents(name, added)
+    if requirers:
+        return f"required by {', '.join(requirers)}"
+    if any(key in parameters for key in _VERSIONS):
+        return "implied by the version numbers that were set"
+    columns = _columns(name, metadata)
+    if columns:
+        return f"column {', '.join(columns)}"
+    if name == "clustering" and "cluster" in operation.lower() + parameters:
+        return "CLUSTER BY"
+    if operation == "ADD CONSTRAINT" and name == "checkConstraints":
+        return "ADD CONSTRAINT"
+    if operation.startswith(_COPIES):
+        return f"copied by {operation}"
+    if operation == "UPGRADE PROTOCOL":
+        return "asked for by an upgrade of the protocol"
+    if operation.startswith(_CREATES) or operation == "WRITE":
+        return "came with the table's creation: a default of the writer or of its session"
+    return "not asked for by this commit"
+
+
+def _of_removed(name: str, operation: str, parameters: str) -> str:
+    if operation == "DROP FEATURE" and name.lower() in parameters:
+        return "DROP FEATURE"
+    if operation.startswith(("RESTORE", "CREATE", "REPLACE")):
+        return f"gone with {operation}"
+    return "lost: this commit did not drop it"
+
+
+def _of_rest(info: Mapping[str, Any]) -> str:
+    """No feature came or went: the statement itself is the cause, with the properties it names."""
+    operation = info.get("operation")
+    if not operation:
+        return "the commit does not say what it did"
+    parameters = info.get("operationParameters")
+    properties = parameters.get("properties") if isinstance(parameters, dict) else None
+    if isinstance(properties, str) and len(properties) <= _SHORT:
+        return f"{operation} {properties}"
+    return str(operation)
+
+
+def _columns(name: str, metadata: Metadata) -> tuple[str, ...]:
+    rule = feature_catalog.record(name).enablement
+    if isinstance(rule, SchemaHas) and metadata.traits is not None:
+        return metadata.traits.get(rule.trait, ())
+    return ()
+
+
+def _searchable(parameters: Any) -> str:
+    # Engines store property maps as JSON text inside JSON: escapes would hide the keys.
+    return json.dumps(parameters or {}).replace("\\", "").lower()
+
+
+_CONSTRAINT = "delta.constraints."
+
+
+class Event(NamedTuple):
+    """One change, with what it did and what asked for it."""
+
+    version: int
+    timestamp: int | None
+    """milliseconds since the epoch, as the writer recorded it"""
+    operation: str
+    parameters: Mapping[str, Any]
+    engine: str | None
+    user: str | None
+    job: str | None
+    mark: Mark | None
+    """the plan, step, run and actor, where `apply` made the commit"""
+    protocol_before: Protocol | None
+    protocol_after: Protocol
+    features_added: tuple[str, ...]
+    features_removed: tuple[str, ...]
+    enabled: tuple[str, ...]
+    """features switched on by it"""
+    disabled: tuple[str, ...]
+    isolation_before: str | None
+    isolation_after: str | None
+    constraints_added: tuple[str, ...]
+    constraints_removed: tuple[str, ...]
+    cause: str
+    first: bool
+    """nothing is known of what was before: the table's creation, or the end of the log"""
+
+
+def event_of(commit: Commit, before: LogState, after: LogState) -> Event | None:
+    """What `commit` changed, or None when it changed nothing that counts here."""
+    if after.protocol is None or after.metadata is None:
+        return None
+    first = before.protocol is None
+    old, new = before.protocol, after.protocol
+    added = new.supported - (old.supported if old else frozenset())
+    removed = (old.supported if old else frozenset()) - new.supported
+    was_on, is_on = _enabled(before), _enabled(after)
+    levels = _isolation(before.metadata), _isolation(after.metadata)
+    constraints = _constraints(before.metadata), _constraints(after.metadata)
+    unchanged = (old, was_on, levels[0], constraints[0]) == (new, is_on, levels[1], constraints[1])
+    if unchanged and not first:
+        return None
+    return Event(
+        version=commit.version,
+        timestamp=commit.timestamp,
+        operation=commit.operation,
+        parameters=_parameters(commit.info),
+        engine=commit.engine,
+        user=commit.user,
+        job=_job(commit.info),
+        mark=mark_of(commit),
+        protocol_before=old,
+        protocol_after=new,
+        features_added=tuple(sorted(added)),
+        features_removed=tuple(sorted(removed)),
+        enabled=tuple(sorted(is_on - was_on)),
+        disabled=tuple(sorted(was_on - is_on)),
+        isolation_before=levels[0],
+        isolation_after=levels[1],
+        constraints_added=tuple(sorted(constraints[1] - constraints[0])),
+        constraints_removed=tuple(sorted(constraints[0] - constraints[1])),
+        cause=cause_of(commit.info, frozenset(added), frozenset(removed), after.metadata),
+        first=first,
+    )
+
+
+def changes_nothing(commit: Commit, before: LogState, after: LogState) -> bool:
+    """True for a commit that stores metadata or protocol again, exactly as they were."""
+    if commit.metadata is None and commit.protocol is None:
+        return False
+    return before == after and before.metadata is not None
+
+
+def _enabled(state: LogState) -> frozenset[str]:
+    if state.protocol is None or state.metadata is None:
+        return frozenset()
+    return enabled_features(state.protocol, state.metadata)
+
+
+def _isolation(metadata: Metadata | None) -> str | None:
+    return metadata.property(PROPERTY) if metadata is not None else None
+
+
+def _constraints(metadata: Metadata | None) -> frozenset[str]:
+    keys = metadata.configuration if metadata is not None else ()
+    return frozenset(key[len(_CONSTRAINT) :] for key in keys if key.startswith(_CONSTRAINT))
+
+
+def _parameters(info: Mapping[str, Any]) -> Mapping[str, Any]:
+    parameters = info.get("operationParameters")
+    return parameters if isinstance(parameters, dict) else {}
+
+
+def _job(info: Mapping[str, Any]) -> str | None:
+    for key, name in (("job", "jobId"), ("notebook", "notebookId")):
+        value = info.get(key)
+        if isinstance(value, dict) and value.get(name):
+            return f"{key} {value.get('jobName') or value.get('notebookPath') or value[name]}"
+    return None

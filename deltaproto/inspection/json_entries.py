@@ -1,0 +1,141 @@
+"""The entries of a long JSON document one by one, with the memory of one entry.
+
+`inspect --output` writes all tables into one document. Parsing it whole takes many times its size;
+here the array `tables` of the outermost object is read entry by entry.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator
+from typing import IO, Any
+
+from deltaproto.errors import UsageError
+
+_CHUNK = 1 << 18
+_SPACE = " \t\r\n"
+# `1`, `1.`, `1e` and `1e+` all read as 1, until the next character comes.
+_UNDECIDED = 2
+
+
+class JsonFile:
+    """A JSON object, or JSON lines of objects, in a binary file.
+
+    Args:
+        name: how errors call the file.
+        array: the member of the object whose entries are given one by one; None: every array.
+    """
+
+    def __init__(self, file: IO[bytes], name: str, array: str | None) -> None:
+        self._file, self._name, self._array = file, name, array
+        self._text, self._place, self._done = "", 0, False
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")()
+        self._json = json.JSONDecoder()
+        self.members: dict[str, Any] = {}
+        """the other members of the object read so far"""
+        self.listed = False
+        """whether that object has the array"""
+        self.current = ""
+        """the member whose entries are being given"""
+        self.arrays: set[str] = set()
+        """the members of that object read so far whose entries were given"""
+        self.one_line = True
+        """whether no line feed stands between the members of that object"""
+
+    def objects(self) -> Iterator[Iterator[Any]]:
+        """For each object of the file the entries of its array; take them before the next.
+
+        Raises:
+            UsageError: when the file is no such document.
+        """
+        while self._peek():
+            yield self._entries()
+
+    def _entries(self) -> Iterator[Any]:
+        self.members, self.listed, self.arrays = {}, False, set()
+        self._expect("{")
+        self.one_line = True
+        if self._peek() == "}":
+            self._place += 1
+            return
+        while True:
+            key = self._value()
+            if not isinstance(key, str):
+                raise self._wrong("a member's name")
+            self._expect(":")
+            if self._array in (key, None) and self._peek() == "[":
+                self.listed, self.current = True, key
+                self.arrays.add(key)
+                yield from self._items()
+            else:
+                self.members[key] = self._value()
+            if self._next("}") == "}":
+                return
+
+    def _items(self) -> Iterator[Any]:
+        self._place += 1
+        if self._peek() == "]":
+            self._place += 1
+            return
+        while True:
+            yield self._value()
+            if self._next("]") == "]":
+                return
+
+    def _next(self, closing: str) -> str:
+        found = self._peek()
+        if found not in (",", closing) or not found:
+            raise self._wrong(f"a comma or {closing}")
+        self._place += 1
+        return found
+
+    def _expect(self, character: str) -> None:
+        if self._peek() != character:
+            raise self._wrong(character)
+        self._place += 1
+
+    def _peek(self) -> str:
+        """The next character that is no white space; empty at the end."""
+        while True:
+            while self._place < len(self._text):
+                if self._text[self._place] not in _SPACE:
+                    return self._text[self._place]
+                self.one_line = self.one_line and self._text[self._place] != "\n"
+                self._place += 1
+            if not self._more():
+                return ""
+
+    def _value(self) -> Any:
+        wanted = 0
+        self._peek()
+        while True:
+            try:
+                value, end = self._json.raw_decode(self._text, self._place)
+            except (ValueError, RecursionError):
+                end = -1
+            if end >= 0 and (end + _UNDECIDED < len(self._text) or self._done):
+                self._place = end
+                return value
+            wanted = max(wanted * 2, _CHUNK)
+            if not self._more(wanted) and end < 0:
+                raise self._wrong("a JSON value")
+
+    def _more(self, wanted: int = _CHUNK) -> bool:
+        if self._done:
+            return False
+        try:
+            data = self._file.read(wanted)
+            text = self._decode.decode(data, final=not data)
+        except UnicodeDecodeError:
+            raise UsageError(f"{self._name} is not UTF-8", "it is not a saved inspection") from None
+        self._done = not data
+        self._text = self._text[self._place :] + text
+        self._place = 0
+        return bool(data)
+
+    def _wrong(self, wanted: str) -> UsageError:
+        return UsageError(
+            f"{self._name} is not what `inspect --format json` writes: {wanted} was expected",
+            "save an inspection with `deltaproto inspect … --format json --output FILE`",
+        )

@@ -1,0 +1,314 @@
+"""The findings of a saved check, so that only new ones fail.
+
+A finding is known if the saved check of the same table has one of the same rule about the same
+subject, at least as severe. Its wording is not compared where feature, client and evidence name
+the subject. A finding on a client is known if each access that fails now failed in the same way
+then, because of the same features.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection
+from typing import IO, Any, NamedTuple
+
+from deltaproto.clients.resolve import Reference
+from deltaproto.clients.verdict import Verdict
+from deltaproto.errors import TableError, UsageError
+from deltaproto.inspection.json_entries import JsonFile
+from deltaproto.policy.baseline import relative_name, uncompared
+from deltaproto.policy.document import place
+from deltaproto.policy.evaluate import CLIENT_RULES, Checked, Checker
+from deltaproto.policy.finding import Finding, Severity, Suppressed
+from deltaproto.policy.rules import not_in_baseline
+
+SAVE = "save one with `deltaproto check … --format json --output FILE`"
+_SUBJECT_NAMED = frozenset(
+    "DP102 DP103 DP106 DP108 DP109 DP110 DP112 DP113 DP114 DP134 DP150 DP205 DP206 DP209 DP210"  # noqa: SIM905
+    " DP211".split()
+)
+"""rules whose findings name all that they are about in feature, client and evidence"""
+_KINDS = ("inspect", "check")
+_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
+_ON_CLIENTS = frozenset(CLIENT_RULES.values())
+_LISTS = ("tables", "verdicts", "findings", "suppressed")
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
+
+_Subject = tuple[str | None, ...]
+_Failure = tuple[frozenset[str], str]
+
+
+class _Saved(NamedTuple):
+    """What the saved check says of one table."""
+
+    location: str | None
+    findings: dict[_Subject, Severity]
+    """the worst severity of each subject"""
+    suppressed: dict[_Subject, Severity]
+    failures: dict[tuple[str, str, str], list[_Failure]]
+    """of client, access and verdict: the features that decided, and the reason"""
+
+
+def saved_command(path: str) -> str | None:
+    """Return the command that wrote a JSON file, as far as it says so at its beginning.
+
+    Raises:
+        UsageError: when the file cannot be read, or is not a JSON object.
+    """
+    with _opened(path) as file:
+        document = JsonFile(file, path, None)
+        for entries in document.objects():
+            next(entries, None)
+            command = document.members.get("command")
+            return command if isinstance(command, str) else None
+    return None
+
+
+def require_comparable(path: str, command: str | None) -> None:
+    """Require the output of `inspect` or `check`.
+
+    Raises:
+        UsageError: for the output of another command.
+    """
+    if command is not None and command not in _KINDS:
+        raise UsageError(
+            f"{path} is the output of {command}, not of check or inspect",
+            SAVE,
+        )
+
+
+class KnownFindings:
+    """The findings of a saved check, by table.
+
+    Tables match by location, else by the relative path or catalog name they were given by.
+
+    Raises:
+        UsageError: when the file is not what `check --format json` or `jsonl` writes.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._tables: dict[str, _Saved] = {}
+        try:
+            self._read(path)
+        except _MALFORMED:
+            raise UsageError(f"{path} is not what `check --format json` writes", SAVE) from None
+        named = Counter(relative_name(table) for table in self._tables)
+        self._by_place = {
+            place(each.location): table
+            for table, each in self._tables.items()
+            if each.location is not None
+        }
+        self._by_name = {
+            relative_name(table): table
+            for table in self._tables
+            if relative_name(table) and named[relative_name(table)] == 1
+        }
+        self._met: set[str] = set()
+
+    def compared(self, checked: Checked, checker: Checker) -> Checked:
+        """Return the check with its known findings marked, and those that are gone counted.
+
+        A table that the saved check does not list gets the finding DP222 as an error.
+        """
+        if checked.error is not None:
+            # It was looked for, so that nobody is told it was not checked.
+            self._find(checked)
+            return checked
+        saved = self._find(checked)
+        if saved is None:
+            if checked.of_policy:
+                return checked
+            (missing,) = not_in_baseline.finding(checked.table)
+            return checker.with_finding(checked, missing._replace(severity=Severity.ERROR))
+        return checked._replace(
+            findings=tuple(
+                each._replace(known=_known(each, checked, saved, saved.findings))
+                for each in checked.findings
+            ),
+            suppressed=tuple(_marked(each, checked, saved) for each in checked.suppressed),
+            fixed=_fixed(checked, saved),
+        )
+
+    def unmatched(self) -> TableError | None:
+        """The error of a saved check that lists none of the checked tables."""
+        return None if self._met else uncompared()
+
+    def left(self) -> list[str]:
+        """The tables of the saved check that were not checked."""
+        return [
+            table
+            for table, each in self._tables.items()
+            if each.location is not None and table not in self._met
+        ]
+
+    def _find(self, checked: Checked) -> _Saved | None:
+        if checked.of_policy:
+            return self._tables.get(checked.table)
+        where = checked.table if checked.location is None else checked.location
+        named = self._by_place.get(place(where)) or self._by_name.get(relative_name(checked.table))
+        if named is None and checked.location is None:
+            named = self._by_place.get(place(os.path.abspath(checked.table)))
+        if named is None:
+            return None
+        self._met.add(named)
+        return self._tables[named]
+
+    def _read(self, path: str) -> None:
+        with _opened(path) as file:
+            document = JsonFile(file, path, None)
+            for entries in document.objects():
+                for entry in entries:
+                    self._add(document.current, entry)
+                _require_check(document, path)
+        for table, each in list(self._tables.items()):
+            if each.location == "":
+                # Two tables had this name: whose the findings are is not known.
+                del self._tables[table]
+
+    def _add(self, kind: str, entry: Any) -> None:
+        if kind not in _LISTS:
+            return
+        table = _text(entry["table"])
+        saved = self._tables.get(table) or _Saved(None, {}, {}, {})
+        if kind == "tables":
+            location = _text(entry["location"])
+            if saved.location not in (None, location):
+                location = ""
+            self._tables[table] = saved._replace(location=location)
+            return
+        self._tables[table] = saved
+        if kind == "verdicts":
+            if entry["verdict"] != Verdict.OK:
+                reference = Reference(entry["client"], entry["path"], entry["version"])
+                key = (str(reference), _text(entry["access"]), str(Verdict(entry["verdict"])))
+                failure = (frozenset(map(_text, entry["because"])), entry["reason"] or "")
+                saved.failures.setdefault(key, []).append(failure)
+            return
+        finding = Finding(
+            rule=_text(entry["rule"]),
+            severity=Severity(entry["severity"]),
+            message=_text(entry["message"]),
+            hint="",
+            table=table,
+            feature=entry.get("feature"),
+            client=entry.get("client"),
+            evidence=entry.get("evidence"),
+        )
+        subject = _subject(finding)
+        pool = saved.findings if kind == "findings" else saved.suppressed
+        pool[subject] = min(pool.get(subject, finding.severity), finding.severity, key=_rank)
+
+
+def _require_check(document: JsonFile, path: str) -> None:
+    members = document.members
+    if members.get("command") != "check" or "error" in members:
+        raise UsageError(f"{path} is not the result of a check", SAVE)
+    shape = str(members.get("schema_version"))
+    if shape.partition(".")[0] != "1":
+        raise UsageError(
+            f"{path} has the schema_version {shape!r:.40}, which this deltaproto does not know",
+            "use the deltaproto that wrote it, or save a new check",
+        )
+    if not {"tables", "findings", "verdicts"} <= document.arrays:
+        raise UsageError(
+            f"{path} does not list the tables that were checked, as older releases of deltaproto "
+            "did not",
+            "save a new check with this release",
+        )
+
+
+def _known(
+    finding: Finding, checked: Checked, saved: _Saved, pool: dict[_Subject, Severity]
+) -> bool:
+    if finding.rule in _ON_CLIENTS:
+        then = [
+            severity
+            for (rule, client, *because), severity in pool.items()
+            if (rule, client) == (finding.rule, finding.client)
+            and _features(finding.feature, finding.evidence) <= _features(*because)
+        ]
+        return _as_severe(finding, then) and _same_failures(finding, checked, saved)
+    subject = _subject(finding)
+    return subject in pool and _as_severe(finding, [pool[subject]])
+
+
+def _as_severe(finding: Finding, then: Collection[Severity]) -> bool:
+    """Whether one of the severities of that time is no lower than the finding's."""
+    return any(_rank(each) <= _rank(finding.severity) for each in then)
+
+
+def _same_failures(finding: Finding, checked: Checked, saved: _Saved) -> bool:
+    """Whether each access that the finding is about failed in the same way then."""
+    failing = [
+        judged.verdict
+        for judged in checked.verdicts
+        if judged.verdict.named == finding.client
+        and CLIENT_RULES.get(judged.verdict.verdict) == finding.rule
+        and frozenset(judged.verdict.because) == _features(finding.feature, finding.evidence)
+    ]
+    return bool(failing) and all(
+        any(
+            set(verdict.because) <= because if verdict.because else verdict.reason == reason
+            for because, reason in saved.failures.get(
+                (verdict.named, str(verdict.access), str(verdict.verdict)), ()
+            )
+        )
+        for verdict in failing
+    )
+
+
+def _features(feature: str | None, evidence: str | None) -> frozenset[str]:
+    """The features that decide, from a finding on a client."""
+    return frozenset(evidence.split(", ") if evidence else [feature] if feature else [])
+
+
+def _marked(each: Suppressed, checked: Checked, saved: _Saved) -> Suppressed:
+    known = any(
+        _known(each.finding, checked, saved, pool) for pool in (saved.findings, saved.suppressed)
+    )
+    return each._replace(finding=each.finding._replace(known=known))
+
+
+def _fixed(checked: Checked, saved: _Saved) -> int:
+    """The findings that are gone, and not replaced by others on the same subject.
+
+    Those on clients that nobody declares any more are not counted.
+    """
+    now = {*checked.findings, *(each.finding for each in checked.suppressed)}
+    subjects = {_about(_subject(each)) for each in now}
+    judged = {each.verdict.named for each in checked.verdicts}
+    gone = [each for each in saved.findings if _about(each) not in subjects]
+    return sum(each[0] not in _ON_CLIENTS or each[1] in judged for each in gone)
+
+
+def _subject(finding: Finding) -> _Subject:
+    """The rule, client and feature of a finding, and what else tells it from others."""
+    about = (finding.rule, finding.client, finding.feature, finding.evidence)
+    if finding.rule in _SUBJECT_NAMED or finding.rule in _ON_CLIENTS:
+        return about
+    return (*about, finding.message)
+
+
+def _about(subject: _Subject) -> _Subject:
+    """The subject without what may change while the problem stays."""
+    if subject[0] in _ON_CLIENTS:
+        return ("client", subject[1])
+    return subject[:3]
+
+
+def _rank(severity: Severity) -> int:
+    return _RANKS[severity]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is not a text")
+    return value
+
+
+def _opened(path: str) -> IO[bytes]:
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None

@@ -1,0 +1,265 @@
+"""Tables from a file that `inspect --format json` or `jsonl` wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO, Any, NamedTuple, TypeVar
+
+from deltaproto.clients.requirements import is_hazard, table_requirements, used
+from deltaproto.errors import ErrorCode, SavedError, TableError, UsageError
+from deltaproto.inspection.age import Ages
+from deltaproto.inspection.json_entries import JsonFile
+from deltaproto.location import LocationKind, locate
+from deltaproto.policy.context import TableFacts
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.policy.hazards import EVERY_LAYOUT, hazards_of
+from deltaproto.policy.inconsistencies import doubts
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.redaction import public, public_text
+
+_KNOWN_SHAPE = "1"
+_SAVE = "save one with `deltaproto inspect … --format json --output FILE`"
+_T = TypeVar("_T")
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
+"""what reading an entry raises that is not what `inspect` writes"""
+
+
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    dict: "an object",
+    int: "a whole number",
+    list: "a list",
+    str: "a text",
+}
+
+
+class _WrongType(TypeError):
+    """A member of another type, in words."""
+
+
+def read_saved(path: str, ages: Ages | None = None) -> Iterator[TableFacts | SavedError]:
+    """Every table of a saved inspection, in its order, one at a time.
+
+    Args:
+        ages: told the time of each part before its tables.
+
+    Raises:
+        UsageError: when the file cannot be read, or is no saved inspection.
+        TableError: not-found, when tables may be missing at its end or between them.
+    """
+    for entry in saved_entries(path, ages):
+        yield read_entry(entry, path)
+
+
+def saved_entries(path: str, ages: Ages | None = None) -> Iterator[Any]:
+    """The entries of a saved inspection as they stand there; else as `read_saved`."""
+    with _opened(path) as file:
+        document, parts, endless = JsonFile(file, path, "tables"), None, False
+        for entries in document.objects():
+            for entry in entries:
+                if "schema_version" in document.members:
+                    _check_shape(document.members, path)
+                if document.members.get("command", "inspect") != "inspect":
+                    raise _of_another_command(path)
+                if ages is not None:
+                    ages.read(document.members.get("generated_at"))
+                yield _without_credentials(entry)
+            _check(document, path)
+            if ages is not None:
+                ages.read(document.members.get("generated_at"))
+            endless = endless or _endless(document)
+            parts = _following(parts, document.members.get("part"), path)
+        if parts is None:
+            raise UsageError(f"{path} is empty", "it is not a saved inspection")
+        if parts.read != parts.of:
+            raise _cut(path, parts)
+        if endless:
+            raise TableError(
+                ErrorCode.NOT_FOUND,
+                f"{path} has lines without an end mark, of an older deltaproto: whether it is cut "
+                "off is not known",
+                _SAVE,
+            )
+
+
+def _without_credentials(entry: Any) -> Any:
+    # A file of an older release, or one that somebody wrote, may hold signed addresses.
+    if isinstance(entry, dict):
+        for name in ("table", "location"):
+            if isinstance(entry.get(name), str):
+                entry[name] = public(entry[name])
+        error = entry.get("error")
+        if isinstance(error, dict):
+            for name, text in error.items():
+                error[name] = public_text(text) if isinstance(text, str) else text
+    return entry
+
+
+class _Parts(NamedTuple):
+    """The number of the last line of an inspection, and how many it has."""
+
+    read: int = 0
+    of: int = 0
+
+
+def _following(last: _Parts | None, part: Any, path: str) -> _Parts:
+    """The place of the next object of the file; an object without `part` is whole by itself.
+
+    Raises:
+        TableError: not-found, when objects between the two are missing.
+    """
+    last = last or _Parts()
+    ended = last.read == last.of
+    if not isinstance(part, dict):
+        if not ended:
+            raise _cut(path, last)
+        return _Parts()
+    next_ = _Parts(part.get("number", 0), part.get("of", 0))
+    if next_.read != (1 if ended else last.read + 1) or not (ended or next_.of == last.of):
+        raise _cut(path, last)
+    return next_
+
+
+def _endless(document: JsonFile) -> bool:
+    """Whether it is a line of an inspection before 1.1, whose lines did not say how many follow."""
+    members = document.members
+    return document.one_line and "part" not in members and members["schema_version"] == "1.0"
+
+
+def _cut(path: str, last: _Parts) -> TableError:
+    return TableError(
+        ErrorCode.NOT_FOUND,
+        f"{path} is cut off: it holds table {last.read} of {last.of}, and not all others",
+        _SAVE,
+    )
+
+
+def _opened(path: str) -> IO[bytes]:
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
+
+
+def _check(document: JsonFile, path: str) -> None:
+    members = document.members
+    if members.get("command") != "inspect" or "error" in members:
+        raise _of_another_command(path)
+    _check_shape(members, path)
+    if not document.listed:
+        raise UsageError(f"{path} lists no tables", _SAVE)
+
+
+def _of_another_command(path: str) -> UsageError:
+    return UsageError(f"{path} is not the output of inspect", _SAVE)
+
+
+def _check_shape(members: Mapping[str, Any], path: str) -> None:
+    shape = str(members.get("schema_version"))
+    if shape.partition(".")[0] != _KNOWN_SHAPE:
+        raise UsageError(
+            f"{path} has the schema_version {shape!r:.40}, which this deltaproto does not know",
+            "use the deltaproto that wrote it, or inspect again",
+        )
+
+
+def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
+    """One entry of a saved inspection.
+
+    Raises:
+        UsageError: when it is not what `inspect` writes.
+    """
+    try:
+        if "error" in entry:
+            error = entry["error"]
+            code, message, hint = ErrorCode(error["code"]), error["message"], error["hint"]
+            return SavedError(_text(entry["table"]), code, _text(message), _text(hint))
+        protocol = Protocol.stored({k: v for k, v in entry["protocol"].items() if v is not None})
+        usage = {f["name"]: used(f["name"], f["enabled"], f["present"]) for f in entry["features"]}
+        absent = [f["name"] for f in entry["features"] if f["present"] is False]
+        table = _text(entry["table"])
+        configuration = {k: _perhaps(v) for k, v in entry["configuration"].items()}
+        by_name = entry["reader"] == "spark" and locate(table).kind is LocationKind.NAME
+        location = _text(entry["location"])
+        findings = tuple(_finding(finding) for finding in entry["findings"])
+        return TableFacts(
+            table=table,
+            location=location,
+            version=_version(entry["version"]),
+            needs=table_requirements(
+                protocol,
+                usage,
+                configuration,
+                by_name=by_name,
+                absent=absent,
+                doubts=doubts(findings, configuration),
+                hazards=_words(entry, "hazards", hazards_of(findings, configuration, location)),
+                unseen=_words(entry, "hazards_not_looked_at", EVERY_LAYOUT),
+            ),
+            configuration=configuration,
+            isolation={k: _perhaps(v) for k, v in entry["isolation"]["effective"].items()},
+            findings=findings,
+            # An older version says nothing about the newest.
+            complete=_only(bool, entry["complete"]) and entry.get("requested_version") is None,
+            id=_perhaps(entry.get("id")),
+            older=entry.get("requested_version") is not None,
+        )
+    except (*MALFORMED, TableError) as error:
+        raise malformed(path, error) from None
+
+
+def _words(entry: Mapping[str, Any], key: str, otherwise: Iterable[str]) -> Iterable[str]:
+    """The hazards that an entry names; entries of older releases name none, as nobody looked."""
+    words = [_text(word) for word in entry.get(key, otherwise)]
+    for word in words:
+        if not is_hazard(word):
+            raise ValueError(f"{word!r:.40} is not a hazard")
+    return words
+
+
+def malformed(path: str, error: Exception) -> UsageError:
+    """The error for an entry that is not what `inspect` writes."""
+    if isinstance(error, KeyError) and error.args:
+        why = f'a table has no "{error.args[0]}"'
+    elif isinstance(error, (_WrongType, TableError)) or "not a table version" in str(error):
+        why = str(error)
+    else:
+        # What Python says of it names its own types.
+        why = "a member of a table has another type or value"
+    return UsageError(f"{path} is not what `inspect --format json` writes: {why}", _SAVE)
+
+
+def _finding(entry: Mapping[str, Any]) -> Finding:
+    return Finding(
+        rule=_text(entry["rule"]),
+        severity=Severity(entry["severity"]),
+        message=_text(entry["message"]),
+        hint=_text(entry["hint"]),
+        table=_text(entry["table"]),
+        feature=_perhaps(entry.get("feature")),
+        client=_perhaps(entry.get("client")),
+        evidence=_perhaps(entry.get("evidence")),
+    )
+
+
+def _only(wanted: type[_T], value: Any) -> _T:
+    # The exact type: True is an int, too.
+    if type(value) is not wanted:
+        raise _WrongType(f"{json.dumps(value):.40} is not {_KINDS[wanted]}")
+    return value
+
+
+def _version(value: Any) -> int:
+    version = _only(int, value)
+    if version < 0:
+        raise ValueError(f"{version} is not a table version")
+    return version
+
+
+def _text(value: Any) -> str:
+    return _only(str, value)
+
+
+def _perhaps(value: Any) -> str | None:
+    return None if value is None else _text(value)

@@ -1,0 +1,72 @@
+"""Plans for many tables: those that look the same to the planner are planned once.
+
+A fleet has few kinds of tables. What a plan holds of the one table, its name and its address, is
+put in afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+
+from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.request import PlanInput
+
+# No name and no address can hold it: paths have no NUL.
+_SQL = "\0table\0"
+_REMEMBERED = 4096
+
+
+class Alike:
+    """A planner that remembers."""
+
+    def __init__(self, planner: Callable[[PlanInput], Plan], *, by_version: bool = False) -> None:
+        self._planner, self._by_version = planner, by_version
+        self._known: dict[Hashable, Plan] = {}
+
+    def __call__(self, given: PlanInput) -> Plan:
+        """The plan for one table."""
+        key = _key(given, by_version=self._by_version)
+        plan = self._known.get(key)
+        if plan is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            plan = self._known[key] = self._planner(given._replace(name="", location="", sql=_SQL))
+        return plan._replace(
+            table=given.name,
+            location=given.location,
+            sql_name=given.sql,
+            fingerprint=given.fingerprint,
+            steps=_named(plan.steps, given.sql),
+            alternatives=tuple(
+                each._replace(steps=_named(each.steps, given.sql)) for each in plan.alternatives
+            ),
+        )
+
+
+def _key(given: PlanInput, *, by_version: bool) -> Hashable:
+    table = given.table
+    return (
+        given.fingerprint.version if by_version else None,
+        table.protocol,
+        *(value for value in table[1:] if not isinstance(value, Mapping)),
+        *sorted(table.configuration.items()),
+        *sorted(table.left.items()),
+        given.needs,
+        given.files,
+        given.complete,
+        given.releases,
+        given.warnings,
+        tuple(id(client.candidate) for client in given.clients),
+        tuple(client[1:] for client in given.clients),
+        tuple((s.name, s.enabled, s.present, s.required_by, s.evidence) for s in given.states),
+    )
+
+
+def _named(steps: tuple[Step, ...], sql: str) -> tuple[Step, ...]:
+    return tuple(
+        step._replace(
+            sql=None if step.sql is None else step.sql.replace(_SQL, sql),
+            undo=None if step.undo is None else step.undo.replace(_SQL, sql),
+        )
+        for step in steps
+    )

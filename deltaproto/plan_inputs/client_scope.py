@@ -1,0 +1,195 @@
+"""Who uses the tables that are planned for, and goals that name clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.model import Access
+from deltaproto.clients.resolve import Candidate, latest
+from deltaproto.errors import UsageError
+from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.impact import client_changes, in_words
+from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan
+from deltaproto.planning.policy_impact import UnpredictableError, facts_after, policy_impact
+from deltaproto.planning.request import PlanInput, User
+from deltaproto.planning.search.cost import cost
+from deltaproto.planning.search.goals import ClientAccess
+from deltaproto.planning.upgrade import plan_upgrade
+from deltaproto.planning.upgrade_request import Upgrade
+from deltaproto.policy.document import Policy, PolicyError, settings_for
+from deltaproto.policy.evaluate import Checker
+from deltaproto.policy.local_catalog import DEFAULT_ACCESS, site_catalogue
+
+
+class Ruled(NamedTuple):
+    """A plan checked against a policy."""
+
+    plan: Plan
+    """blocked where its result violates the policy; it warns of each loss"""
+    losses: tuple[ClientChange, ...] = ()
+    """accesses that the policy's clients lose without approval"""
+
+
+class Users:
+    """The clients of each table.
+
+    Args:
+        named: clients of the command line, which hold for every table.
+        access: what they do.
+
+    Raises:
+        UsageError: for a client that is not known; with its place in a policy.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None,
+        files: Iterable[str],
+        named: Iterable[str],
+        access: tuple[Access, ...] = DEFAULT_ACCESS,
+    ) -> None:
+        self._policy = policy
+        self._catalogue = site_catalogue(files, policy)
+        self._named = [User(self._catalogue.resolve(text), access) for text in dict.fromkeys(named)]
+        self._declared: dict[str, Candidate] = {}
+        mistakes = []
+        for declared in policy.declared() if policy is not None else ():
+            try:
+                self._declared[declared.text] = self._catalogue.resolve(declared.text)
+            except UsageError as error:
+                assert policy is not None
+                mistakes.append(
+                    PolicyError(policy.source, declared.position, error.message, error.hint)
+                )
+        if mistakes:
+            raise mistakes[0].joined(mistakes[1:])
+        self._everybody: tuple[User, ...] | None = None
+        self.checker = None if policy is None else Checker(policy, self._catalogue)
+        """checks plans against the policy; None without one"""
+
+    @property
+    def any(self) -> bool:
+        """Whether somebody was named at all."""
+        return bool(self._named or self._policy is not None)
+
+    def of(self, table: str, location: str) -> tuple[User, ...]:
+        """The clients of one table."""
+        declared: list[User] = []
+        if self._policy is not None:
+            for each in settings_for(self._policy, table, location).clients or ():
+                declared.append(User(self._declared[each.text], each.access, each.label))
+        return (*self._named, *declared)
+
+    def on(self, given: PlanInput) -> PlanInput:
+        """A table with its clients; with all that are known, where nobody was named."""
+        clients = self.of(given.name, given.location) if self.any else self.everybody()
+        return given._replace(clients=clients, everybody=not self.any)
+
+    def ruled(self, plan: Plan, given: PlanInput) -> Ruled:
+        """Check the result of a plan for `given` against the policy, where there is one."""
+        if self.checker is None or given.facts is None:
+            return Ruled(plan)
+        self.checker.observe(self.checker.check(given.facts))
+        if not plan.steps:
+            return Ruled(plan)
+        try:
+            after = facts_after(given.facts, given.table, plan.steps, plan)
+        except UnpredictableError as error:
+            why = f"the result cannot be checked against the policy: {error}"
+            return Ruled(_blocked(plan, given, [Blocked(None, why, "plan without --policy")]))
+        found = policy_impact(self.checker, given.facts, after, plan.goal_text)
+        loses = "would lose" if found.violations else "loses"
+        told = [
+            f"The policy's client {loses} access: {in_words(one)}." for one, _ in found.unapproved
+        ]
+        told += [f"{ruling.text}." for ruling in found.rulings if ruling.approved or ruling.near]
+        if found.hidden:
+            told.append(f"The policy keeps findings on the result out: {found.hidden}.")
+        plan = plan._replace(warnings=(*plan.warnings, *told))
+        broken = [
+            Blocked(each.feature, f"the result violates the policy: {each.message}", each.hint)
+            for each in found.violations
+        ]
+        unapproved = tuple(change for change, _ in found.unapproved)
+        return Ruled(_blocked(plan, given, broken) if broken else plan, unapproved)
+
+    def everybody(self) -> tuple[User, ...]:
+        """Every client of the catalogue at its newest version, where nobody was named."""
+        if self._everybody is None:
+            self._everybody = tuple(newest(self._catalogue))
+        return self._everybody
+
+
+def _blocked(plan: Plan, given: PlanInput, why: list[Blocked]) -> Plan:
+    return plan._replace(
+        steps=(),
+        protocol_after=plan.protocol_before,
+        cost=cost((), given.engine, given.files),
+        blocked=(*plan.blocked, *why),
+        clients=client_changes(given, given.needs),
+    )
+
+
+def newest(catalogue: Catalogue) -> Iterator[User]:
+    """Every client in the newest version that is known."""
+    for client in catalogue.clients():
+        candidate = latest(client.newest, client)
+        offers = tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in candidate.paths))
+        if offers:
+            yield User(candidate, offers)
+
+
+Planner = Callable[[PlanInput], Plan]
+_READING = "enough where the clients only read: plan with --access read"
+
+
+def upgrading(asked: Upgrade, keep: Collection[str] = ()) -> Planner:
+    """Plans an upgrade after which the clients that `keep` names can do what they could."""
+
+    def planner(given: PlanInput) -> Plan:
+        kept = [each for each in given.clients if str(each.candidate.reference) in keep]
+        return plan_upgrade(given, asked._replace(keep=tuple(kept)))
+
+    return planner
+
+
+def downgrading(asked: Downgrade) -> Planner:
+    """Plans a downgrade whose goal names no client."""
+    return lambda given: plan_downgrade(given, asked)
+
+
+def letting_in(
+    asked: Downgrade, watched: Collection[str] = (), assumed: Collection[str] = ()
+) -> Planner:
+    """Plans a downgrade after which every client of a table can do what it is named with.
+
+    Args:
+        watched: those of whom only the effect is told.
+        assumed: those of whom nobody said what they do. What would do for reading alone, where that
+            is cheaper, is an alternative.
+    """
+
+    def planner(given: PlanInput) -> Plan:
+        wanted = [c for c in given.clients if str(c.candidate.reference) not in watched]
+        uses = tuple(ClientAccess(each.candidate, each.access or DEFAULT_ACCESS) for each in wanted)
+        plan = plan_downgrade(given, asked._replace(clients=uses))
+        if not (plan.steps or plan.blocked):
+            return plan
+        only = tuple(
+            _reading(use) if str(use.candidate.reference) in assumed else use for use in uses
+        )
+        if only == uses:
+            return plan
+        less = plan_downgrade(given, asked._replace(clients=only))
+        if less.blocked or not less.steps or not (plan.blocked or less.cost < plan.cost):
+            return plan
+        other = Alternative("reading", _READING, False, less.protocol_after, less.cost, less.steps)
+        return plan._replace(alternatives=(other, *plan.alternatives))
+
+    return planner
+
+
+def _reading(use: ClientAccess) -> ClientAccess:
+    return use._replace(access=(Access.READ,)) if Access.READ in use.access else use

@@ -1,0 +1,141 @@
+"""A table that is looked at now, as the planner takes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.inspection.activity import recent_releases
+from deltaproto.inspection.facts import facts
+from deltaproto.inspection.inspect import judged
+from deltaproto.inspection.interface import Inspection
+from deltaproto.location import locate
+from deltaproto.planning.from_state import observe, with_history
+from deltaproto.planning.plan import Fingerprint
+from deltaproto.planning.predict.properties import TRUNCATION, hours
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.cost import Files
+from deltaproto.policy.inconsistencies import DOUBTED
+from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.sql.quoting import table_name
+from deltaproto.tables.log.plan_input import survey_log
+from deltaproto.tables.log.reader import LogReader
+from deltaproto.tables.open import open_table_log
+
+_HOUR_MS = 3_600_000
+_CLOCK_SKEW_MS = 5 * 60_000
+
+
+def load_plan_input(
+    table: str, storage_options: Mapping[str, str], spark: SparkSettings, now: float
+) -> PlanInput:
+    """The table as its log shows it, traces in files and in history included.
+
+    `now` is in seconds since the epoch; by it the age of the history is judged.
+
+    Raises:
+        TableError: when the table cannot be read, or its protocol breaks the spec.
+        EngineError: when a catalog name needs Spark and there is none.
+    """
+    reached = open_table_log(table, storage_options, spark)
+    reader = LogReader(storage_options, look_in_files=True, every_commit=True)
+    inspection = judged(reader.read_from(reached.location, reached.store))
+    found = survey_log(reached.store)
+    made = given(inspection)
+    census, traces = found.census, found.traces
+    keep = int(hours(made.table.configuration, TRUNCATION) * _HOUR_MS)
+    seen = {
+        name: None if trace.decides is None else trace.decides.removable_ms(keep)
+        for name, trace in traces.seen.items()
+    }
+    return made._replace(
+        releases=recent_releases(reached.store, found.listing),
+        warnings=(*made.warnings, *_clock(inspection, now)),
+        table=with_history(
+            made.table,
+            seen,
+            traces.unknown,
+            int(now * 1000),
+            in_newest_run=[name for name, trace in traces.seen.items() if trace.open],
+        ),
+        files=Files(
+            census.files,
+            census.bytes,
+            census.files_with_vectors,
+            census.bytes_with_vectors,
+            census.files_before_type_change,
+            census.bytes_before_type_change,
+        ),
+    )
+
+
+def given(inspection: Inspection) -> PlanInput:
+    """What an inspection gives the planner.
+
+    Raises:
+        TableError: when the protocol breaks the spec, so that nothing can be predicted.
+    """
+    state = inspection.state
+    refuse_broken(state.protocol)
+    found = facts(inspection)
+    return PlanInput(
+        name=state.table,
+        location=state.location,
+        sql=table_name(locate(state.table)),
+        table=observe(state),
+        needs=found.needs,
+        states=inspection.subject.features,
+        fingerprint=Fingerprint(
+            state.metadata.id, state.version, state.protocol, digest(state.metadata)
+        ),
+        facts=found,
+        complete=inspection.complete,
+        warnings=tuple(_warnings(inspection)),
+    )
+
+
+def _warnings(inspection: Inspection) -> Iterator[str]:
+    for finding in inspection.findings:
+        if not inspection.complete or finding.rule in DOUBTED:
+            yield f"{finding.rule}: {finding.message}"
+
+
+def _clock(inspection: Inspection, now: float) -> Iterator[str]:
+    """A warning about a newest commit from the future: waits are computed from this clock."""
+    stamp = inspection.state.last_commit.get("inCommitTimestamp")
+    if not isinstance(stamp, int) or stamp <= now * 1000 + _CLOCK_SKEW_MS:
+        return
+    hours = (stamp - now * 1000) / _HOUR_MS
+    yield (
+        f"The in-commit timestamp of version {inspection.state.version} is "
+        f"{min(hours, 1e6):,.1f} hours ahead of this machine's clock: check the clocks. New "
+        "commits continue from that timestamp, and this plan computes waiting times from the "
+        "clock."
+    )
+
+
+def digest(metadata: Metadata) -> str:
+    """A digest of what plans depend on: schema, partitioning, and Delta's own properties."""
+    configuration = {
+        key: value for key, value in metadata.configuration.items() if key.startswith("delta.")
+    }
+    told = [metadata.schema_string, list(metadata.partition_columns), sorted(configuration.items())]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def refuse_broken(protocol: Protocol) -> None:
+    """Refuse a protocol that the spec forbids: nothing can be predicted on it.
+
+    Raises:
+        TableError: unsupported-protocol.
+    """
+    for violation in protocol.violations():
+        raise TableError(
+            ErrorCode.UNSUPPORTED_PROTOCOL,
+            f"the protocol breaks the spec: {violation.message}",
+            "repair it first; `deltaproto inspect` says what is wrong",
+        )

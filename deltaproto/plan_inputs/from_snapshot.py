@@ -1,0 +1,158 @@
+"""Tables that were seen before, as the planner takes them: saved inspections and inventories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from deltaproto.errors import SavedError
+from deltaproto.inspection.age import Ages, at
+from deltaproto.inspection.saved import MALFORMED, malformed, read_entry
+from deltaproto.location import LocationKind, locate
+from deltaproto.plan_inputs.from_log import refuse_broken
+from deltaproto.planning.from_state import strays, to_checkpoint
+from deltaproto.planning.plan import Fingerprint
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.request import PlanInput
+from deltaproto.policy.context import TableFacts
+from deltaproto.policy.inconsistencies import DOUBTED
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureKind
+from deltaproto.protocol.layers import FeatureState
+from deltaproto.sql.quoting import table_name
+
+_FROM_SAVED = (
+    "Planned from a saved inspection of {made}, which holds no schema and no files: plan again "
+    "from the table itself before you apply it."
+)
+_FROM_KEPT = (
+    "Planned from an inventory (scan {scan}, ended {made}), which holds no schema and no files: "
+    "plan again with --fresh, or from the table itself, before you apply it."
+)
+
+
+def given_entry(entry: Any, path: str, ages: Ages) -> PlanInput:
+    """What one entry of a saved inspection gives the planner.
+
+    Args:
+        ages: that of the part with the entry was read last.
+
+    Raises:
+        TableError: when the table could not be read then, or its protocol breaks the spec.
+        UsageError: when the entry is not what `inspect` writes.
+    """
+    facts = read_entry(entry, path)
+    if isinstance(facts, SavedError):
+        raise facts
+    try:
+        return _given(
+            facts,
+            entry["features"],
+            entry["partition_columns"],
+            entry.get("clustering_columns"),
+            entry.get("id"),
+            _warnings(_FROM_SAVED.format(made=at(ages.made)), ages.notice),
+        )
+    except MALFORMED as error:
+        raise malformed(path, error) from None
+
+
+def given_row(
+    row: Mapping[str, Any], facts: TableFacts, scan: str, ended: datetime, notice: str | None
+) -> PlanInput:
+    """What one row of an inventory gives the planner.
+
+    Args:
+        scan: the id of its scan, which ended at `ended`.
+        notice: what to know of the age of that scan.
+
+    Raises:
+        TableError: when the table's protocol breaks the spec.
+    """
+    features = [{**feature, "name": feature["feature"]} for feature in row["features"] or ()]
+    return _given(
+        facts,
+        features,
+        row["partition_columns"] or (),
+        row["clustering_columns"],
+        row["id"],
+        _warnings(_FROM_KEPT.format(scan=scan, made=at(ended)), notice),
+    )
+
+
+def _warnings(*texts: str | None) -> tuple[str, ...]:
+    return tuple(text for text in texts if text is not None)
+
+
+def _given(
+    facts: TableFacts,
+    features: Iterable[Mapping[str, Any]],
+    partition_columns: Sequence[Any],
+    clustering: Sequence[Any] | None,
+    table_id: str | None,
+    warnings: tuple[str, ...],
+) -> PlanInput:
+    refuse_broken(facts.protocol)
+    states = tuple(_state(feature, facts) for feature in features)
+    table = Table(
+        protocol=facts.protocol,
+        configuration={k: v for k, v in facts.configuration.items() if v is not None},
+        vectors=_present(states, "deletionVectors"),
+        widened=_present(states, "typeWidening", "typeWidening-preview"),
+        v2_checkpoint=_present(states, "v2Checkpoint"),
+        row_ids=_present(states, "rowTracking"),
+        domains=() if _present(states, "domainMetadata") is False else None,
+        clustering=None if clustering is None else tuple(map(str, clustering)),
+        partition_columns=tuple(map(str, partition_columns)),
+        strays=strays(facts.protocol, facts.configuration, None),
+        # Of no consequence else; so tables that differ in nothing but this are planned once.
+        to_checkpoint=to_checkpoint(facts.configuration, facts.version)
+        if "v2Checkpoint" in facts.protocol.supported
+        else None,
+    )
+    return PlanInput(
+        name=facts.table,
+        location=facts.location,
+        sql=_sql_name(facts),
+        table=table,
+        needs=facts.needs,
+        states=states,
+        fingerprint=Fingerprint(table_id, facts.version, facts.protocol, None),
+        facts=facts,
+        complete=facts.complete,
+        warnings=(
+            *warnings,
+            *(f"{each.rule}: {each.message}" for each in facts.findings if each.rule in DOUBTED),
+        ),
+    )
+
+
+def _sql_name(facts: TableFacts) -> str:
+    """The table as statements name it: a path as it was when it was saved, not from this folder."""
+    named = locate(facts.table)
+    return table_name(named if named.kind is LocationKind.NAME else locate(facts.location))
+
+
+def _state(feature: Mapping[str, Any], facts: TableFacts) -> FeatureState:
+    name = str(feature["name"])
+    kind = FeatureKind(feature["kind"])
+    record = feature_catalog.record(name, in_reader_list=kind is FeatureKind.READER_WRITER)
+    return FeatureState(
+        feature=record,
+        kind=kind,
+        listed=name in facts.protocol.listed,
+        implied=name in facts.protocol.implied,
+        enabled=feature["enabled"],
+        present=feature["present"],
+        required_by=tuple(feature.get("required_by") or ()),
+        evidence="",
+    )
+
+
+def _present(states: tuple[FeatureState, ...], *names: str) -> bool | None:
+    """Whether traces of one of the features are there; False when none is supported."""
+    found = [state.present for state in states if state.name in names]
+    if not found or all(present is False for present in found):
+        return False
+    return True if any(found) else None

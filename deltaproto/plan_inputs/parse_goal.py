@@ -1,0 +1,134 @@
+"""What people write when they ask for a plan: names of features, versions, scripts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+from deltaproto.clients.model import Access
+from deltaproto.errors import UsageError
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.ddl.user_statement import Parsed
+from deltaproto.planning.enable import Wanted
+from deltaproto.protocol import feature_catalog
+
+
+def split(texts: Iterable[str]) -> list[str]:
+    """The words of texts with or without commas."""
+    return [word for text in texts for part in text.split(",") if (word := part.strip())]
+
+
+def feature_names(given: Iterable[str], flag: str) -> tuple[str, ...]:
+    """The features that are meant, in any case, with or without commas.
+
+    A name that nobody knows is taken as it is: a log can hold it.
+
+    Args:
+        flag: what an error calls the place where they were given.
+
+    Raises:
+        UsageError: for a name that looks like a mistake.
+    """
+    found: dict[str, None] = {}
+    for word in split(given):
+        record, near = feature_catalog.search(word)
+        if record is None and near:
+            raise UsageError(f"{flag}: no feature {word}", f"did you mean {near[0]}?")
+        found.setdefault(word if record is None else record.name)
+    return tuple(found)
+
+
+def wanted_features(
+    given: Iterable[str], columns: tuple[str, ...], flag: str
+) -> tuple[Wanted, ...]:
+    """The features to switch on, `columnMapping=name` among them, what others need first.
+
+    Args:
+        columns: to cluster by.
+        flag: what an error calls the place where they were given.
+
+    Raises:
+        UsageError: for a name that looks like a mistake, and a mode that there is not.
+    """
+    found: dict[str, Wanted] = {}
+    for word in split(given):
+        name, equals, mode = word.partition("=")
+        (feature,) = feature_names([name], flag) or (name,)
+        if equals and (feature != "columnMapping" or mode.lower() not in ("name", "id")):
+            raise UsageError(
+                f"{flag} {word}: {feature} has no such mode",
+                "only columnMapping has modes: columnMapping=name",
+            )
+        clustered = columns if feature == "clustering" else ()
+        found.setdefault(feature, Wanted(feature, mode.lower() or None, clustered))
+    if columns and "clustering" not in found:
+        found["clustering"] = Wanted("clustering", columns=columns)
+    return tuple(sorted(found.values(), key=_requirements_first))
+
+
+def accesses(given: Iterable[str], flag: str) -> tuple[Access, ...]:
+    """What clients do, with or without commas.
+
+    Args:
+        flag: what an error calls the place where they were given.
+
+    Raises:
+        UsageError: for what is no access.
+    """
+    found: dict[Access, None] = {}
+    for word in (part.strip() for text in given for part in text.split(",")):
+        if word not in set(Access):
+            raise UsageError(f"{flag} takes no {word}", f"one of {', '.join(Access)}")
+        found.setdefault(Access(word))
+    return tuple(found)
+
+
+def versions(text: str | None, flag: str = "--to") -> tuple[int, int] | None:
+    """Reader and writer version as `R,W`.
+
+    Raises:
+        UsageError: when they are no versions that Delta has.
+    """
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*\(?\s*(\d+)\s*,\s*(\d+)\s*\)?\s*", text)
+    if match is None:
+        raise UsageError(f"{flag} {text} is no pair of versions", f"for example {flag} 1,2")
+    return version_pair(int(match[1]), int(match[2]))
+
+
+def version_pair(reader: int, writer: int) -> tuple[int, int]:
+    """Reader and writer version.
+
+    Raises:
+        UsageError: when they are no versions that Delta has.
+    """
+    if not (1 <= reader <= 3 and 1 <= writer <= 7):
+        raise UsageError(
+            f"no protocol has reader version {reader} and writer version {writer}",
+            "reader versions are 1 to 3, writer versions 1 to 7",
+        )
+    return reader, writer
+
+
+def script(text: str) -> list[Parsed]:
+    """The statements of `text`, which is SQL itself or the name of a file of it.
+
+    Raises:
+        UsageError: when the file cannot be read, and when there is no statement.
+    """
+    if os.path.isfile(text):
+        try:
+            with open(text, encoding="utf-8-sig") as file:
+                text = file.read()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read {text}: {error}", "it must be SQL, as UTF-8") from None
+    found = parse(text)
+    if not found:
+        raise UsageError("--sql holds no statement", "give SQL, or a file of SQL statements")
+    return found
+
+
+def _requirements_first(wanted: Wanted) -> tuple[int, str]:
+    return len(feature_catalog.closure({wanted.feature})), wanted.feature

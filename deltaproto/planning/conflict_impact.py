@@ -1,0 +1,186 @@
+"""Who is hit when a step is committed: concurrent writers, the step itself, and streams.
+
+Sources: Delta Spark's `ConflictChecker` (see `survival`); delta-rs's `ConflictChecker`, measured
+with nine releases (see `protocol.conflicts.delta_rs`); the Databricks page "Isolation levels and
+write conflicts", by which every metadata change fails every concurrent write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.conflicts.delta_rs import PYTHON
+from deltaproto.conflicts.operation import ExceptionName
+from deltaproto.planning.ddl.user_statement import UserStatement
+from deltaproto.planning.engine import EngineName
+from deltaproto.planning.plan import Clash, StreamEffect, StreamImpact
+from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome
+from deltaproto.planning.predict.schema import walk
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.statement import DropFeature, Statement, Wait
+from deltaproto.planning.writer_survival import (
+    EVERY,
+    UNKNOWN,
+    Writers,
+    fates,
+    others,
+    reclusters,
+    who,
+)
+from deltaproto.protocol.isolation import WriterEngine as Writer
+
+_DELTA_RS = str(Writer.DELTA_RS)
+_FAILED = PYTHON.rpartition(".")[2]
+_METADATA, _PROTOCOL = str(ExceptionName.METADATA), str(ExceptionName.PROTOCOL)
+_ALL = "every concurrent write"
+_DOCUMENTED = "as documented, every change of metadata or protocol fails concurrent writes"
+_REWRITING = ("REORG", "OPTIMIZE", REMOVE_MAPPING)
+# Commits that leave metadata and protocol alone; what they meet otherwise, the matrices say.
+_FILES = frozenset(
+    {"WRITE", "UPDATE", "DELETE", "MERGE", "TRUNCATE"}
+    | {"OPTIMIZE", "REORG", "VACUUM START", "VACUUM END"}
+)
+
+
+def clashes(
+    statement: Statement, before: Table, outcome: Outcome, writers: Writers = UNKNOWN
+) -> Iterator[Clash]:
+    """The transactions that a step cannot run beside.
+
+    Args:
+        writers: Delta Spark's. Where their releases are not known, each outcome is named.
+    """
+    if isinstance(statement, Wait) or not outcome.commits:
+        return
+    on_spark = EngineName.DELTA_SPARK.value
+    if not _only_files(outcome):
+        yield from _by_metadata(statement, before, outcome, writers)
+    if any(commit.operation in _REWRITING for commit in outcome.commits):
+        why = "the step rewrites data files, and both remove the same ones"
+        for exception in (ExceptionName.DELETE_READ, ExceptionName.DELETE_DELETE):
+            yield Clash(
+                on_spark, "UPDATE, DELETE, MERGE and OPTIMIZE", str(exception), why, "writer"
+            )
+        if _only_files(outcome):
+            # Otherwise the new metadata end every write of delta-rs.
+            yield Clash(
+                _DELTA_RS,
+                "UPDATE, DELETE, MERGE and OPTIMIZE",
+                _FAILED,
+                "the step rewrites data files; deltalake 1.6.6 does not notice that an OPTIMIZE, "
+                "an overwrite or a DELETE without predicate removes the same ones, and rows are "
+                "duplicated or come back",
+                "writer",
+            )
+        yield Clash(
+            on_spark,
+            "UPDATE, DELETE, MERGE and OPTIMIZE that commit while files are rewritten",
+            str(ExceptionName.DELETE_READ),
+            "the files that the step rewrites are gone; it can be run again",
+            "step",
+        )
+    yield Clash(
+        on_spark,
+        "any other change of metadata or protocol",
+        _METADATA,
+        "it is never reconciled with the step; it can be run again",
+        "step",
+    )
+
+
+def _only_files(outcome: Outcome) -> bool:
+    return all(commit.operation in _FILES for commit in outcome.commits)
+
+
+def _by_metadata(
+    statement: Statement, before: Table, outcome: Outcome, writers: Writers
+) -> Iterator[Clash]:
+    on_spark, databricks = EngineName.DELTA_SPARK.value, EngineName.DATABRICKS.value
+    if reclusters(statement, before):
+        yield Clash(
+            on_spark,
+            "other changes of the clustering columns",
+            str(ExceptionName.TRANSACTION),
+            "both store the same metadata domain; other writers are rebased",
+            "writer",
+        )
+        yield Clash(databricks, _ALL, _METADATA, _DOCUMENTED, "writer")
+        return
+    dropped = before.protocol.supported - outcome.table.protocol.supported
+    raised = outcome.table.protocol.supported - before.protocol.supported
+    spared = True
+    for fate in fates(statement, before, outcome, writers):
+        spared &= fate != fate._replace(since=None, until=None)
+        if (hit := who(fate, writers)) is not None:
+            yield Clash(on_spark, hit, fate.exception, fate.why, "writer")
+    if spared:
+        yield Clash(
+            on_spark,
+            "other changes of metadata or protocol",
+            _PROTOCOL if raised else _METADATA,
+            "two such transactions are never reconciled; "
+            + others(statement, before, outcome, writers),
+            "writer",
+        )
+    yield Clash(
+        _DELTA_RS,
+        EVERY,
+        _FAILED,
+        "deltalake takes all new metadata and any higher protocol for a conflict; a protocol that "
+        "is only lowered it does not notice",
+        "writer",
+    )
+    exception = _PROTOCOL if dropped or raised else _METADATA
+    yield Clash(databricks, _ALL, exception, _DOCUMENTED, "writer")
+
+
+def streams(statement: Statement, before: Table, outcome: Outcome) -> Iterator[StreamImpact]:
+    """What becomes of streams that read the table."""
+    if isinstance(statement, Wait) or not outcome.commits or _only_files(outcome):
+        return
+    unmapped = any(commit.operation == REMOVE_MAPPING for commit in outcome.commits)
+    if unmapped:
+        yield StreamImpact(
+            "Delta Spark, every stream",
+            StreamEffect.ENDS,
+            "column mapping goes: DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG, also "
+            "after a restart; with schemaTrackingLocation it goes on only when spark.databricks."
+            "delta.streaming.allowSourceColumnRenameAndDrop is set",
+        )
+    else:
+        yield _plain(statement, before, outcome.table)
+        stops = sum(commit.operation not in ("Empty Commit", "REORG") for commit in outcome.commits)
+        times = "once" if stops == 1 else f"up to {stops} times"
+        yield StreamImpact(
+            "Delta Spark, with schemaTrackingLocation",
+            StreamEffect.RESTART,
+            f"it stops {times} with DELTA_STREAMING_METADATA_EVOLUTION",
+        )
+    yield StreamImpact("Databricks, as documented", StreamEffect.RESTART, "the metadata changes")
+    if isinstance(statement, DropFeature) and statement.truncate:
+        yield StreamImpact(
+            "every stream that lags behind",
+            StreamEffect.LOSES,
+            "commits that it has not read yet may be deleted",
+        )
+
+
+def _plain(statement: Statement, before: Table, after: Table) -> StreamImpact:
+    """A stream of Delta Spark without a schema log, when the schema may have changed."""
+    reads = "Delta Spark, plain"
+    if before.schema is None or after.schema is None:
+        if not isinstance(statement, UserStatement):
+            return StreamImpact(reads, StreamEffect.CONTINUES, "the schema stays as it is")
+        return StreamImpact(
+            reads, StreamEffect.RESTART, "the schema may change; what it is, is not known"
+        )
+    old, new = dict(walk(before.schema)), dict(walk(after.schema))
+    if not old.keys() <= new.keys():
+        why = "columns go: DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
+        return StreamImpact(reads, StreamEffect.ENDS, f"{why}, also after a restart")
+    changed = any(old.get(path, column)[:3] != column[:3] for path, column in new.items())
+    if changed or len(new) > len(old):
+        return StreamImpact(
+            reads, StreamEffect.RESTART, "it stops once: DELTA_SCHEMA_CHANGED_WITH_VERSION"
+        )
+    return StreamImpact(reads, StreamEffect.CONTINUES, "it is read as before")

@@ -1,0 +1,92 @@
+"""Which column defaults are plain literals, as IcebergCompatV3 asks for.
+
+Source: Delta Spark 4.4's `DeltaColumnDefaults.isLiteral`; measured with Delta Spark 4.4.0.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from decimal import ROUND_HALF_UP, Context, Decimal
+
+from deltaproto.planning.predict.schema import Atomic, Type
+from deltaproto.planning.predict.type_widening import decimal_parts, text
+
+_BITS = {"byte": 32, "short": 32, "integer": 32, "long": 64}
+_WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_HEX = re.compile(r"[0-9a-fA-F]*")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIME = r"[0-9]{2}:[0-9]{2}"
+_SECONDS = r":[0-9]{2}"
+_LOCAL = re.compile(rf"{_DATE.pattern}( {_TIME}{_SECONDS}|T{_TIME}({_SECONDS}(\.[0-9]{{0,9}})?)?)")
+_ZONED = re.compile(
+    rf"({_DATE.pattern}T{_TIME}({_SECONDS}(\.[0-9]{{0,9}})?)?)(Z|[+-]{_TIME}({_SECONDS})?)(\[.+\])?"
+)
+
+
+def is_literal(default: str, kind: Type) -> bool:
+    """Whether Delta takes a column's default, given as SQL, for a literal of the column's type."""
+    if not isinstance(kind, Atomic):
+        return False
+    name = kind.name
+    if name in _BITS:
+        return _whole(default.rstrip("lL") if name == "long" else default, _BITS[name])
+    if name in ("float", "double"):
+        number = default.strip()
+        return number in ("NaN", "Infinity") or bool(_NUMBER.fullmatch(number.rstrip("fFdD")))
+    if (parts := decimal_parts(name)) is not None:
+        return _decimal(default, *parts)
+    if name == "boolean":
+        return True
+    if name == "binary":
+        # Whatever is not written in hexadecimal digits is text.
+        return default[:1] not in ("x", "X") or bool(_HEX.fullmatch(_unquoted(default[1:]) or "-"))
+    found = _unquoted(default)
+    if found is None:
+        return False
+    if name == "date":
+        return bool(_DATE.fullmatch(found)) and _exists(found)
+    if name in ("timestamp", "timestamp_ntz"):
+        zoned = _ZONED.fullmatch(found) if name == "timestamp" else None
+        local = found if zoned is None else zoned[1]
+        return bool(_LOCAL.fullmatch(local)) and _exists(local)
+    return text(name) and not name.startswith("string collate")
+
+
+def _whole(written: str, bits: int) -> bool:
+    return bool(_WHOLE.fullmatch(written)) and -(2 ** (bits - 1)) <= int(written) < 2 ** (bits - 1)
+
+
+def _decimal(written: str, precision: int, scale: int) -> bool:
+    """Rounded to the precision, and without a digit too many after the point."""
+    if not _NUMBER.fullmatch(written):
+        return False
+    value = Context(prec=precision, rounding=ROUND_HALF_UP).create_decimal(written)
+    return value.normalize() == 0 or _digits_after_point(value) <= scale
+
+
+def _digits_after_point(value: Decimal) -> int:
+    exponent = value.normalize(Context(prec=100)).as_tuple().exponent
+    assert isinstance(exponent, int)
+    return -exponent
+
+
+def _unquoted(written: str) -> str | None:
+    """The text between quotes; None where there are none, or where an escape is left open."""
+    if len(written) < 2 or written[0] != written[-1] or written[0] not in "'\"":
+        return None
+    inner = written[1:-1]
+    if (len(inner) - len(inner.rstrip("\\"))) % 2:
+        return None
+    return inner
+
+
+def _exists(written: str) -> bool:
+    """Whether the calendar and the clock have it."""
+    day, clock = written[:10], written[11:].partition(".")[0]
+    year, month, of_month = (int(part) for part in day.split("-"))
+    if not 1 <= month <= 12 or not 1 <= of_month <= calendar.monthrange(year or 4, month)[1]:
+        return False
+    parts = [int(part) for part in clock.split(":")] if clock else []
+    return all(part < most for part, most in zip(parts, (24, 60, 60), strict=False))

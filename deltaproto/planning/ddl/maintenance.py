@@ -1,0 +1,260 @@
+"""OPTIMIZE, VACUUM, REORG … (PURGE) with a condition, and RESTORE: the protocol stays.
+
+Source: Delta Spark 4.4's `OptimizeTableCommand`, `VacuumCommand` and `RestoreTableCommand`;
+measured with Delta Spark 4.4.0.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NamedTuple
+
+from deltaproto.planning.ddl.checks import references
+from deltaproto.planning.ddl.resolution import condition
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.predict import consistency
+from deltaproto.planning.predict.outcome import (
+    Outcome,
+    PredictedCommit,
+    Refusal,
+    Rewrite,
+    elsewhere,
+)
+from deltaproto.planning.predict.properties import FILES
+from deltaproto.planning.predict.schema import Path, dotted, find, same
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.statement import Purge
+from deltaproto.protocol.intervals import parse_interval
+
+_IGNORES_HOURS = "4.1"
+_VERSION = re.compile(r"version as of ([0-9]{1,18})")
+_TIME = re.compile(r"timestamp as of ('[^']*'|\"[^\"]*\")")
+_DATED = re.compile(r"[+-]?[0-9]{4,}(-[0-9]{1,2}){0,2}([t ].*)?")
+_WORDS = frozenset(
+    {
+        "AND",
+        "OR",
+        "NOT",
+        "IN",
+        "IS",
+        "NULL",
+        "LIKE",
+        "BETWEEN",
+        "TRUE",
+        "FALSE",
+        "INTERVAL",
+        "DISTINCT",
+    }
+)
+
+
+UNREACHED = "whether the history still reaches back so far is not known: Delta may refuse it"
+
+
+class Optimize(NamedTuple):
+    """OPTIMIZE, whole or in part."""
+
+    where: str = ""
+    zorder: tuple[Path, ...] = ()
+    full: bool = False
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        refusal = self._refused(table, engine) or consistency.upkeep(table, "OPTIMIZE")
+        if refusal is not None:
+            return Outcome(table, refusal=refusal)
+        # Files that are large enough already, or clustered, make no commit.
+        commit = PredictedCommit("OPTIMIZE", table.protocol, sure=False)
+        return Outcome(_some_left(table), (commit,), Rewrite.SOME)
+
+    def _refused(self, table: Table, engine: Engine) -> Refusal | None:
+        clustered = "clustering" in table.protocol.supported
+        if clustered and self.zorder:
+            return Refusal(
+                "DELTA_CLUSTERING_WITH_ZORDER_BY",
+                "a clustered table takes no ZORDER BY",
+                "OPTIMIZE without it",
+            )
+        if clustered and self.where:
+            return Refusal(
+                "DELTA_CLUSTERING_WITH_PARTITION_PREDICATE",
+                "a clustered table takes no WHERE",
+                "OPTIMIZE without it",
+            )
+        if self.full and (not clustered or table.clustering == ()):
+            return Refusal(
+                "DELTA_OPTIMIZE_FULL_NOT_SUPPORTED",
+                "FULL is for clustered tables",
+                "OPTIMIZE without it",
+            )
+        for path in self.zorder:
+            if dotted(path) in table.partition_columns:
+                return Refusal(
+                    "DELTA_ZORDERING_ON_PARTITION_COLUMN",
+                    f"{dotted(path)} is a partition column",
+                    "order by data columns",
+                )
+            if table.schema is not None and find(table.schema, path) is None:
+                return Refusal(
+                    "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST",
+                    f"the table has no column {dotted(path)}",
+                    "DESCRIBE the table for its columns",
+                )
+        return beyond_partitions(table, self.where) or _no_condition(table, self.where, engine)
+
+
+def _no_condition(table: Table, where: str, engine: Engine) -> Refusal | None:
+    """The refusal of a condition that is known not to be one."""
+    return condition(table, where, (), engine).refusal if where and table.schema else None
+
+
+def beyond_partitions(table: Table, where: str) -> Refusal | None:
+    """The refusal of a condition that names a data column."""
+    for path in references(where):
+        partition = any(same(dotted(path), column) for column in table.partition_columns)
+        if not partition and path[0].upper() not in _WORDS:
+            return Refusal(
+                "DELTA_NON_PARTITION_COLUMN_REFERENCE",
+                f"{dotted(path)} is no partition column",
+                "name partition columns only",
+            )
+    return None
+
+
+class PurgeWhere(NamedTuple):
+    """REORG … WHERE … APPLY (PURGE)."""
+
+    where: str
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        refusal = beyond_partitions(table, self.where)
+        if refusal is not None:
+            return Outcome(table, refusal=refusal)
+        outcome = Purge().outcome(table, engine)
+        if outcome.refusal is not None:
+            return outcome
+        maybe = tuple(commit._replace(sure=False) for commit in outcome.commits)
+        return outcome._replace(table=_some_left(table), commits=maybe)
+
+
+def _some_left(table: Table) -> Table:
+    """With some of its deletion vectors gone, or all."""
+    return table._replace(vectors=None if table.vectors else table.vectors)
+
+
+class Vacuum(NamedTuple):
+    """VACUUM."""
+
+    dry: bool = False
+    hours: float | None = None
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        refusal = consistency.upkeep(table, "VACUUM") or self._too_short(table, engine)
+        if refusal is not None:
+            return Outcome(table, refusal=refusal)
+        if self.dry:
+            return Outcome(table)
+        # Not every store gets these commits (spark.databricks.delta.vacuum.logging.enabled).
+        commits = tuple(
+            PredictedCommit(f"VACUUM {what}", table.protocol, sure=False)
+            for what in ("START", "END")
+        )
+        ignored = self.hours is not None and round_half_up(self.hours) != 0
+        warning = (
+            f"{engine} ignores the hours: it deletes what is older than {FILES}, "
+            f"{_kept(table)} here"
+        )
+        newest = engine.name is EngineName.DELTA_SPARK and engine.at_least(_IGNORES_HOURS)
+        return Outcome(table, commits, warnings=(warning,) if ignored and newest else ())
+
+    def _too_short(self, table: Table, engine: Engine) -> Refusal | None:
+        """Newer releases take no hours but 0, and 0 only where nothing is kept anyway."""
+        kept = parse_interval(_kept(table))
+        if self.hours is None or kept is None:
+            return None
+        hours = round_half_up(self.hours)
+        newest = engine.name is EngineName.DELTA_SPARK and engine.at_least(_IGNORES_HOURS)
+        if hours >= kept.hours or (newest and hours):
+            return None
+        refusal = Refusal(
+            "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT",
+            f"RETAIN {hours} HOURS is shorter than {FILES}, which is {_kept(table)} here",
+            f"set {FILES}; spark.databricks.delta.retentionDurationCheck.enabled = false switches "
+            "the check off, and readers and writers in flight may then lose their files",
+        )
+        return refusal if engine.name is EngineName.DELTA_SPARK else elsewhere(refusal)
+
+
+def _kept(table: Table) -> str:
+    return table.configuration.get(FILES) or "interval 1 week"
+
+
+def round_half_up(hours: float) -> int:
+    """Hours as Delta rounds them."""
+    return math.floor(hours + 0.5)
+
+
+class Restore(NamedTuple):
+    """RESTORE to a version or a time."""
+
+    to: str
+    """as the statement says it"""
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        # The old version's protocol is merged into this one. The files are old ones; how they are
+        # partitioned, and what columns are called, seldom ever changes.
+        refusal, unresolved = self._missing(table, engine)
+        if refusal is not None:
+            return Outcome(table, refusal=refusal)
+        if self._same(table):
+            return Outcome(table)
+        known = Table(
+            table.protocol,
+            table.configuration,
+            unmappable=table.unmappable,
+            geospatial=table.geospatial,
+            domains=None,
+            clustering=None,
+            partition_columns=table.partition_columns,
+            strays=None,
+        )
+        warnings = (
+            f"columns, properties and constraints become those of {self.to}, and a feature that "
+            "was dropped since then comes back; what follows is predicted without them",
+        )
+        commit = PredictedCommit("RESTORE", table.protocol, sure=not unresolved)
+        return Outcome(known, (commit,), warnings=(*warnings, *[UNREACHED] * unresolved))
+
+    def _missing(self, table: Table, engine: Engine) -> tuple[Refusal | None, bool]:
+        """Why the version cannot be had; and whether that is not known."""
+        version, time = _VERSION.fullmatch(self.to), _TIME.fullmatch(self.to)
+        if time is not None:
+            if _DATED.fullmatch(time[1][1:-1].strip()):
+                return None, True
+            error, message = "DELTA_TIMESTAMP_INVALID", f"{time[1]} is not a time"
+            return Refusal(error, message, "write it as '2026-01-31 12:00:00'"), False
+        if version is None:
+            remedy = "TO VERSION AS OF 3, or TO TIMESTAMP AS OF '2026-01-31 12:00:00'"
+            message = f"{self.to or 'nothing'} is neither a version nor a time"
+            error = "" if self.to.startswith("version as of '") else "PARSE_SYNTAX_ERROR"
+            refusal = Refusal(error, message, remedy)
+            known = engine.name is EngineName.DELTA_SPARK
+            return (refusal if known else elsewhere(refusal)), False
+        if table.version is not None and int(version[1]) > table.version:
+            error = "DELTA_CANNOT_RESTORE_TABLE_VERSION"
+            message = f"the newest version is {table.version}"
+            return Refusal(error, message, "DESCRIBE HISTORY shows the versions"), False
+        # Older versions may have been cleaned up.
+        return None, table.version is None or int(version[1]) != table.version
+
+    def _same(self, table: Table) -> bool:
+        """Whether it is the newest version, which makes no commit."""
+        version = _VERSION.fullmatch(self.to)
+        return version is not None and int(version[1]) == table.version
+
+
+class Comment(NamedTuple):
+    """COMMENT ON TABLE."""
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        return Outcome(table, (PredictedCommit("SET TBLPROPERTIES", table.protocol),))

@@ -1,0 +1,246 @@
+"""ALTER TABLE, from the table's name on.
+
+Source: Spark's `SqlBaseParser` and Delta's `DeltaSqlBase` grammar.
+"""
+
+from __future__ import annotations
+
+from deltaproto.planning.ddl.change_column import ChangeColumn
+from deltaproto.planning.ddl.columns import AddColumns, DropColumns, RenameColumn, ReplaceColumns
+from deltaproto.planning.ddl.cursor import Cursor
+from deltaproto.planning.ddl.table_statements import (
+    AddConstraint,
+    ClusterByPaths,
+    DropConstraintIfExists,
+)
+from deltaproto.planning.ddl.types import read_definition, read_type
+from deltaproto.planning.ddl.user_statement import Known, Refused, StatementEffect
+from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.properties import canonical
+from deltaproto.planning.predict.schema import Path
+from deltaproto.planning.statement import (
+    ClusterBy,
+    DropConstraint,
+    DropFeature,
+    SetProperties,
+    UnsetProperties,
+)
+from deltaproto.protocol import feature_catalog
+
+_GRAMMAR = "PARSE_SYNTAX_ERROR"
+
+
+def read_alter(cursor: Cursor) -> Known | StatementEffect:
+    """What comes after the table's name.
+
+    Raises:
+        UnreadableError: when it is of no form that is known here.
+    """
+    match cursor.keys(2):
+        case ("SET", "TBLPROPERTIES"):
+            return _set(cursor)
+        case ("UNSET", "TBLPROPERTIES"):
+            return _unset(cursor)
+        case ("DROP", "FEATURE"):
+            return _drop_feature(cursor)
+        case ("ADD", "CONSTRAINT") | ("ADD", "CHECK"):
+            return _add_constraint(cursor)
+        case ("DROP", "CONSTRAINT"):
+            cursor.take("DROP", "CONSTRAINT")
+            if_exists = cursor.take("IF", "EXISTS")
+            name = cursor.name()
+            return DropConstraintIfExists(name) if if_exists else DropConstraint(name)
+        case ("CLUSTER", "BY"):
+            return _cluster(cursor)
+        case ("ADD", "COLUMN" | "COLUMNS"):
+            cursor.at += 2
+            return _add_columns(cursor)
+        case ("DROP", "COLUMN" | "COLUMNS"):
+            cursor.at += 2
+            if_exists = cursor.take("IF", "EXISTS")
+            return DropColumns(tuple(_several(cursor)), if_exists)
+        case ("RENAME", "COLUMN"):
+            cursor.at += 2
+            path = cursor.path()
+            cursor.expect("TO")
+            return RenameColumn(path, cursor.name())
+        case ("REPLACE", "COLUMN" | "COLUMNS"):
+            cursor.at += 2
+            return _replace_columns(cursor)
+        case ("ALTER" | "CHANGE", _):
+            change = cursor.next().key == "CHANGE"
+            cursor.take("COLUMN")
+            return _change(cursor, change)
+    raise cursor.unreadable("this change of a table is not known")
+
+
+def _several(cursor: Cursor) -> list[Path]:
+    if cursor.keys(1) == ("(",):
+        return cursor.listed(cursor.path)
+    found = [cursor.path()]
+    while cursor.take(","):
+        found.append(cursor.path())
+    return found
+
+
+def read_properties(cursor: Cursor) -> dict[str, str] | None:
+    """A list of properties; None when one has no value, which only UNSET takes."""
+    found: dict[str, str] = {}
+    complete = True
+
+    def one() -> None:
+        nonlocal complete
+        key = cursor.string() if _string_next(cursor) else ".".join(cursor.path())
+        equals = cursor.take("=")
+        if not equals and cursor.keys(1) in ((",",), (")",)):
+            complete = False
+            return
+        if _string_next(cursor):
+            found[canonical(key)] = cursor.string()
+        else:
+            found[canonical(key)] = cursor.until(",", ")")
+
+    cursor.listed(one)
+    return found if complete else None
+
+
+def _string_next(cursor: Cursor) -> bool:
+    return not cursor.done and cursor.tokens[cursor.at].string
+
+
+def _set(cursor: Cursor) -> Known | StatementEffect:
+    cursor.at += 2
+    properties = read_properties(cursor)
+    if properties is None:
+        refusal = Refusal("", "a property has no value", "write 'key' = 'value'")
+        return Refused(refusal, on_databricks=True)
+    return SetProperties(properties)
+
+
+def _unset(cursor: Cursor) -> UnsetProperties:
+    cursor.at += 2
+    cursor.take("IF", "EXISTS")
+
+    def key() -> str:
+        return canonical(cursor.string() if _string_next(cursor) else ".".join(cursor.path()))
+
+    return UnsetProperties(tuple(cursor.listed(key)))
+
+
+def _drop_feature(cursor: Cursor) -> Known | StatementEffect:
+    cursor.at += 2
+    name = cursor.string() if _string_next(cursor) else cursor.name()
+    truncate = cursor.take("TRUNCATE", "HISTORY")
+    if name.lower().startswith("delta.") and canonical(name.lower()) != name.lower():
+        error, why = "IS_DELTA_PROPERTY", f"{name} is a property, not a feature"
+        refusal = Refusal(f"DELTA_FEATURE_DROP_FEATURE_{error}", why, "UNSET TBLPROPERTIES")
+        return Refused(refusal, on_databricks=True)
+    known = {
+        f.name.lower() for f in feature_catalog.all_features() if feature_catalog.registered(f.name)
+    }
+    if name.lower() not in known:
+        refusal = Refusal(
+            "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
+            f"Delta Spark knows no feature {name}",
+            "see `deltaproto features`",
+        )
+        return Refused(refusal)
+    return DropFeature(name, truncate)
+
+
+def _add_constraint(cursor: Cursor) -> StatementEffect:
+    cursor.expect("ADD")
+    if not cursor.take("CONSTRAINT"):
+        raise cursor.unreadable("a constraint without a name is not known")
+    name = cursor.name()
+    if not cursor.take("CHECK"):
+        cursor.at = len(cursor.tokens)
+        refusal = Refusal(
+            "UNSUPPORTED_FEATURE.TABLE_OPERATION",
+            "Delta Spark has CHECK constraints only",
+            "leave it out",
+        )
+        return Refused(refusal)
+    expression = cursor.bracketed()
+    if cursor.take("NOT", "ENFORCED"):
+        error = "UNSUPPORTED_CONSTRAINT_CHARACTERISTIC"
+        refusal = Refusal(error, "CHECK constraints are enforced", "leave NOT ENFORCED out")
+        return Refused(refusal)
+    if cursor.take("ENFORCED"):
+        return Refused(Refusal("", "Delta Spark takes no ENFORCED", "leave ENFORCED out"))
+    return AddConstraint(name, expression)
+
+
+def _cluster(cursor: Cursor) -> Known | StatementEffect:
+    cursor.at += 2
+    if cursor.take("NONE"):
+        return ClusterBy(())
+    if cursor.take("AUTO"):
+        refusal = Refusal(_GRAMMAR, "CLUSTER BY AUTO is for Databricks alone", "name the columns")
+        return Refused(refusal)
+    return ClusterByPaths(tuple(cursor.listed(cursor.path)))
+
+
+def _add_columns(cursor: Cursor) -> StatementEffect:
+    bracketed = cursor.keys(1) == ("(",)
+    if bracketed:
+        found = cursor.listed(lambda: read_definition(cursor))
+    else:
+        found = [read_definition(cursor)]
+        while cursor.take(","):
+            found.append(read_definition(cursor))
+    for definition in found:
+        if definition.column.generated is not None or definition.column.identity:
+            refusal = Refusal(
+                _GRAMMAR,
+                "a generated or identity column comes with the table only",
+                "make a new table",
+            )
+            return Refused(refusal)
+    return AddColumns(tuple(found))
+
+
+def _replace_columns(cursor: Cursor) -> StatementEffect:
+    columns = [d.column for d in cursor.listed(lambda: read_definition(cursor))]
+    if not all(column.nullable for column in columns):
+        refusal = Refusal("", "REPLACE COLUMNS takes no NOT NULL", "leave it out")
+        return Refused(refusal, on_databricks=True)
+    return ReplaceColumns(tuple(columns))
+
+
+def _change(cursor: Cursor, change: bool) -> StatementEffect:
+    """ALTER COLUMN in Spark's form, or CHANGE COLUMN in Hive's: old name, new name, type."""
+    path = cursor.path()
+    hive = change and cursor.key not in _CHANGES
+    if hive and cursor.path() != path:
+        cursor.at = len(cursor.tokens)
+        refusal = Refusal("", "CHANGE COLUMN renames no column", "RENAME COLUMN")
+        return Refused(refusal, on_databricks=True)
+    found = ChangeColumn(path, type=read_type(cursor) if hive else None)
+    while word := cursor.one_of(*_CHANGES):
+        match word:
+            case "TYPE":
+                found = found._replace(type=read_type(cursor))
+            case "SET" | "DROP":
+                found = _option(cursor, found, on=word == "SET")
+            case "COMMENT":
+                cursor.string()
+                found = found._replace(comment=True)
+            case "FIRST":
+                found = found._replace(moved=True)
+            case "AFTER":
+                found = found._replace(moved=True, after=cursor.name())
+            case "SYNC":
+                cursor.expect("IDENTITY")
+                found = found._replace(sync_identity=True)
+    return found
+
+
+_CHANGES = ("TYPE", "SET", "DROP", "COMMENT", "FIRST", "AFTER", "SYNC")
+
+
+def _option(cursor: Cursor, found: ChangeColumn, *, on: bool) -> ChangeColumn:
+    if cursor.take("NOT", "NULL"):
+        return found._replace(nullable=not on)
+    cursor.expect("DEFAULT")
+    return found._replace(default=cursor.until(",") if on else "")

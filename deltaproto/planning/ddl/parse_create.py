@@ -1,0 +1,122 @@
+"""CREATE TABLE, CREATE OR REPLACE TABLE and REPLACE TABLE, from the table's name on.
+
+Source: Spark's `SqlBaseParser` (`createTableClauses`) and Delta's `DeltaSqlBase` grammar.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deltaproto.planning.ddl.create import CreateTable
+from deltaproto.planning.ddl.cursor import Cursor
+from deltaproto.planning.ddl.parse_alter import read_properties
+from deltaproto.planning.ddl.types import ColumnDefinition, read_definition
+from deltaproto.planning.ddl.user_statement import Refused, StatementEffect
+from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.schema import written
+
+_CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "FOREIGN", "CHECK", "UNIQUE")
+_CLAUSES = ("USING", "TBLPROPERTIES", "PARTITIONED", "CLUSTER", "COMMENT", "LOCATION")
+
+
+class Header(NamedTuple):
+    """What comes before the table's name."""
+
+    replace: bool
+    or_create: bool
+    if_not_exists: bool
+
+
+def read_header(cursor: Cursor) -> Header | None:
+    """The words before the name; None when it is no such statement."""
+    if cursor.take("CREATE", "OR", "REPLACE", "TABLE"):
+        return Header(True, True, False)
+    if cursor.take("REPLACE", "TABLE"):
+        return Header(True, False, False)
+    if cursor.take("CREATE", "TABLE"):
+        return Header(False, False, cursor.take("IF", "NOT", "EXISTS"))
+    return None
+
+
+def read_create(cursor: Cursor, header: Header, *, by_path: bool) -> StatementEffect:
+    """What comes after the table's name.
+
+    Raises:
+        UnreadableError: when it is of no form that is known here.
+    """
+    table = CreateTable(*header, by_path, (), {}, (), (), as_select=False)
+    if cursor.keys(2) == ("SHALLOW", "CLONE"):
+        cursor.at = len(cursor.tokens)
+        return table._replace(clone=True)
+    if cursor.keys(1) == ("CLONE",) or cursor.keys(2) == ("DEEP", "CLONE"):
+        cursor.at = len(cursor.tokens)
+        remedy = "SHALLOW CLONE, or AS SELECT"
+        return Refused(Refusal("PARSE_SYNTAX_ERROR", "deep clones are for Databricks", remedy))
+    if cursor.take("LIKE"):
+        cursor.at = len(cursor.tokens)
+        return table
+    if cursor.keys(1) == ("(",) and cursor.keys(2) != ("(", "SELECT"):
+        table = _columns(cursor, table)
+    while word := cursor.one_of(*_CLAUSES):
+        table = _clause(cursor, table, word)
+    if cursor.take("AS") or cursor.keys(1) in (("SELECT",), ("WITH",), ("(",)):
+        # The query is Spark's to read.
+        cursor.at = len(cursor.tokens)
+        table = table._replace(as_select=True)
+    return table
+
+
+def _columns(cursor: Cursor, table: CreateTable) -> CreateTable:
+    columns: list[ColumnDefinition] = []
+    constrained = False
+
+    def one() -> None:
+        nonlocal constrained
+        if cursor.key in _CONSTRAINTS:
+            constrained = True
+            cursor.until(",", ")")
+        else:
+            columns.append(read_definition(cursor))
+
+    cursor.listed(one)
+    return table._replace(columns=tuple(columns), constrained=constrained)
+
+
+def _clause(cursor: Cursor, table: CreateTable, word: str) -> CreateTable:
+    match word:
+        case "USING":
+            return table._replace(using=cursor.name().lower())
+        case "TBLPROPERTIES":
+            properties = read_properties(cursor)
+            if properties is None:
+                raise cursor.unreadable("a property without a value")
+            return table._replace(properties={**table.properties, **properties})
+        case "PARTITIONED":
+            cursor.expect("BY")
+            return _partitions(cursor, table)
+        case "CLUSTER":
+            cursor.expect("BY")
+            if cursor.take("AUTO") or cursor.take("NONE"):
+                raise cursor.unreadable("CLUSTER BY without columns")
+            paths = cursor.listed(cursor.path)
+            return table._replace(clustered=tuple(map(written, paths)))
+        case _:
+            cursor.string()
+            return table
+
+
+def _partitions(cursor: Cursor, table: CreateTable) -> CreateTable:
+    """Names of columns, or definitions of further ones."""
+    names: list[str] = []
+    more: list[ColumnDefinition] = []
+
+    def one() -> None:
+        at = cursor.at
+        name = cursor.name()
+        if cursor.keys(1) not in ((",",), (")",)):
+            cursor.at = at
+            more.append(read_definition(cursor))
+        names.append(name)
+
+    cursor.listed(one)
+    return table._replace(partitioned=tuple(names), columns=(*table.columns, *more))

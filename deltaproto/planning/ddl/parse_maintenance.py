@@ -1,0 +1,111 @@
+"""OPTIMIZE, VACUUM, REORG, RESTORE and others that keep a table in order.
+
+Source: Delta's `DeltaSqlBase` grammar and Spark's `SqlBaseParser`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from deltaproto.planning.ddl.cursor import Cursor
+from deltaproto.planning.ddl.maintenance import Comment, Optimize, PurgeWhere, Restore, Vacuum
+from deltaproto.planning.ddl.table_statements import UpgradeUniform
+from deltaproto.planning.ddl.user_statement import (
+    Known,
+    Nothing,
+    NotUnderstood,
+    Refused,
+    StatementEffect,
+)
+from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.statement import Purge
+
+_HOURS = re.compile(r"-?([0-9]{1,9}(\.[0-9]{0,9})?|\.[0-9]{1,9})(e[+-]?[0-9]{1,2})?", re.I)
+STARTS = (
+    ("OPTIMIZE",),
+    ("VACUUM",),
+    ("REORG", "TABLE"),
+    ("RESTORE", "TABLE"),
+    ("RESTORE",),
+    ("ANALYZE", "TABLE"),
+    ("COMMENT", "ON", "TABLE"),
+    ("CONVERT", "TO", "DELTA"),
+    ("GENERATE",),
+    ("DROP", "TABLE", "IF", "EXISTS"),
+    ("DROP", "TABLE"),
+)
+
+
+def read_upkeep(cursor: Cursor, start: tuple[str, ...]) -> Known | StatementEffect:
+    """What comes after the table's name.
+
+    Raises:
+        UnreadableError: when it is of no form that is known here.
+    """
+    match start[0]:
+        case "OPTIMIZE":
+            return _optimize(cursor)
+        case "VACUUM":
+            return _vacuum(cursor)
+        case "REORG":
+            return _reorg(cursor)
+        case "RESTORE":
+            cursor.take("TO")
+            return Restore(cursor.until().lower())
+        case "ANALYZE":
+            cursor.until()
+            error = "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
+            return Refused(Refusal(error, "Spark analyzes no Delta table", "leave it out"))
+        case "COMMENT":
+            cursor.expect("IS")
+            cursor.next()
+            return Comment()
+        case "DROP":
+            return NotUnderstood("the table itself goes, and no plan is made beyond that")
+    cursor.until()
+    return Nothing()
+
+
+def _optimize(cursor: Cursor) -> Optimize:
+    full = cursor.take("FULL")
+    where = cursor.until("ZORDER") if cursor.take("WHERE") else ""
+    zorder = []
+    if cursor.take("ZORDER", "BY"):
+        if cursor.keys(1) == ("(",):
+            zorder = cursor.listed(cursor.path)
+        else:
+            zorder = [cursor.path()]
+            while cursor.take(","):
+                zorder.append(cursor.path())
+    return Optimize(where, tuple(zorder), full)
+
+
+def _vacuum(cursor: Cursor) -> Vacuum:
+    found = Vacuum()
+    while word := cursor.one_of("LITE", "FULL", "RETAIN", "DRY", "USING"):
+        match word:
+            case "RETAIN":
+                text = cursor.until("HOURS")
+                cursor.expect("HOURS")
+                number = _HOURS.fullmatch(text.strip())
+                if number is None:
+                    raise cursor.unreadable("a number of hours was expected")
+                found = found._replace(hours=float(number[0]))
+            case "DRY":
+                cursor.expect("RUN")
+                found = found._replace(dry=True)
+            case "USING":
+                cursor.expect("INVENTORY")
+                cursor.until("LITE", "FULL", "RETAIN", "DRY")
+    return found
+
+
+def _reorg(cursor: Cursor) -> Known | StatementEffect:
+    where = cursor.until("APPLY") if cursor.take("WHERE") else ""
+    cursor.expect("APPLY", "(")
+    if cursor.take("PURGE", ")"):
+        return PurgeWhere(where) if where else Purge()
+    cursor.expect("UPGRADE", "UNIFORM", "(", "ICEBERG_COMPAT_VERSION", "=")
+    version = cursor.number()
+    cursor.expect(")", ")")
+    return UpgradeUniform(version)

@@ -1,0 +1,163 @@
+"""INSERT, UPDATE, DELETE, MERGE and TRUNCATE: what they do, to which table.
+
+Source: Spark's `SqlBaseParser`; the Databricks page "Isolation levels and write conflicts" for
+what counts as a blind append.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from deltaproto.conflicts.operation import Operation
+from deltaproto.planning.ddl.cursor import Cursor, UnreadableError
+from deltaproto.planning.ddl.rows import RowClauses, RowStatement
+from deltaproto.planning.ddl.user_statement import Refused, StatementEffect
+from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.schema import Path
+
+_EVOLUTION = ("WITH", "SCHEMA", "EVOLUTION")
+
+
+class ReadRows(NamedTuple):
+    """A statement about rows."""
+
+    effect: StatementEffect
+    target: Path
+    operation: Operation
+
+
+def read_rows(cursor: Cursor) -> ReadRows | None:
+    """The statement; None when it is about no rows.
+
+    Raises:
+        UnreadableError: when its table cannot be made out.
+    """
+    if cursor.keys(1) in (("WITH",), ("FROM",)):
+        _query(cursor)
+    word = cursor.one_of("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE")
+    evolves = bool(word) and cursor.take(*_EVOLUTION)
+    match word:
+        case "INSERT":
+            return _insert(cursor, evolves)
+        case "UPDATE":
+            target = cursor.path()
+            rows = RowStatement("UPDATE", adds=True, removes=True, words=_words(cursor, target))
+            return ReadRows(rows, target, Operation.UPDATE)
+        case "DELETE":
+            cursor.expect("FROM")
+            target = cursor.path()
+            rows = RowStatement("DELETE", removes=True, words=_words(cursor, target))
+            return ReadRows(rows, target, Operation.DELETE)
+        case "MERGE":
+            cursor.expect("INTO")
+            rows, operation = _merge(cursor, evolves), Operation.MERGE
+        case "TRUNCATE":
+            cursor.expect("TABLE")
+            return _truncate(cursor)
+        case _:
+            return None
+    return ReadRows(rows, cursor.path(), operation)
+
+
+def _query(cursor: Cursor) -> None:
+    """Pass over a query that stands before the statement itself."""
+    start = cursor.at
+    cursor.until("INSERT", "UPDATE", "DELETE", "MERGE")
+    if cursor.done:
+        cursor.at = start
+
+
+def _insert(cursor: Cursor, evolves: bool) -> ReadRows:
+    overwrite = cursor.one_of("OVERWRITE", "INTO") == "OVERWRITE"
+    cursor.take("TABLE")
+    target = cursor.path()
+    rest = cursor.tokens[cursor.at :]
+    words = [token.key for token in rest[:40]]
+    replaces = overwrite or "REPLACE" in words[:3]
+    # With values it always adds rows; a query may find none.
+    sure = "VALUES" in words and "SELECT" not in words
+    operation = Operation.DELETE if replaces else Operation.INSERT
+    if not replaces and _again(cursor, target, cursor.at):
+        # It reads the table that it writes to.
+        operation = Operation.MERGE
+    rows = RowStatement("WRITE", True, replaces, sure, evolves, _rows(cursor))
+    return ReadRows(rows, target, operation)
+
+
+def _words(cursor: Cursor, target: Path) -> RowClauses:
+    """What an UPDATE or a DELETE says after the table's name."""
+    words = RowClauses((target[-1],))
+    if (
+        cursor.take("AS")
+        or cursor.key not in ("SET", "WHERE", "")
+        or (not cursor.done and cursor.tokens[cursor.at].quoted)
+    ):
+        words = RowClauses((cursor.name(),))
+    try:
+        if cursor.take("SET"):
+            words = words._replace(sets=tuple(_assignments(cursor)))
+        where = cursor.until() if cursor.take("WHERE") else ""
+    except UnreadableError:
+        return words._replace(opaque=True)
+    return words._replace(where=where, opaque=not cursor.done)
+
+
+def _assignments(cursor: Cursor) -> Iterator[tuple[Path, str]]:
+    while True:
+        path = cursor.path()
+        cursor.expect("=")
+        yield path, cursor.until(",", "WHERE")
+        if not cursor.take(","):
+            return
+
+
+def _rows(cursor: Cursor) -> RowClauses:
+    """What an INSERT says after the table's name: its columns and rows, where that is all."""
+    words = RowClauses()
+    try:
+        if cursor.keys(1) == ("(",) and cursor.keys(2) != ("(", "SELECT"):
+            words = words._replace(columns=tuple(cursor.listed(cursor.path)))
+        if not cursor.take("VALUES"):
+            return words._replace(opaque=True)
+        rows = [tuple(_row(cursor))]
+        while cursor.take(","):
+            rows.append(tuple(_row(cursor)))
+    except UnreadableError:
+        return words._replace(opaque=True)
+    return words._replace(values=tuple(rows), opaque=not cursor.done)
+
+
+def _row(cursor: Cursor) -> list[str]:
+    if cursor.keys(1) != ("(",):
+        return [cursor.until(",")]
+    return cursor.listed(lambda: cursor.until(",", ")"))
+
+
+def _again(cursor: Cursor, target: Path, start: int) -> bool:
+    """Whether the table's own name comes up again."""
+    wanted = target[-1].casefold()
+    before = cursor.tokens[: max(start - 2 * len(target), 0)]
+    others = [*before, *cursor.tokens[start:]]
+    return any(not token.string and token.value.casefold() == wanted for token in others)
+
+
+def _merge(cursor: Cursor, evolves: bool) -> RowStatement:
+    keys = [token.key for token in cursor.tokens]
+    actions = {keys[at + 1] for at in range(len(keys) - 1) if keys[at] == "THEN"}
+    removes = bool(actions & {"UPDATE", "DELETE"}) or not actions
+    return RowStatement("MERGE", adds=True, removes=removes, evolves=evolves)
+
+
+def _truncate(cursor: Cursor) -> ReadRows:
+    target = cursor.path()
+    effect: StatementEffect = RowStatement("TRUNCATE", removes=True, words=RowClauses())
+    if cursor.take("PARTITION"):
+        effect = Refused(
+            Refusal(
+                "DELTA_TRUNCATE_TABLE_PARTITION_NOT_SUPPORTED",
+                "TRUNCATE takes the whole table",
+                "DELETE … WHERE",
+            )
+        )
+    return ReadRows(effect, target, Operation.DELETE)

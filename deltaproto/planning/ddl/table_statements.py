@@ -1,0 +1,126 @@
+"""ALTER TABLE ... CLUSTER BY, ADD and DROP CONSTRAINT, and REORG ... UPGRADE UNIFORM."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deltaproto.planning.ddl.resolution import UNRESOLVED, check
+from deltaproto.planning.ddl.user_statement import refused
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.predict.auto_enable import upgraded
+from deltaproto.planning.predict.iceberg import KEY, broken, enabled
+from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal, Rewrite
+from deltaproto.planning.predict.schema import Path, resolved, written
+from deltaproto.planning.predict.table import CONSTRAINT, MODE, Table
+from deltaproto.planning.statement import ClusterBy, DropConstraint
+from deltaproto.protocol.compatibility_mode import FORMATS
+
+_SCAN = "every row is read, and one that breaks the constraint refuses the statement"
+
+
+class AddConstraint(NamedTuple):
+    """ADD CONSTRAINT … CHECK."""
+
+    name: str
+    expression: str
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        key = CONSTRAINT + self.name
+        if any(key.lower() == other.lower() for other in table.configuration):
+            return refused(
+                table,
+                "DELTA_CONSTRAINT_ALREADY_EXISTS",
+                f"there is a constraint {self.name} already",
+                "drop it first",
+            )
+        judged = check(table, self.expression, engine)
+        if judged.refusal is not None:
+            return Outcome(table, refusal=judged.refusal)
+        after = table.with_properties({CONSTRAINT + self.name.lower(): self.expression})
+        protocol = upgraded(table.protocol, after.configuration, None, engine)
+        if isinstance(protocol, Refusal):
+            return Outcome(table, refusal=protocol)
+        commit = PredictedCommit("ADD CONSTRAINT", protocol, sure=not judged.unresolved)
+        warnings = (_SCAN, UNRESOLVED) if judged.unresolved else (_SCAN,)
+        return Outcome(after._replace(protocol=protocol), (commit,), warnings=warnings)
+
+
+class DropConstraintIfExists(NamedTuple):
+    """DROP CONSTRAINT IF EXISTS, which commits even when there is none."""
+
+    name: str
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        outcome = DropConstraint(self.name).outcome(table, engine)
+        if outcome.refusal is None:
+            return outcome
+        return Outcome(table, (PredictedCommit("DROP CONSTRAINT", table.protocol),))
+
+
+class ClusterByPaths(NamedTuple):
+    """CLUSTER BY columns."""
+
+    paths: tuple[Path, ...]
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        schema = table.schema
+        named = self.paths if schema is None else [resolved(schema, path) for path in self.paths]
+        return ClusterBy(tuple(map(written, named))).outcome(table, engine)
+
+
+_HIGHEST = 2
+
+
+class UpgradeUniform(NamedTuple):
+    """The upgrade to an IcebergCompat version."""
+
+    version: int
+
+    def outcome(self, table: Table, engine: Engine) -> Outcome:
+        if not 1 <= self.version <= _HIGHEST:
+            return refused(
+                table,
+                "DELTA_ICEBERG_COMPAT_VIOLATION.COMPAT_VERSION_NOT_SUPPORTED",
+                f"REORG knows IcebergCompat 1 to {_HIGHEST}",
+                f"ICEBERG_COMPAT_VERSION = {_HIGHEST}",
+            )
+        commits: list[PredictedCommit] = []
+        before = table
+        current = enabled(table)
+        if current != self.version:
+            after = self._enabled(table, current, engine)
+            if isinstance(after, Refusal):
+                return Outcome(table, refusal=after)
+            table = after
+            commits.append(PredictedCommit("REORG TABLE UPGRADE UNIFORM", table.protocol))
+        rewrites = Rewrite.NONE
+        if self.version > 1:
+            # Only files without the tag of this version; an empty table has none.
+            commits.append(PredictedCommit("REORG", table.protocol, sure=False))
+            rewrites = Rewrite.ALL
+            table = table._replace(vectors=False, rewritten=current != self.version)
+        formats = before.configuration.get(FORMATS, "")
+        if "iceberg" not in formats:
+            table = table.with_properties({FORMATS: "iceberg"})
+            commits.append(PredictedCommit("SET TBLPROPERTIES", table.protocol))
+        return Outcome(table, tuple(commits), rewrites)
+
+    def _enabled(self, table: Table, current: int | None, engine: Engine) -> Table | Refusal:
+        mode = table.configuration.get(MODE, "none").lower()
+        if mode == "id":
+            return Refusal(
+                "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE",
+                "REORG sets the mapping mode to name, and it cannot go from id to name",
+                f"set {KEY.format(self.version)} = true instead",
+            )
+        without = {"delta.enableDeletionVectors": "false"}
+        properties = {KEY.format(self.version): "true", MODE: "name", **without}
+        if current is not None:
+            properties[KEY.format(current)] = "false"
+        after = table.with_properties(properties)
+        protocol = upgraded(table.protocol, after.configuration, None, engine)
+        if isinstance(protocol, Refusal):
+            return protocol
+        # Nothing but what the table becomes counts here; SET looks at what it was, too.
+        refusal = broken(table.with_properties(without), after, engine)
+        return after._replace(protocol=protocol) if refusal is None else refusal

@@ -1,0 +1,41 @@
+"""Whether the engine can change the table at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.planning.engine import EngineName
+from deltaproto.planning.plan import Blocked
+from deltaproto.planning.request import PlanInput
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import FeatureStatus
+from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
+
+
+def incapable(given: PlanInput) -> Iterator[Blocked]:
+    """What keeps the engine from writing the table."""
+    protocol = given.table.protocol
+    for name in sorted(protocol.listed):
+        record = feature_catalog.record(name)
+        strange = record.status in (
+            FeatureStatus.UNKNOWN,
+            FeatureStatus.RETIRED,
+            FeatureStatus.RFC,
+            FeatureStatus.KERNEL,
+        )
+        spark = given.engine.name is EngineName.DELTA_SPARK
+        if given.engine.knows(record) is False or (spark and strange):
+            yield Blocked(
+                name,
+                f"{given.engine} does not know it, and so cannot write the table",
+                given.engine.instead(record),
+                "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
+            )
+    managed = sorted(CATALOG_MANAGED & protocol.supported)
+    if managed and not given.needs.by_name:
+        yield Blocked(
+            managed[0],
+            "the catalog decides on its commits, so that it cannot be changed by path",
+            "name the table as its catalog does",
+            "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED",
+        )

@@ -1,0 +1,112 @@
+"""A table as plans see it, from what a reader saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from deltaproto.planning.predict.schema import from_log
+from deltaproto.planning.predict.table import (
+    MAX_COLUMN,
+    MODE,
+    PROTECTED_BEFORE,
+    ROW_ID_COLUMNS,
+    ROW_TRACKING,
+    Table,
+    checkpoint_interval,
+)
+from deltaproto.protocol.feature import Trace
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.table_state import TableState
+
+_HOUR_MS = 3_600_000
+
+
+def observe(state: TableState) -> Table:
+    """The planner's view of a table; what the reader did not look at stays unknown."""
+    metadata, traces = state.metadata, state.traces
+    table = Table(
+        protocol=state.protocol,
+        configuration={k: v for k, v in metadata.configuration.items() if v is not None},
+        vectors=traces.get(Trace.DELETION_VECTORS),
+        v2_checkpoint=traces.get(Trace.V2_CHECKPOINT),
+        row_ids=traces.get(Trace.ROW_IDS),
+        clustering=state.clustering_columns,
+        partition_columns=metadata.partition_columns,
+        strays=strays(state.protocol, metadata.configuration, metadata.schema),
+        beyond=_beyond(metadata.configuration, state.version),
+        to_checkpoint=to_checkpoint(metadata.configuration, state.version),
+        domains=None if state.domains is None else tuple(sorted(state.domains)),
+    )
+    return table.with_schema(None if metadata.schema is None else from_log(metadata.schema))
+
+
+def with_history(
+    table: Table,
+    seen: Mapping[str, int | None],
+    unsure: Iterable[str],
+    now_ms: int,
+    *,
+    in_newest_run: Iterable[str] = (),
+) -> Table:
+    """The table with what is known of its history.
+
+    Args:
+        seen: for each feature that history shows, when a truncation may remove the last trace of
+            it, in milliseconds since the epoch; None: not as the log is.
+        unsure: features of which that is not known.
+        in_newest_run: features whose last trace no checkpoint divides from the next commit.
+    """
+    young = frozenset(name for name, at in seen.items() if at is None or at > now_ms)
+    left = {name: (at - now_ms) / _HOUR_MS for name, at in seen.items() if at and name in young}
+    aged = frozenset(seen.keys() - young)
+    return table._replace(
+        traced=young,
+        unsure=frozenset(unsure),
+        left=left,
+        aged=aged,
+        open=aged.intersection(in_newest_run),
+    )
+
+
+def to_checkpoint(configuration: Mapping[str, str | None], version: int) -> int:
+    """Commits until Delta makes the next checkpoint unasked.
+
+    Source: Delta Spark's `TransactionHelper.isCheckpointNeeded`.
+    """
+    interval = checkpoint_interval(configuration)
+    return interval - version % interval
+
+
+def _beyond(configuration: Mapping[str, str | None], version: int) -> int:
+    stored = configuration.get(PROTECTED_BEFORE) or ""
+    return max(int(stored) - version, 0) if stored.isdecimal() and len(stored) < 20 else 0
+
+
+def strays(protocol: Protocol, configuration: Mapping[str, str | None], schema: Any) -> bool | None:
+    """Whether data files may hold columns that the schema does not; None: they may.
+
+    Where the change data feed was ever on, UPDATE and MERGE left `_change_type` in data files.
+    Columns were dropped where mapping has numbered more than there are. REORG knows the row ids in
+    files only while row tracking is on.
+    """
+    tracking = (configuration.get(ROW_TRACKING) or "").lower() == "true"
+    row_ids = any(configuration.get(name) for name in ROW_ID_COLUMNS) and not tracking
+    if "changeDataFeed" in protocol.supported or row_ids:
+        return None
+    highest = configuration.get(MAX_COLUMN) or ""
+    if (configuration.get(MODE) or "none").lower() == "none" or not highest.isdecimal():
+        return False
+    return None if int(highest) > sum(1 for _ in _names(schema or {})) else False
+
+
+def _names(type_: Any, path: str = "") -> Iterator[str]:
+    """Every column and nested field of a schema."""
+    if not isinstance(type_, Mapping):
+        return
+    for field in type_.get("fields") or ():
+        name = f"{path}{field.get('name', '')}"
+        yield name
+        yield from _names(field.get("type"), f"{name}.")
+    for key in ("elementType", "keyType", "valueType"):
+        yield from _names(type_.get(key), f"{path}{key}.")

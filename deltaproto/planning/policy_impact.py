@@ -1,0 +1,163 @@
+"""What a plan does to a table's clients and to its policy. Pure.
+
+The protocol alone does not decide: a feature harms a client once it is used, and a policy may also
+require properties and an isolation level. So the plan's statements are predicted once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from deltaproto.planning.ddl.parse import parse
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.impact import in_words, losses_between
+from deltaproto.planning.plan import ClientChange, Plan, Step
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.search.goals import EndState, needs_after
+from deltaproto.planning.search.route import predict
+from deltaproto.planning.usage import ending_of
+from deltaproto.policy.approvals import Loss, Ruling
+from deltaproto.policy.context import TableFacts
+from deltaproto.policy.evaluate import Checked, Checker
+from deltaproto.policy.finding import Finding, Severity, hidden
+from deltaproto.policy.rules.above_ceiling import RULE as CEILING_RULE
+from deltaproto.policy.rules.default_missing import RULE as PROPERTY_RULE
+from deltaproto.policy.rules.isolation_differs import RULE as ISOLATION_RULE
+from deltaproto.protocol.isolation import PROPERTY, isolation
+
+
+class UnpredictableError(Exception):
+    """The result of a step cannot be predicted on the table; the message says why."""
+
+
+class PolicyImpact(NamedTuple):
+    """What changes for a policy when a plan is applied."""
+
+    losses: tuple[ClientChange, ...]
+    """accesses that a declared client loses, or that turn wrong or unknown"""
+    rulings: tuple[Ruling, ...]
+    """for each loss, whether the policy approves it"""
+    violations: tuple[Finding, ...]
+    """other errors, and wrong properties, that the plan brings or makes worse"""
+    remaining: int
+    """how many violations of today stay"""
+    before: Checked | None = None
+    """the check of the table before the plan"""
+    waived: int = 0
+    """findings on the result that the policy waives or approves"""
+    off: int = 0
+    """findings on the result of rules that the policy switches off"""
+
+    @property
+    def unasked(self) -> bool:
+        """Whether the policy declares no client and no setting for the table."""
+        if self.before is None:
+            return False
+        settings = {each.setting.partition(".")[0] for each in self.before.decisions}
+        return not (self.before.verdicts or settings - {"severities"})
+
+    @property
+    def hidden(self) -> str:
+        """How many findings on the result the policy keeps out of the list; empty for none."""
+        return hidden(self.waived, self.off)
+
+    @property
+    def unapproved(self) -> tuple[tuple[ClientChange, Ruling], ...]:
+        """The losses that the policy does not approve."""
+        pairs = zip(self.losses, self.rulings, strict=True)
+        return tuple((loss, ruling) for loss, ruling in pairs if not ruling.approved)
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """One sentence for each loss that is not approved, and for each violation."""
+        return (
+            *("; ".join([in_words(loss), *ruling.near]) for loss, ruling in self.unapproved),
+            *(finding.message for finding in self.violations),
+        )
+
+
+def policy_impact(
+    checker: Checker, today: TableFacts, after: TableFacts, goal: str
+) -> PolicyImpact:
+    """Compare a table's check before and after a plan with this goal, in words."""
+    # Commits of the past are not part of what a plan changes.
+    before = checker.check(today._replace(changes=None))
+    then = checker.check(after._replace(changes=None))
+    losses = losses_between(
+        ((each.declared.label, each.verdict) for each in before.verdicts),
+        ((each.declared.label, each.verdict) for each in then.verdicts),
+    )
+    known = {_key(finding) for finding in _violations(before.findings)}
+    errors = list(_violations(then.findings))
+    new = [each for each in errors if _key(each) not in known or _grows(each, today, after)]
+    named = {change.client for change in losses}
+    asked = (Loss(each.client, each.access, each.because, goal) for each in losses)
+    return PolicyImpact(
+        losses,
+        checker.rulings(today.table, today.location, asked),
+        tuple(finding for finding in new if finding.client not in named),
+        len(errors) - len(new),
+        before,
+        len(then.suppressed),
+        then.silenced,
+    )
+
+
+def facts_after(today: TableFacts, table: Table, steps: Iterable[Step], plan: Plan) -> TableFacts:
+    """The table's facts once these steps of the plan are done.
+
+    Args:
+        table: the table as `today` describes it.
+
+    Raises:
+        UnpredictableError: when a statement has no known result on this table.
+    """
+    for step in steps:
+        table = _after(step, table, plan.engine)
+    ending = ending_of(table)
+    left = plan.protocol_after.supported
+    ending = EndState(plan.protocol_after, ending.off & left, ending.on & left, ending.mode)
+    levels = isolation(table.configuration.get(PROPERTY)).effective
+    return today._replace(
+        needs=needs_after(today.needs, ending),
+        configuration=table.configuration,
+        isolation={str(engine): level and str(level) for engine, level in levels.items()},
+    )
+
+
+def _after(step: Step, table: Table, engine: Engine) -> Table:
+    if step.sql is None:
+        return table.waited()
+    for parsed in parse(step.sql):
+        outcome = predict(parsed.statement, table, engine)
+        refusal = outcome.refusal
+        if refusal is not None and not refusal.retry and refusal.error != step.expects:
+            raise UnpredictableError(f"{step.id}: {refusal.message}")
+        table = outcome.table
+    return table
+
+
+def _violations(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Errors, and properties that the policy requires: their rule only warns."""
+    for finding in findings:
+        if finding.severity is Severity.ERROR or finding.rule == PROPERTY_RULE.id:
+            yield finding
+
+
+def _grows(finding: Finding, today: TableFacts, after: TableFacts) -> bool:
+    """Whether the plan makes a violation of today worse, or sets the wrong value itself."""
+    if finding.rule == PROPERTY_RULE.id:
+        key = finding.detail or ""
+        return today.configuration.get(key) != after.configuration.get(key)
+    if finding.rule == ISOLATION_RULE.id:
+        return today.isolation != after.isolation
+    if finding.rule != CEILING_RULE.id:
+        return False
+    if finding.detail == "reader":
+        return after.protocol.min_reader_version > today.protocol.min_reader_version
+    return after.protocol.min_writer_version > today.protocol.min_writer_version
+
+
+def _key(finding: Finding) -> tuple[str, str | None, str | None, str | None]:
+    return finding.rule, finding.feature, finding.client, finding.detail

@@ -1,0 +1,128 @@
+"""Which features properties and columns pull into the protocol of an existing table.
+
+Source: Delta Spark 4.4's `Protocol.upgradeProtocolFromMetadataForExistingTable` and
+`TableFeature`; measured with Delta Spark 4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from deltaproto.planning import arithmetic
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct, Type
+from deltaproto.planning.predict.table import CONSTRAINT
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import PropertyIs
+from deltaproto.protocol.protocol import Protocol
+
+NTZ = "timestampNtz"
+_MATERIALIZE = "delta.enableMaterializePartitionColumnsFeature"
+_SHREDDING, _WIDENING = "delta.enableVariantShredding", "delta.enableTypeWidening"
+_FINAL_WIDENING = "4.0"
+
+
+def upgraded(
+    protocol: Protocol,
+    configuration: Mapping[str, str],
+    schema: Struct | None,
+    engine: Engine,
+) -> Protocol | Refusal:
+    """The protocol after a change of metadata; `schema` may hold only the columns that are new.
+
+    A refusal where a feature has to be added by hand first.
+    """
+    # What an engine does not know, its properties do not switch on; its columns it cannot make.
+    enabled = {
+        name
+        for name in by_properties(configuration, protocol, engine)
+        if engine.knows(feature_catalog.record(name)) is not False
+    }
+    if schema is not None:
+        enabled |= by_columns(schema, protocol)
+    missing = enabled - protocol.supported
+    if NTZ in missing:
+        return Refusal(
+            "DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT",
+            "TIMESTAMP_NTZ columns never add their feature to an existing table",
+            f"first: SET TBLPROPERTIES ('delta.feature.{NTZ}' = 'supported')",
+        )
+    for name in sorted(missing):
+        if name not in protocol.supported:
+            protocol = arithmetic.enabled(protocol, name, engine)
+    return protocol
+
+
+def by_properties(configuration: Mapping[str, str], protocol: Protocol, engine: Engine) -> set[str]:
+    """The features that the properties switch on."""
+    found: set[str] = set()
+    for feature in feature_catalog.all_features():
+        rule = feature.enablement
+        if not feature_catalog.registered(feature.name) or not isinstance(rule, PropertyIs):
+            continue
+        if rule.holds(configuration.get(rule.key_in(configuration))):
+            found.add(_chosen(rule.key, feature.name, protocol, engine))
+    if configuration.get(_MATERIALIZE, "").lower() == "true":
+        found.add("materializePartitionColumns")
+    if any(key.lower().startswith(CONSTRAINT) for key in configuration):
+        found.add("checkConstraints")
+    return found
+
+
+def by_columns(schema: Struct, protocol: Protocol) -> set[str]:
+    """The features that columns stand for."""
+    return {_either(name, protocol) for name in _of_struct(schema, in_collection=False)}
+
+
+def _of_struct(struct: Struct, *, in_collection: bool) -> Iterator[str]:
+    for column in struct.columns:
+        yield from _of_column(column)
+        # Delta looks for NOT NULL in nested structs, but not inside arrays and maps.
+        if not column.nullable and not in_collection:
+            yield "invariants"
+        yield from _of_type(column.type, in_collection=in_collection)
+
+
+def _of_column(column: Column) -> Iterator[str]:
+    if column.generated is not None:
+        yield "generatedColumns"
+    if column.identity:
+        yield "identityColumns"
+
+
+def _of_type(kind: Type, *, in_collection: bool) -> Iterator[str]:
+    match kind:
+        case Struct():
+            yield from _of_struct(kind, in_collection=in_collection)
+        case Array():
+            yield from _of_type(kind.element, in_collection=True)
+        case Map():
+            yield from _of_type(kind.key, in_collection=True)
+            yield from _of_type(kind.value, in_collection=True)
+        case Atomic("timestamp_ntz"):
+            yield NTZ
+        case Atomic("variant"):
+            yield "variantType"
+        case _:
+            pass
+
+
+def _chosen(key: str, name: str, protocol: Protocol, engine: Engine) -> str:
+    final = name.removesuffix("-preview")
+    if {final, f"{final}-preview"} & protocol.supported:
+        return _either(name, protocol)
+    return f"{final}-preview" if chooses_preview(key, engine) else final
+
+
+def chooses_preview(key: str, engine: Engine) -> bool:
+    """Whether a property that a final feature shares with its preview adds the preview."""
+    if key == _WIDENING:
+        return engine.name is EngineName.DELTA_SPARK and not engine.at_least(_FINAL_WIDENING)
+    return key == _SHREDDING
+
+
+def _either(name: str, protocol: Protocol) -> str:
+    """Of a preview name and a final one: what is there already, else the final one."""
+    final = name.removesuffix("-preview")
+    return next((n for n in (final, f"{final}-preview") if n in protocol.supported), final)

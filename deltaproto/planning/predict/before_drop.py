@@ -1,0 +1,200 @@
+"""What DROP FEATURE does before the drop itself, feature by feature.
+
+Source: Delta Spark 4.4's `PreDowngradeTableFeatureCommand`; measured with Delta Spark 4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from deltaproto.planning.predict import column_mapping
+from deltaproto.planning.predict.consistency import upkeep
+from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Refusal, Rewrite
+from deltaproto.planning.predict.schema import settled
+from deltaproto.planning.predict.table import CHECKPOINT_POLICY, MODE, ROW_TRACKING, Table
+
+_SET, _UNSET, _REORG, _DROP = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "REORG", "DROP FEATURE"
+_COORDINATED = (
+    "delta.coordinatedCommits.commitCoordinator-preview",
+    "delta.coordinatedCommits.commitCoordinatorConf-preview",
+    "delta.coordinatedCommits.tableConf-preview",
+)
+TIMESTAMPS = "delta.enableInCommitTimestamps"
+_PROVENANCE = (
+    "delta.inCommitTimestampEnablementVersion",
+    "delta.inCommitTimestampEnablementTimestamp",
+)
+
+
+class BeforeDrop(NamedTuple):
+    """What happened before the drop itself."""
+
+    table: Table
+    operations: tuple[tuple[str, bool], ...] = ()
+    """each with whether it is sure"""
+    rewrites: Rewrite = Rewrite.NONE
+    changed: bool | None = False
+    """traces were removed, so that history still holds some; None: not known"""
+    refusal: Refusal | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def prepare(table: Table, name: str) -> BeforeDrop:
+    """What happens before the feature is dropped."""
+    return _PREPARE.get(name, _nothing)(table)
+
+
+def _nothing(table: Table) -> BeforeDrop:
+    return BeforeDrop(table)
+
+
+def _constraints(table: Table) -> BeforeDrop:
+    if not table.constraints:
+        return BeforeDrop(table)
+    names = ", ".join(table.constraints)
+    return BeforeDrop(
+        table,
+        refusal=Refusal(
+            "DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE",
+            f"the constraints {names} are there",
+            "drop the constraints first",
+        ),
+    )
+
+
+def _unmapped(table: Table) -> BeforeDrop:
+    if table.configuration.get(MODE, "none").lower() == "none":
+        return BeforeDrop(table)
+    refusal = column_mapping.unnameable(table)
+    if refusal is not None:
+        return BeforeDrop(table, refusal=refusal)
+    operations = ((REMOVE_MAPPING, True),)
+    return BeforeDrop(
+        table.without_mapping(),
+        operations,
+        Rewrite.ALL,
+        changed=True,
+        warnings=column_mapping.harm(table),
+    )
+
+
+def _vectors(table: Table) -> BeforeDrop:
+    writable = table.on("delta.enableDeletionVectors")
+    there = table.vectors
+    operations: list[tuple[str, bool]] = []
+    if writable or there is not False:
+        # Once no vectors may be written, Delta loses count of those that are there whenever it
+        # recomputes the snapshot; it purges them all the same.
+        operations.append((_UNSET, writable))
+    after = table.without_properties("delta.enableDeletionVectors")
+    if (refusal := upkeep(table, "the REORG that the drop runs")) is not None:
+        return BeforeDrop(after, tuple(operations), refusal=refusal)
+    rewrites = purged(table)
+    if rewrites is not Rewrite.NONE:
+        operations.append((_REORG, bool(there or table.strays)))
+    operations.append(("Deletion Vector Tombstones", True))
+    after = after._replace(vectors=False, strays=False)
+    changed = True if writable else False if there is False else None
+    return BeforeDrop(after, tuple(operations), rewrites, changed)
+
+
+def purged(table: Table) -> Rewrite:
+    """What REORG … APPLY (PURGE) rewrites: files with vectors, and those with columns too many."""
+    if table.strays is not False:
+        return Rewrite.SOME
+    return Rewrite.NONE if table.vectors is False else Rewrite.VECTORS
+
+
+def _checkpoints(table: Table) -> BeforeDrop:
+    policy = table.configuration.get(CHECKPOINT_POLICY, "classic").lower()
+    if policy == "classic" and table.v2_checkpoint is False:
+        return BeforeDrop(table)
+    sure = policy != "classic" or bool(table.v2_checkpoint)
+    after = table.with_properties({CHECKPOINT_POLICY: "classic"})
+    return BeforeDrop(
+        after._replace(v2_checkpoint=False), ((_SET, sure),), changed=True if sure else None
+    )
+
+
+def _timestamps(table: Table) -> BeforeDrop:
+    there = [key for key in _PROVENANCE if key in table.configuration]
+    if not there and not table.on(TIMESTAMPS):
+        return BeforeDrop(table)
+    after = table.without_properties(*_PROVENANCE)
+    if table.on(TIMESTAMPS):
+        after = after.with_properties({TIMESTAMPS: "false"})
+    return BeforeDrop(after, ((_UNSET, True),), changed=True)
+
+
+def _widening(table: Table) -> BeforeDrop:
+    enabled = table.on("delta.enableTypeWidening")
+    if not enabled and table.widened is False:
+        return BeforeDrop(table)
+    operations = [(_UNSET, enabled or bool(table.widened))]
+    after = table.without_properties("delta.enableTypeWidening")._replace(
+        widened=False, schema=None if table.schema is None else settled(table.schema)
+    )
+    if table.widened is False:
+        return BeforeDrop(after, tuple(operations))
+    sure = bool(table.widened)
+    # Files that were all written after the change need no rewriting; then REORG commits nothing.
+    if not table.rewritten:
+        operations.append((_REORG, False))
+    operations.append((_DROP, sure))
+    rewrites = Rewrite.NONE if table.rewritten else Rewrite.WIDENED
+    return BeforeDrop(after, tuple(operations), rewrites, changed=True if sure else None)
+
+
+def _geospatial(table: Table) -> BeforeDrop:
+    if not table.geospatial:
+        return BeforeDrop(table)
+    return BeforeDrop(
+        table,
+        refusal=Refusal(
+            "DELTA_CANNOT_DROP_GEOSPATIAL_FEATURE",
+            f"the columns {', '.join(table.geospatial)} have geospatial types",
+            "drop these columns first",
+        ),
+    )
+
+
+def _row_tracking(table: Table) -> BeforeDrop:
+    suspended = table.on("delta.rowTrackingSuspended")
+    there = table.row_ids
+    if suspended and not table.on(ROW_TRACKING) and there is False:
+        return BeforeDrop(table)
+    after = table.with_properties({ROW_TRACKING: "false", "delta.rowTrackingSuspended": "true"})
+    operations = [(_SET, not suspended or bool(there))]
+    if there is not False:
+        operations.append(("ROW TRACKING UNBACKFILL", bool(there)))
+    return BeforeDrop(after._replace(row_ids=False), tuple(operations), changed=True)
+
+
+def _domains(table: Table) -> BeforeDrop:
+    if table.domains == ():
+        return BeforeDrop(table)
+    operations = (("DOMAIN METADATA CLEANUP", table.domains is not None),)
+    return BeforeDrop(table._replace(domains=()), operations, changed=True)
+
+
+def _coordinated(table: Table) -> BeforeDrop:
+    if not any(key in table.configuration for key in _COORDINATED):
+        return BeforeDrop(table)
+    return BeforeDrop(table.without_properties(*_COORDINATED), ((_UNSET, True),), changed=True)
+
+
+_PREPARE: dict[str, Callable[[Table], BeforeDrop]] = {
+    "checkConstraints": _constraints,
+    "columnMapping": _unmapped,
+    "deletionVectors": _vectors,
+    "v2Checkpoint": _checkpoints,
+    "inCommitTimestamp": _timestamps,
+    "typeWidening": _widening,
+    "typeWidening-preview": _widening,
+    "geospatial": _geospatial,
+    "geospatial-dev": _geospatial,
+    "rowTracking": _row_tracking,
+    "domainMetadata": _domains,
+    "coordinatedCommits-preview": _coordinated,
+}

@@ -1,0 +1,153 @@
+"""What every change of metadata must leave in order, on catalog-managed tables, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.predict import iceberg, statistics
+from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.schema import Atomic, Struct, dotted, walk
+from deltaproto.planning.predict.table import Table
+from deltaproto.protocol.compatibility_mode import PAGE, requested
+from deltaproto.protocol.properties import FORMATS, formats_in
+
+CHANGE_DATA = ("_change_type", "_commit_version", "_commit_timestamp")
+_VECTORS = "delta.enableDeletionVectors"
+_NOT_IN_HUDI = ("void", "byte", "short", "timestamp_ntz", "geometry", "geography")
+_VIOLATION = "DELTA_UNIVERSAL_FORMAT_VIOLATION"
+
+
+def completed(before: Table, after: Table) -> Table:
+    """The table with the properties that Delta sets or unsets along with a change."""
+    after = iceberg.completed(after)
+    formats = formats_in(after.configuration.get(FORMATS, ""))
+    leaves = iceberg.enabled(before) is not None and iceberg.enabled(after) is None
+    if leaves and "iceberg" in formats:
+        formats.remove("iceberg")
+        after = after.without_properties(FORMATS)
+        return after.with_properties({FORMATS: ",".join(formats)}) if formats else after
+    return after
+
+
+def broken(before: Table, after: Table, engine: Engine, *, setting: bool = False) -> Refusal | None:
+    """Why a table cannot become another; None when it can.
+
+    With `setting`, by SET TBLPROPERTIES. `after` is `completed` already. Of a table whose columns
+    are not known, only the properties are judged.
+    """
+    return (
+        statistics.misnamed(after)
+        or _reserved(before, after)
+        or hudi(after)
+        or _uniform(after)
+        or iceberg.broken(before, after, engine, setting=setting)
+    )
+
+
+def unfit(before: Table, after: Table, *, whole: bool = True) -> Refusal | None:
+    """Why a table cannot get new columns.
+
+    Unless `whole`, `after` has only the new columns, because the others are not known.
+    """
+    return (
+        (statistics.misnamed(after) if whole else None)
+        or _reserved(before, after)
+        or hudi(after)
+        or _uniform(after)
+        or iceberg.unfit(after, after.schema or Struct(()))
+    )
+
+
+def _reserved(before: Table, after: Table) -> Refusal | None:
+    """Delta compares these names as they are written."""
+    columns = after.schema.columns if after.schema is not None else ()
+    found = [column.name for column in columns if column.name in CHANGE_DATA]
+    if not found or not after.keeps_changes:
+        return None
+    message = f"the change data feed needs the name {found[0]} itself"
+    if before.keeps_changes:
+        return Refusal("RESERVED_CDC_COLUMNS_ON_WRITE", message, "name it otherwise")
+    error = "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS"
+    return Refusal(error, message, "rename the column, or leave the change data feed off")
+
+
+def hudi(table: Table) -> Refusal | None:
+    """Why Hudi, where it is among the formats, does not take the table."""
+    if "hudi" not in formats_in(table.configuration.get(FORMATS, "")):
+        return None
+    if table.on(_VECTORS):
+        return Refusal(
+            _VIOLATION,
+            f"{FORMATS} with hudi excludes deletion vectors",
+            f"set {_VECTORS} = false, or leave hudi out",
+        )
+    for path, column in walk(table.schema or Struct(())):
+        if isinstance(column.type, Atomic) and column.type.name.startswith(_NOT_IN_HUDI):
+            return Refusal(
+                _VIOLATION,
+                f"Hudi has no type for {dotted(path)}, which is {column.type.name}",
+                "leave hudi out, or drop the column",
+            )
+    return None
+
+
+def _uniform(table: Table) -> Refusal | None:
+    formats = formats_in(table.configuration.get(FORMATS, ""))
+    if "iceberg" not in formats or iceberg.enabled(table) is not None:
+        return None
+    return Refusal(
+        _VIOLATION,
+        f"{FORMATS} with iceberg needs icebergCompatV1, V2 or V3",
+        f"set {iceberg.KEY.format(2)} = true as well, where the table takes it",
+    )
+
+
+_DEPENDENCIES = frozenset({"delta.enableincommittimestamps"})
+
+
+def upkeep(table: Table, what: str) -> Refusal | None:
+    """The refusal of OPTIMIZE, REORG and VACUUM, which only the catalog runs."""
+    if not table.managed:
+        return None
+    return Refusal(
+        "DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION",
+        f"a catalog manages the table, and Delta Spark refuses {what} there",
+        "let the catalog maintain the table",
+    )
+
+
+def dependencies(table: Table, keys: Iterable[str]) -> Refusal | None:
+    """The refusal of a change of properties that catalog-managed tables depend on."""
+    changed = sorted(key for key in keys if key.lower() in _DEPENDENCIES)
+    if not table.managed or not changed:
+        return None
+    return Refusal(
+        "DELTA_CANNOT_MODIFY_CATALOG_MANAGED_DEPENDENCIES",
+        f"a catalog manages the table, and {', '.join(changed)} can be neither set nor unset there",
+        "leave the property as it is",
+    )
+
+
+READ_COPY = (
+    "or, if Unity Catalog manages the table on Databricks, let the client read the copy that "
+    "Compatibility Mode keeps"
+)
+
+
+def warnings(table: Table, properties: Mapping[str, str]) -> Iterator[str]:
+    """Warnings for a statement with these properties; none when it changes no copy."""
+    if not requested(properties) or requested(table.configuration):
+        return
+    yield (
+        "Compatibility Mode keeps a read-only copy on the oldest protocol at its location, which "
+        "costs storage and compute. Readers that cannot read the table read the copy instead, "
+        f"behind the table by its refresh interval. Known from documentation only ({PAGE}, a "
+        "public preview)."
+    )
+    yield (
+        "Compatibility Mode is for managed tables of Unity Catalog, named in three parts. The "
+        "location must be empty, inside an external location, and not used by another copy in the "
+        "last 7 days. The first copy takes up to an hour. Tables with row filters, column masks or "
+        "some reader features are refused when they are copied."
+    )

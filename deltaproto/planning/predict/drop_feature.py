@@ -1,0 +1,227 @@
+"""What ALTER TABLE … DROP FEATURE does, commit by commit.
+
+Source: Delta Spark 4.4's `AlterTableDropFeatureDeltaCommand` (the checks and their order) and
+`PreDowngradeTableFeatureCommand` (what each feature does first); measured with Delta Spark 4.4.0.
+"""
+
+from __future__ import annotations
+
+from deltaproto.planning import arithmetic
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.predict.before_drop import TIMESTAMPS, BeforeDrop, prepare
+from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
+from deltaproto.planning.predict.properties import LOG, TRUNCATION, hours
+from deltaproto.planning.predict.table import PROTECTED_BEFORE, ROW_ID_COLUMNS, Table
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROTECTION
+
+_BARRIERS = 3
+EMPTY, _UNSET, _DROP = "Empty Commit", "UNSET TBLPROPERTIES", "DROP FEATURE"
+WAIT = "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"
+TOO_YOUNG = "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST"
+# Removed by the commit that drops the feature itself.
+_AT_DROP = {
+    "rowTracking": (
+        "delta.enableRowTracking",
+        "delta.rowTrackingSuspended",
+        *ROW_ID_COLUMNS,
+    ),
+    "inCommitTimestamp": (TIMESTAMPS,),
+    "materializePartitionColumns": ("delta.enableMaterializePartitionColumnsFeature",),
+}
+
+
+def drop_feature(table: Table, name: str, engine: Engine, *, truncate: bool = False) -> Outcome:
+    """What the statement does; with `truncate`, with TRUNCATE HISTORY.
+
+    Whether a truncating drop has to wait depends on `table.traced`.
+    """
+    outcome = _outcome(table, name, engine, truncate)
+    if any(commit.operation == EMPTY and commit.sure for commit in outcome.commits):
+        # Every empty commit is there for the checkpoint that comes with it.
+        return outcome._replace(table=outcome.table.checkpointed())
+    return outcome
+
+
+def _outcome(table: Table, name: str, engine: Engine, truncate: bool) -> Outcome:
+    checked = _checked(table, name, engine, truncate)
+    if checked is not None:
+        return Outcome(table, refusal=checked)
+    if name == CHECKPOINT_PROTECTION:
+        return _drop_protection(table, engine)
+    prepared = prepare(table, name)
+    operations = list(prepared.operations)
+    if prepared.refusal is not None:
+        done = tuple(
+            PredictedCommit(operation, table.protocol, sure) for operation, sure in operations
+        )
+        return Outcome(prepared.table, done, refusal=prepared.refusal)
+    protects = feature_catalog.record(name).drop.protects_history
+    if truncate or not engine.fast_drop:
+        return _truncating(prepared, name, engine, truncate=truncate)
+    if protects:
+        operations += [(EMPTY, True)] * _BARRIERS
+    return _dropped(prepared, name, engine, operations, protect=protects)
+
+
+def _checked(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal | None:
+    protocol = table.protocol
+    feature = feature_catalog.record(name)
+    # Delta looks features up in any case, and compares with the protocol in theirs.
+    meant, _ = feature_catalog.search(name)
+    called = meant if meant is not None and meant.name.lower() == name.lower() else feature
+    if name in CATALOG_MANAGED & protocol.supported and engine.name is EngineName.DELTA_SPARK:
+        return Refusal(
+            "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
+            f"{engine} does not take {name} for a feature that can be dropped",
+            "only a new table gets rid of it",
+        )
+    if engine.name is EngineName.DELTA_SPARK and not engine.knows(called):
+        return Refusal(
+            "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
+            f"{engine} does not know {name}",
+            "an engine that knows it can drop it, where any can",
+        )
+    if name not in protocol.supported:
+        return Refusal(
+            "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT",
+            f"{name} is not in the protocol",
+            "nothing to drop; names are case-sensitive",
+        )
+    if not engine.drops(feature):
+        later = feature.drop.delta_spark
+        return Refusal(
+            "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE",
+            f"{engine} cannot drop {name}",
+            f"delta-spark {later} can" if later else "only a new table gets rid of it",
+        )
+    if truncate and not (feature.drop.protects_history or name == CHECKPOINT_PROTECTION):
+        return Refusal(
+            "DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED",
+            f"{name} leaves nothing in history, so TRUNCATE HISTORY is refused",
+            "drop it without TRUNCATE HISTORY",
+        )
+    if name == CHECKPOINT_PROTECTION and not truncate:
+        return Refusal(
+            "DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION",
+            f"{name} goes only with TRUNCATE HISTORY",
+            "add TRUNCATE HISTORY",
+        )
+    dependents = feature_catalog.dependents(name, protocol.supported)
+    if dependents:
+        return Refusal(
+            "DELTA_FEATURE_DROP_DEPENDENT_FEATURE",
+            f"{' and '.join(dependents)} require {name}, used or not",
+            f"drop {' and '.join(dependents)} first, where that is possible",
+        )
+    return None
+
+
+def _dropped(
+    prepared: BeforeDrop,
+    name: str,
+    engine: Engine,
+    operations: list[tuple[str, bool]],
+    *,
+    protect: bool,
+) -> Outcome:
+    before = prepared.table.protocol
+    after = before.with_feature(CHECKPOINT_PROTECTION) if protect else before
+    after = arithmetic.without(after, name, engine)
+    commits = [PredictedCommit(operation, before, sure) for operation, sure in operations]
+    table = prepared.table
+    if table.strays is False and _leaves_columns(name, table):
+        # Nothing names these columns any longer, and REORG takes them for dropped ones.
+        table = table._replace(strays=None)
+    table = table.without_properties(*_AT_DROP.get(name, ()))
+    if protect:
+        # The value is the version of the drop's own commit.
+        table = table.with_properties({PROTECTED_BEFORE: "1"}).tracing(CHECKPOINT_PROTECTION)
+        table = table.ended(hours(table.configuration, TRUNCATION))
+    if name == "rowTracking" and table.domains is not None:
+        table = table._replace(domains=tuple(d for d in table.domains if d != "delta.rowTracking"))
+    return Outcome(
+        table._replace(protocol=after),
+        (*commits, PredictedCommit(_DROP, after)),
+        prepared.rewrites,
+        warnings=prepared.warnings,
+    )
+
+
+def _leaves_columns(name: str, table: Table) -> bool:
+    """Whether data files may keep columns that the feature had them hold."""
+    if name == "rowTracking":
+        return table.names_row_ids
+    return name == "materializePartitionColumns" and bool(table.partition_columns)
+
+
+def _truncating(prepared: BeforeDrop, name: str, engine: Engine, *, truncate: bool) -> Outcome:
+    protects = feature_catalog.record(name).drop.protects_history
+    operations = list(prepared.operations)
+    if protects and (engine.leaves_checkpoint or prepared.changed):
+        operations.append((EMPTY, True))
+    before = prepared.table.protocol
+    commits = tuple(PredictedCommit(operation, before, sure) for operation, sure in operations)
+    if protects and prepared.changed is not False:
+        waiting = _wait(WAIT, name)
+        table = prepared.table.tracing(name)
+    elif protects and prepared.table.shows(name) is not False:
+        waiting = _wait(TOO_YOUNG, name)
+        table = _cleaned(prepared.table)
+    else:
+        table = _cleaned(prepared.table) if protects else prepared.table
+        return _dropped(prepared._replace(table=table), name, engine, operations, protect=False)
+    sure = bool(prepared.changed) or prepared.table.shows(name) is True
+    table = table.ended(hours(table.configuration, TRUNCATION if truncate else LOG))
+    return Outcome(
+        table, commits, prepared.rewrites, waiting._replace(sure=sure), prepared.warnings
+    )
+
+
+def _cleaned(table: Table) -> Table:
+    """After old history was deleted, perhaps all that checkpointProtection protects."""
+    gone = table.aged is not None and CHECKPOINT_PROTECTION in table.aged
+    return table._replace(aged=None) if gone else table
+
+
+def _wait(error: str, name: str) -> Refusal:
+    return Refusal(
+        error,
+        f"{name} is still in the table's history",
+        "run the same statement again once the retention has passed",
+        retry=True,
+    )
+
+
+def beyond(table: Table) -> Refusal:
+    """Why checkpointProtection cannot go from a table that lacks versions which it protects."""
+    value = table.configuration.get(PROTECTED_BEFORE, "0")
+    return Refusal(
+        "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
+        f"{PROTECTED_BEFORE} is {value}, and the table has no such version yet, so that waiting "
+        "does not help: a clone has the value of its source",
+        f"on a clone, whose own history begins later, UNSET TBLPROPERTIES ('{PROTECTED_BEFORE}') "
+        "first",
+    )
+
+
+def _drop_protection(table: Table, engine: Engine) -> Outcome:
+    protocol, shown = table.protocol, table.shows(CHECKPOINT_PROTECTION)
+    commits = [PredictedCommit(_UNSET, protocol)]
+    if table.configuration.get(PROTECTED_BEFORE, "0") != "0":
+        # The checkpoint of its empty commit has to be at the protected version or later.
+        if table.beyond > 1:
+            return Outcome(table, (PredictedCommit(EMPTY, protocol),), refusal=beyond(table))
+        if shown is not False:
+            error = "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD"
+            waiting = _wait(error, "what checkpointProtection protects")._replace(sure=bool(shown))
+            ended = table.ended(hours(table.configuration, TRUNCATION))
+            return Outcome(
+                ended, (PredictedCommit(EMPTY, protocol, sure=bool(shown)),), refusal=waiting
+            )
+        # Where the protected history has gone already, there is no empty commit.
+        if table.aged is None or CHECKPOINT_PROTECTION in table.aged:
+            commits.insert(0, PredictedCommit(EMPTY, protocol, sure=table.aged is not None))
+    after = arithmetic.without(protocol, CHECKPOINT_PROTECTION, engine)
+    table = table.without_properties(PROTECTED_BEFORE)
+    return Outcome(table._replace(protocol=after), (*commits, PredictedCommit(_DROP, after)))

@@ -1,0 +1,211 @@
+"""What the IcebergCompat features refuse of a table that a statement would leave.
+
+Source: Delta Spark 4.4's `IcebergCompat` (the checks and their order), `TypeWidening`; measured
+with Delta Spark 4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaproto.planning.ddl.literals import is_literal
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.schema import (
+    Array,
+    Atomic,
+    Column,
+    Map,
+    Struct,
+    dotted,
+    find,
+    walk,
+)
+from deltaproto.planning.predict.table import MODE, ROW_TRACKING, Table
+from deltaproto.planning.predict.type_widening import widens, widens_in_iceberg
+
+KEY = "delta.enableIcebergCompatV{}"
+VERSIONS = (1, 2, 3)
+_ERROR = "DELTA_ICEBERG_COMPAT_VIOLATION."
+_TYPE = _ERROR + "UNSUPPORTED_DATA_TYPE"
+_PROPERTY = _ERROR + "WRONG_REQUIRED_TABLE_PROPERTY"
+_BY_PROPERTY = "3.3"
+_VECTORS = "delta.enableDeletionVectors"
+
+
+def enabled(table: Table) -> int | None:
+    """The lowest version that is on."""
+    return next((n for n in VERSIONS if table.on(KEY.format(n))), None)
+
+
+def completed(table: Table) -> Table:
+    """With row tracking, which IcebergCompatV3 switches on where nobody has set it."""
+    if table.on(KEY.format(3)) and ROW_TRACKING not in table.configuration:
+        return table.with_properties({ROW_TRACKING: "true"})
+    return table
+
+
+def broken(before: Table, after: Table, engine: Engine, *, setting: bool = False) -> Refusal | None:
+    """Why a table cannot become another; None when it can.
+
+    With `setting`, by SET TBLPROPERTIES. Of a table whose columns are not known, only the
+    properties are judged.
+    """
+    for version in VERSIONS:
+        if after.on(KEY.format(version)):
+            found = next(_judged(before, after, version, engine, setting), None)
+            if found is not None:
+                return found
+        elif version == enabled(before) == VERSIONS[-1]:
+            return Refusal(
+                "",
+                "icebergCompatV3 cannot be switched off",
+                "RESTORE the table to a version before it, or copy it into a new table",
+            )
+    return None
+
+
+def unfit(table: Table, schema: Struct) -> Refusal | None:
+    """Which of these columns, perhaps only some of the table's, what is on does not take."""
+    version = enabled(table)
+    return None if version is None else next(_unfit(schema, version, on=True), None)
+
+
+def _unfit(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
+    yield from _types(schema, version, on=on)
+    yield from _widenings(schema, version, on=on)
+    yield from _defaults(schema, version)
+
+
+def _judged(
+    before: Table, after: Table, version: int, engine: Engine, setting: bool
+) -> Iterator[Refusal]:
+    """Everything that speaks against a version that is to be on, in the order of Delta's checks."""
+    name, key = f"icebergCompatV{version}", KEY.format(version)
+    schema, on = after.schema or Struct(()), before.on(key)
+    by_spark = engine.name is EngineName.DELTA_SPARK
+    yield from _properties(before, after, version)
+    yield from _types(schema, version, on=on)
+    if version > 1 and by_spark:
+        yield from _partitions(after, schema, version)
+    if version < 3 and (before.on(_VECTORS) or after.on(_VECTORS)):
+        yield Refusal(
+            _ERROR + "DELETION_VECTORS_SHOULD_BE_DISABLED",
+            f"{name} goes without deletion vectors",
+            f"set {_VECTORS} = false, and REORG TABLE … APPLY (PURGE)",
+        )
+    yield from _widenings(schema, version, on=on)
+    yield from _defaults(schema, version)
+    if on or not setting:
+        return
+    if version > 1 and by_spark and not engine.at_least(_BY_PROPERTY):
+        yield Refusal(
+            _ERROR + "CHANGE_VERSION_NEED_REWRITE",
+            f"{engine} does not switch {name} on by its property",
+            f"REORG TABLE … APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = {version}))",
+        )
+    if version == 3 and before.on(ROW_TRACKING):
+        yield Refusal(
+            "",
+            f"Delta Spark does not switch {name} on while row tracking is enabled",
+            f"set {ROW_TRACKING} = false first, and true again together with the property",
+        )
+
+
+def _properties(before: Table, after: Table, version: int) -> Iterator[Refusal]:
+    name = f"icebergCompatV{version}"
+    if not after.mapped:
+        # Its rewriting of the files breaks off on collections, before it comes to the check.
+        collections = any(
+            isinstance(c.type, Array | Map) for _, c in walk(after.schema or Struct(()))
+        )
+        error = "" if collections and version > 1 and before.mapped else _PROPERTY
+        remedy = _off(version) if before.mapped else f"set {MODE} = name first"
+        yield Refusal(error, f"{name} needs column mapping", remedy)
+    tracking = after.configuration.get(ROW_TRACKING, "true").strip().lower()
+    if version == 3 and tracking != "true":
+        yield Refusal(
+            _PROPERTY,
+            f"{name} does not go with {ROW_TRACKING} = {tracking}",
+            f"set {ROW_TRACKING} = true in the same statement",
+        )
+    on = [each for each in VERSIONS if after.on(KEY.format(each))]
+    if len(on) > 1:
+        first = next((each for each in on if before.on(KEY.format(each))), on[0])
+        yield Refusal(
+            _ERROR + "VERSION_MUTUAL_EXCLUSIVE",
+            f"{' and '.join(f'icebergCompatV{each}' for each in on)} exclude each other",
+            "icebergCompatV3 cannot be switched off; copy the table into one without it"
+            if before.on(KEY.format(3))
+            else f"set {KEY.format(first)} = false in the same statement",
+        )
+
+
+def _types(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
+    for path, column in walk(schema):
+        takers = [each for each in VERSIONS if _takes(column, each)]
+        if version in takers:
+            continue
+        kind = column.type.name if isinstance(column.type, Atomic) else "a collection"
+        other = f"icebergCompatV{takers[0]} takes it" if takers else "drop the column first"
+        yield Refusal(
+            _TYPE,
+            f"icebergCompatV{version} does not take {dotted(path)}, which is {kind}",
+            _off(version) if on else other,
+        )
+
+
+def _takes(column: Column, version: int) -> bool:
+    match column.type:
+        case Array() | Map():
+            return version != 1
+        case Atomic(name):
+            spatial = name.startswith(("geometry", "geography"))
+            return not (
+                name == "void" or (spatial and version < 3) or (name == "variant" and version == 2)
+            )
+        case Struct():
+            return True
+
+
+def _partitions(table: Table, schema: Struct, version: int) -> Iterator[Refusal]:
+    """Delta Spark up to 4.4 compares decimal types in a way that none passes."""
+    for name in table.partition_columns:
+        column = find(schema, (name,))
+        kind = column.type if column is not None else None
+        if isinstance(kind, Atomic) and kind.name.startswith("decimal"):
+            yield Refusal(
+                _ERROR + "UNSUPPORTED_PARTITION_DATA_TYPE",
+                f"icebergCompatV{version} does not take {name}, a partition column of type "
+                f"{kind.name}",
+                "copy the table into one with other partitions",
+            )
+
+
+def _widenings(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
+    for path, column in walk(schema):
+        for old, new in column.type_changes or ():
+            if widens(old, new) and not widens_in_iceberg(old, new):
+                yield Refusal(
+                    _ERROR + "UNSUPPORTED_TYPE_WIDENING",
+                    f"Iceberg does not know the change of {dotted(path)} from {old.name} to "
+                    f"{new.name}",
+                    _off(version) if on else "copy the table into a new one",
+                )
+
+
+def _defaults(schema: Struct, version: int) -> Iterator[Refusal]:
+    for column in schema.columns if version == VERSIONS[-1] else ():
+        if column.default is not None and not is_literal(column.default, column.type):
+            yield Refusal(
+                _TYPE,
+                f"icebergCompatV{version} takes literals as defaults only, and {column.name} has "
+                f"{column.default}",
+                "set a literal, or drop the default",
+            )
+
+
+def _off(version: int) -> str:
+    if version == VERSIONS[-1]:
+        return "icebergCompatV3 stays for good; copy the table into one without it"
+    return f"set {KEY.format(version)} = false first"

@@ -1,0 +1,181 @@
+"""Table properties as Delta Spark parses them, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deltaproto.planning.engine import DEFAULT, Engine, EngineName
+from deltaproto.planning.predict.outcome import Refusal, elsewhere
+from deltaproto.planning.predict.table import MODE, READER, WRITER
+from deltaproto.protocol import compatibility_mode
+from deltaproto.protocol.intervals import parse_interval
+from deltaproto.protocol.properties import (
+    CANONICAL,
+    FORMATS,
+    KNOWN_ON_DATABRICKS,
+    NEEDED,
+    NEEDED_AFTER,
+    PREFIXES,
+    SINCE,
+    wanted,
+)
+
+TRUNCATION = "delta.dropFeatureTruncateHistory.retentionDuration"
+"""how old history is that DROP FEATURE … TRUNCATE HISTORY deletes"""
+LOG = "delta.logRetentionDuration"
+"""how old history is that every checkpoint deletes"""
+_DEFAULT = {TRUNCATION: "interval 24 hours", LOG: "interval 30 days"}
+_UNREADABLE = 24.0
+
+
+def setting(configuration: Mapping[str, str], key: str) -> str:
+    """The property in force."""
+    return configuration.get(key) or _DEFAULT[key]
+
+
+def hours(configuration: Mapping[str, str], key: str) -> float:
+    """The property in force, in hours."""
+    return interval_hours(setting(configuration, key))
+
+
+def interval_hours(interval: str) -> float:
+    """A Delta interval (`interval 1 day 12 hours`) in hours; 24 for one that cannot be read."""
+    parsed = parse_interval(interval)
+    return _UNREADABLE if parsed is None or parsed.months else parsed.hours
+
+
+_RESERVED = ("location", "provider", "owner", "external")
+_OF_COPIES = {
+    key.lower(): key for key in (compatibility_mode.LOCATION, compatibility_mode.INTERVAL)
+}
+# Delta stores these in lowercase.
+_ANY = "delta.universalformat.config."
+# Those that Delta alone sets.
+_FIXED = ("delta.columnmapping.maxcolumnid", "clusteringcolumns")
+FILES = "delta.deletedFileRetentionDuration"
+_DEFAULTS = {LOG: "30 days", FILES: "1 week"}
+# Jackson's exceptions have no error class.
+_AS_JSON = ("delta.coordinatedCommits.", "delta.redirect")
+_ORDERED_SINCE = "4.1"
+# Their refusals have error classes of their own.
+_JUDGED_LATER = ("delta.isolationLevel", MODE, READER, WRITER)
+
+
+def canonical(key: str) -> str:
+    """The name that Delta stores for a property."""
+    lower = key.lower()
+    if lower.startswith(_ANY):
+        return lower
+    return CANONICAL.get(lower) or _OF_COPIES.get(lower, key)
+
+
+def normalize_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Properties that somebody asks for, as Delta wants them written."""
+    found = {canonical(key): value for key, value in properties.items()}
+    if MODE in found:
+        # In capitals Delta Spark 4.4 takes 'NONE' without rewriting the files (`mapping.MISREAD`).
+        found[MODE] = found[MODE].lower()
+    return found
+
+
+def validate_properties(properties: Mapping[str, str], engine: Engine = DEFAULT) -> Refusal | None:
+    """The refusal of properties that cannot be set at all, or not to these values."""
+    there = engine.name is EngineName.DATABRICKS
+    for key, value in properties.items():
+        if there and key.lower() in KNOWN_ON_DATABRICKS:
+            continue
+        found = _unknown(key, engine) or _unfit(key, value, engine)
+        if found is not None:
+            return elsewhere(found) if there else found
+    ordered = not there and engine.at_least(_ORDERED_SINCE)
+    return _too_short(properties, engine) if ordered else None
+
+
+def unreadable(before: Mapping[str, str], after: Mapping[str, str]) -> Refusal | None:
+    """The refusal of any change of a table that stores values which Delta cannot parse.
+
+    Args:
+        before: the properties that are stored.
+        after: those that the change would leave; the same if it changes no metadata.
+    """
+    stored = [key for key in NEEDED if key in before and wanted(key, before[key])]
+    if after != before:
+        stored += [key for key in NEEDED_AFTER if key in after and wanted(key, after[key])]
+    if not stored:
+        return None
+    key = stored[0]
+    value = {**before, **after}[key]
+    error = "DELTA_INVALID_INTERVAL" if key.endswith("Duration") else ""
+    repair = f"only another client can repair it: set {key} to {wanted(key, value)}"
+    return Refusal(
+        error,
+        f"the table stores {key} = {value}, which Delta Spark cannot parse",
+        repair if key in NEEDED else f"set {key} to {wanted(key, value)}, or unset it, first",
+    )
+
+
+def doubtful(stored: Mapping[str, str]) -> str | None:
+    """A stored property whose value Delta does not take, so that writes may fail; None: none."""
+    keys = (key for key in sorted(stored) if key.startswith("delta."))
+    return next((key for key in keys if wanted(key, stored[key], on_databricks=True)), None)
+
+
+def _unknown(key: str, engine: Engine) -> Refusal | None:
+    lower = key.lower()
+    if lower in _RESERVED:
+        error, why = "UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY", f"{key} is a reserved property"
+        return Refusal(error, why, "leave it out")
+    if lower in _FIXED:
+        error, why = "DELTA_CANNOT_MODIFY_TABLE_PROPERTY", f"Delta sets {key} itself"
+        return Refusal(error, why, "leave it out")
+    unknown = lower.startswith("delta.") and lower not in CANONICAL
+    since = SINCE.get(lower)
+    if since is not None and engine.name is EngineName.DELTA_SPARK and not engine.at_least(since):
+        return Refusal(
+            "DELTA_UNKNOWN_CONFIGURATION",
+            f"{engine} knows no property {canonical(key)}",
+            f"delta-spark@{since} or later does",
+        )
+    if unknown and not lower.startswith(PREFIXES):
+        return Refusal(
+            "DELTA_UNKNOWN_CONFIGURATION",
+            f"Delta knows no property {key}",
+            "look for a slip of the pen, or begin its name otherwise",
+        )
+    return None
+
+
+def _unfit(key: str, value: str, engine: Engine) -> Refusal | None:
+    name = canonical(key)
+    there = engine.name is EngineName.DATABRICKS
+    needed = None if name in _JUDGED_LATER else wanted(name, value, on_databricks=there)
+    if needed is None:
+        return None
+    if name == FORMATS and compatibility_mode.requested({name: value}) and not there:
+        needed += ": Compatibility Mode is a service of Databricks (--engine databricks)"
+    error = engine.bad_value
+    if name.endswith("Duration") and engine.name is EngineName.DELTA_SPARK:
+        error = _bad_interval(value, engine)
+    elif name.startswith(_AS_JSON):
+        error = "INTERNAL_ERROR" if value == "null" else ""
+    return Refusal(error, f"{name} cannot be {value or 'empty'}", f"write {needed}")
+
+
+def _bad_interval(value: str, engine: Engine) -> str:
+    if not value.strip():
+        return "DELTA_INVALID_CALENDAR_INTERVAL_EMPTY"
+    return "DELTA_INVALID_INTERVAL" if parse_interval(value) is None else engine.bad_value
+
+
+def _too_short(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
+    """Delta compares what one statement sets, and where it sets only one of both, the default."""
+    if not {LOG, FILES} & {*properties}:
+        return None
+    log, files = (parse_interval(properties.get(key, _DEFAULTS[key])) for key in (LOG, FILES))
+    if log is None or files is None or log.hours >= files.hours:
+        return None
+    return Refusal(
+        engine.bad_value,
+        f"{LOG} would be shorter than {FILES}, as this statement sets them",
+        "set both in one statement",
+    )

@@ -1,0 +1,279 @@
+"""A table's columns as plans see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from deltaproto.protocol.metadata import quoted
+
+# What a Parquet column without mapping may not have in its name (Delta's SchemaUtils).
+FORBIDDEN = frozenset(" ,;{}()\n\t=")
+
+Path = tuple[str, ...]
+"""a column's name after those of its parents; `element`, `key` and `value` inside collections"""
+
+
+class Atomic(NamedTuple):
+    """A type without parts."""
+
+    name: str
+
+
+class Array(NamedTuple):
+    """An array."""
+
+    element: Type
+    nullable: bool = True
+
+
+class Map(NamedTuple):
+    """A map."""
+
+    key: Type
+    value: Type
+    nullable: bool = True
+
+
+class Struct(NamedTuple):
+    """A struct; a whole schema is one as well."""
+
+    columns: tuple[Column, ...]
+
+
+Type = Atomic | Array | Map | Struct
+
+
+class Column(NamedTuple):
+    """A column, or a field of a struct."""
+
+    name: str
+    type: Type
+    nullable: bool = True
+    default: str | None = None
+    generated: str | None = None
+    """the expression of a generated column"""
+    identity: bool = False
+    type_changes: tuple[tuple[Atomic, Atomic], ...] | None = None
+    """the changes of its type, or of its parts', that are recorded; None: nothing is"""
+
+    @property
+    def widened(self) -> bool:
+        """Whether changes of its type are recorded."""
+        return self.type_changes is not None
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two names mean the same column."""
+    return one.casefold() == other.casefold()
+
+
+def dotted(path: Path) -> str:
+    """A path as error messages show it."""
+    return ".".join(path)
+
+
+def written(path: Path) -> str:
+    """A path as lists of columns hold it: dotted, with names quoted as Spark quotes them."""
+    return ".".join(map(quoted, path))
+
+
+def parts(column: Column) -> tuple[Column, ...]:
+    """The columns below one: fields, or the parts of a collection."""
+    match column.type:
+        case Struct(columns):
+            return columns
+        case Array(element, nullable):
+            return (Column("element", element, nullable),)
+        case Map(key, value, nullable):
+            return (Column("key", key, nullable=False), Column("value", value, nullable))
+        case Atomic():
+            return ()
+
+
+def find(schema: Struct, path: Path) -> Column | None:
+    """The column at a path."""
+    at: Column = Column("", schema)
+    for name in path:
+        found = next((part for part in parts(at) if same(part.name, name)), None)
+        if found is None:
+            return None
+        at = found
+    return at if path else None
+
+
+def resolved(schema: Struct, path: Path) -> Path:
+    """A path as the schema writes its names; what the schema does not know stays as it is."""
+    names = []
+    for at in range(len(path)):
+        found = find(schema, path[: at + 1])
+        names.append(path[at] if found is None else found.name)
+    return tuple(names)
+
+
+def enclosing(schema: Struct, path: Path) -> Path:
+    """The path of the nearest field of a struct: a part of a collection is none."""
+    while len(path) > 1:
+        parent = find(schema, path[:-1])
+        if parent is None or isinstance(parent.type, Struct):
+            break
+        path = path[:-1]
+    return path
+
+
+def walk(schema: Struct) -> Iterator[tuple[Path, Column]]:
+    """Every column, field and part of a collection, with its path."""
+    yield from _below(Column("", schema), ())
+
+
+def _below(column: Column, path: Path) -> Iterator[tuple[Path, Column]]:
+    for part in parts(column):
+        here = (*path, part.name)
+        yield here, part
+        yield from _below(part, here)
+
+
+def changed(schema: Struct, path: Path, change: Callable[[Column], Column | None]) -> Struct:
+    """The schema with the column at a path changed, or removed where `change` gives None."""
+    after = _changed(Column("", schema), path, change)
+    assert after is not None
+    assert isinstance(after.type, Struct)
+    return after.type
+
+
+def _changed(
+    column: Column, path: Path, change: Callable[[Column], Column | None]
+) -> Column | None:
+    if not path:
+        return change(column)
+    after = []
+    for part in parts(column):
+        new = _changed(part, path[1:], change) if same(part.name, path[0]) else part
+        if new is not None:
+            after.append(new)
+    match column.type:
+        case Struct():
+            return column._replace(type=Struct(tuple(after)))
+        case Array():
+            return column._replace(type=column.type._replace(element=after[0].type))
+        case Map():
+            return column._replace(
+                type=column.type._replace(key=after[0].type, value=after[1].type)
+            )
+        case Atomic():
+            return column
+
+
+def added(schema: Struct, parent: Path, column: Column) -> Struct:
+    """The schema with a column added to the struct at `parent`, at its end."""
+
+    def append(to: Column) -> Column:
+        assert isinstance(to.type, Struct)
+        return to._replace(type=Struct((*to.type.columns, column)))
+
+    return changed(schema, parent, append)
+
+
+def placed(schema: Struct, path: Path, after: str | None) -> Struct:
+    """The schema with a column moved behind one beside it, or before all others (None)."""
+    moved = find(schema, path)
+
+    def move(to: Column) -> Column:
+        assert isinstance(to.type, Struct)
+        others = [c for c in to.type.columns if c != moved]
+        at = next((n for n, c in enumerate(others, 1) if after and same(c.name, after)), 0)
+        columns = (*others[:at], *(() if moved is None else (moved,)), *others[at:])
+        return to._replace(type=Struct(columns))
+
+    return changed(schema, path[:-1], move)
+
+
+def unmappable(schema: Struct) -> tuple[str, ...]:
+    """The columns whose names only column mapping allows."""
+    paths = (dotted(path) for path, _ in walk(schema))
+    return tuple(path for path in paths if FORBIDDEN & set(path))
+
+
+def of_type(schema: Struct, *prefixes: str) -> tuple[str, ...]:
+    """The columns whose type's name begins with one of these."""
+    return tuple(
+        dotted(path)
+        for path, column in walk(schema)
+        if isinstance(column.type, Atomic) and column.type.name.startswith(prefixes)
+    )
+
+
+def repeated(schema: Struct) -> Path | None:
+    """The first column or field whose name another one beside it has, in any case."""
+    for path, column in ((), Column("", schema)), *walk(schema):
+        fields = column.type.columns if isinstance(column.type, Struct) else ()
+        names = [field.name.casefold() for field in fields]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                return (*path, fields[number].name)
+    return None
+
+
+def settled(schema: Struct) -> Struct:
+    """The schema without a record of changed types."""
+    for path in [path for path, column in walk(schema) if column.widened]:
+        schema = changed(schema, path, lambda column: column._replace(type_changes=None))
+    return schema
+
+
+_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
+_COLLATIONS = "__COLLATIONS"
+
+
+def from_log(schema: Mapping[str, Any]) -> Struct:
+    """The schema that a metaData action holds, parsed as JSON already."""
+    return Struct(tuple(_column(field) for field in schema.get("fields") or ()))
+
+
+def _column(field: Any) -> Column:
+    field = field if isinstance(field, Mapping) else {}
+    found = field.get("metadata")
+    metadata = found if isinstance(found, Mapping) else {}
+    kind = _type(field.get("type"))
+    if isinstance(kind, Atomic) and isinstance(metadata.get(_LENGTH), str):
+        kind = Atomic(metadata[_LENGTH])
+    elif kind == Atomic("string") and metadata.get(_COLLATIONS):
+        kind = Atomic("string collate")
+    generated = metadata.get("delta.generationExpression")
+    default = metadata.get("CURRENT_DEFAULT")
+    return Column(
+        str(field.get("name", "")),
+        kind,
+        field.get("nullable") is not False,
+        None if default is None else str(default),
+        None if generated is None else str(generated),
+        any(key.startswith("delta.identity.") for key in metadata),
+        _type_changes(metadata["delta.typeChanges"]) if "delta.typeChanges" in metadata else None,
+    )
+
+
+def _type_changes(stored: Any) -> tuple[tuple[Atomic, Atomic], ...]:
+    changes = stored if isinstance(stored, list) else []
+    return tuple(
+        (Atomic(str(each.get("fromType"))), Atomic(str(each.get("toType"))))
+        for each in changes
+        if isinstance(each, Mapping)
+    )
+
+
+def _type(stored: Any) -> Type:
+    if not isinstance(stored, Mapping):
+        return Atomic(str(stored))
+    match stored.get("type"):
+        case "struct":
+            return from_log(stored)
+        case "array":
+            return Array(_type(stored.get("elementType")), stored.get("containsNull") is not False)
+        case "map":
+            return Map(
+                _type(stored.get("keyType")),
+                _type(stored.get("valueType")),
+                stored.get("valueContainsNull") is not False,
+            )
+        case other:
+            return _type(other)

@@ -1,0 +1,1 @@
+"""From a goal to the cheapest statements that reach it. Pure."""

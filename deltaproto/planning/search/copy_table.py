@@ -1,0 +1,263 @@
+"""The way out where DROP FEATURE has none: copy the table into a new one, and swap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from deltaproto.planning.plan import Alternative, Rewrites, Step, StreamEffect, StreamImpact
+from deltaproto.planning.predict.auto_enable import by_columns, by_properties
+from deltaproto.planning.predict.outcome import Rewrite
+from deltaproto.planning.predict.schema import FORBIDDEN, Atomic, Column, Struct, walk
+from deltaproto.planning.predict.table import CONSTRAINT
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.cost import Cost
+from deltaproto.planning.search.goals import EndState, Goal
+from deltaproto.planning.statement import Action, assignments
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import PropertyIs
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.sql.quoting import column_name, identifier, name_parts
+
+_NEW, _OLD = "__new", "__before"
+
+
+class Copy(NamedTuple):
+    """The table to be."""
+
+    protocol: Protocol
+    properties: Mapping[str, str]
+    clustering: tuple[str, ...]
+    selected: tuple[str, ...]
+    """an expression for each column"""
+    losses: tuple[str, ...]
+
+
+def copied(given: PlanInput, new: Copy) -> Iterator[Step]:
+    """The steps that put the copy into the table's place."""
+    parts = name_parts(given.sql)
+    by_path = parts[0].lower() == "delta"
+    fresh = _named(parts, _NEW)
+    clauses = ["USING delta"]
+    if given.table.partition_columns:
+        names = ", ".join(map(identifier, given.table.partition_columns))
+        clauses.append(f"PARTITIONED BY ({names})")
+    if new.clustering:
+        names = ", ".join(map(column_name, new.clustering))
+        clauses.append(f"CLUSTER BY ({names})")
+    if new.properties:
+        clauses.append(f"TBLPROPERTIES ({assignments(new.properties)})")
+    # Every name in it is quoted.
+    select = f"SELECT {', '.join(new.selected)} FROM {given.sql}"  # noqa: S608
+    yield _step(
+        given,
+        "s1",
+        Action.REWRITE,
+        f"CREATE TABLE {fresh} {' '.join(clauses)} AS {select}",
+        "the rows are copied into a new table; this one stays as it is. Stop writers first: what "
+        "they write from here on is not copied",
+        given.table.protocol,
+        undo=f"DROP TABLE {fresh}" if not by_path else None,
+        rewrites=Rewrites(Rewrite.ALL, given.files.files, given.files.bytes),
+    )
+    if by_path:
+        yield _step(
+            given,
+            "s2",
+            Action.SWAP,
+            None,
+            f"compare the row counts, then move {parts[-1]} away and "
+            f"{parts[-1].rstrip('/')}{_NEW} into its place, with the means of the storage",
+            new.protocol,
+            losses=new.losses,
+        )
+        return
+    old = _named(parts, _OLD)
+    yield _step(
+        given,
+        "s2",
+        Action.SWAP,
+        f"ALTER TABLE {given.sql} RENAME TO {old}",
+        "compare the row counts, then the old table is set aside",
+        given.table.protocol,
+        undo=f"ALTER TABLE {old} RENAME TO {given.sql}",
+    )
+    yield _step(
+        given,
+        "s3",
+        Action.SWAP,
+        f"ALTER TABLE {fresh} RENAME TO {given.sql}",
+        "the new table takes its place",
+        new.protocol,
+        losses=new.losses,
+        undo=f"ALTER TABLE {given.sql} RENAME TO {fresh}",
+    )
+
+
+def _named(parts: list[str], suffix: str) -> str:
+    last = parts[-1].rstrip("/") + suffix
+    first = ["delta"] if parts[0].lower() == "delta" else [*map(identifier, parts[:-1])]
+    return ".".join([*first, identifier(last)])
+
+
+def _step(
+    given: PlanInput,
+    id_: str,
+    action: Action,
+    sql: str | None,
+    why: str,
+    after: Protocol,
+    *,
+    losses: tuple[str, ...] = (),
+    undo: str | None = None,
+    rewrites: Rewrites = Rewrites(Rewrite.NONE, 0, 0),
+) -> Step:
+    commits = (1, 1) if action is Action.REWRITE else (0, 0)
+    ends = StreamImpact(
+        "every stream", StreamEffect.ENDS, "another table takes the place of the one it reads"
+    )
+    return Step(
+        id=id_,
+        action=action,
+        sql=sql,
+        feature=None,
+        why=why,
+        operations=("CREATE TABLE AS SELECT",) if action is Action.REWRITE else (),
+        protocol_before=given.table.protocol,
+        protocol_after=after,
+        commits=commits,
+        rewrites=rewrites,
+        expects=None,
+        truncates=False,
+        retention_hours=None,
+        wait_hours=0,
+        setting=None,
+        clashes=(),
+        streams=(ends,) if losses else (),
+        losses=losses,
+        undo=undo,
+        warnings=(),
+    )
+
+
+# What the table keeps to itself, and no new table may be given.
+_INTERNAL = (
+    "delta.columnMapping.maxColumnId",
+    "delta.rowTracking.",
+    "delta.rowTrackingSuspended",
+    "delta.inCommitTimestampEnablement",
+    "delta.requireCheckpointProtectionBeforeVersion",
+    "delta.coordinatedCommits.",
+    "delta.universalFormat.",
+    CONSTRAINT,
+)
+_BASIC = frozenset({"appendOnly", "invariants"})
+_CASTS = {"timestamp_ntz": ("timestampNtz", "TIMESTAMP"), "variant": ("variantType", "STRING")}
+_LOST = (
+    "the new table has another id and no history: streams need new checkpoints, and time travel, "
+    "grants, comments and sharing stay with the old one"
+)
+
+
+def rewrite(given: PlanInput, goal: Goal) -> Alternative | None:
+    """The copy that reaches the goal; None when none does, or the columns are not known."""
+    schema = given.table.schema
+    if schema is None or not schema.columns:
+        return None
+    without: frozenset[str] = frozenset()
+    while True:
+        new = _new(given, schema, without)
+        if new is None:
+            return None
+        ending = EndState(new.protocol, frozenset())
+        if goal.reached(ending):
+            break
+        more = without | goal.objections(ending)
+        if more == without:
+            return None
+        without = more
+    made = tuple(copied(given, new))
+    return Alternative(
+        "rewrite",
+        "a copy of the rows as a new table, which takes the place of this one",
+        True,
+        new.protocol,
+        Cost(len(new.losses), 1, given.files.bytes or 0, 0, 1),
+        made,
+    )
+
+
+def _new(given: PlanInput, schema: Struct, without: frozenset[str]) -> Copy | None:
+    table = given.table
+    properties = {
+        key: value
+        for key, value in table.configuration.items()
+        if not key.startswith(_INTERNAL) and not _switches(key, value, without)
+    }
+    mapped = properties.get("delta.columnMapping.mode", "none").lower() != "none"
+    columns = _columns(schema, without, mapped=mapped)
+    if columns is None:
+        return None
+    clustering = () if "clustering" in without else table.clustering or ()
+    features = by_properties(properties, Protocol(1, 1), given.engine) | by_columns(
+        Struct(tuple(column for column, _ in columns)), Protocol(1, 1)
+    )
+    protocol = Protocol.carrying(_BASIC | features | ({"clustering"} if clustering else set()))
+    return Copy(
+        protocol,
+        properties,
+        clustering,
+        tuple(expression for _, expression in columns),
+        (_LOST, *_given_up(table.constraints, schema)),
+    )
+
+
+def _switches(key: str, value: str, without: frozenset[str]) -> bool:
+    """Whether a property would bring a feature that must not come."""
+    for name in without:
+        rule = feature_catalog.record(name).enablement
+        if isinstance(rule, PropertyIs) and key in rule.keys:
+            return rule.holds(value)
+    # A feature that requires one of them must not come either.
+    for feature in feature_catalog.all_features():
+        rule = feature.enablement
+        if isinstance(rule, PropertyIs) and key in rule.keys:
+            return rule.holds(value) and bool(feature_catalog.closure({feature.name}) & without)
+    return False
+
+
+def _columns(
+    schema: Struct, without: frozenset[str], *, mapped: bool
+) -> list[tuple[Column, str]] | None:
+    found = []
+    for column in schema.columns:
+        plain = Column(column.name, column.type)
+        expression = identifier(column.name)
+        if column.default is not None:
+            # A bare column keeps its default in the new table, which then needs the feature.
+            expression = f"COALESCE({expression}) AS {expression}"
+        kind = column.type.name if isinstance(column.type, Atomic) else ""
+        feature, cast = _CASTS.get(kind, ("", ""))
+        if feature in without:
+            expression = f"CAST({expression} AS {cast}) AS {identifier(column.name)}"
+            plain = Column(column.name, Atomic(cast.lower()))
+        elif by_columns(Struct((plain,)), Protocol(1, 1)) & without:
+            return None
+        if not mapped and any(FORBIDDEN & set(p[-1]) for p, _ in walk(Struct((column,)))):
+            if not isinstance(column.type, Atomic):
+                return None
+            name = "".join("_" if letter in FORBIDDEN else letter for letter in column.name)
+            expression = f"{expression.partition(' AS `')[0]} AS {identifier(name)}"
+            plain = plain._replace(name=name)
+        found.append((plain, expression))
+    return found
+
+
+def _given_up(constraints: tuple[str, ...], schema: Struct) -> Iterator[str]:
+    if constraints:
+        yield f"the constraints {', '.join(constraints)} have to be added again, where wanted"
+    plain = [c.name for c in schema.columns if c.generated or c.identity or c.default]
+    if plain:
+        yield f"{', '.join(plain)} become plain columns, filled with what is there"
+    if any(not column.nullable for column in schema.columns):
+        yield "NOT NULL has to be set again, where wanted"

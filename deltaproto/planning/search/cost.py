@@ -1,0 +1,109 @@
+"""What a route costs, in the order in which routes are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.predict.drop_feature import WAIT
+from deltaproto.planning.predict.outcome import Outcome, Rewrite
+from deltaproto.planning.predict.table import MODE, ROW_TRACKING, Table
+from deltaproto.planning.statement import DropConstraint, DropFeature, Statement, Wait
+from deltaproto.protocol import feature_catalog
+from deltaproto.sql.tokens import is_enclosed
+
+# Stands in for sizes that were not looked at; only their order counts.
+_GUESSED = {
+    Rewrite.NONE: 0,
+    Rewrite.VECTORS: 1,
+    Rewrite.WIDENED: 2,
+    Rewrite.SOME: 3,
+    Rewrite.ALL: 4,
+}
+
+
+class Files(NamedTuple):
+    """Live data files: how many, and their bytes. None: not looked at."""
+
+    files: int | None = None
+    bytes: int | None = None
+    with_vectors: int | None = None
+    with_vectors_bytes: int | None = None
+    before_type_change: int | None = None
+    """at most so many were written before a column was widened"""
+    before_type_change_bytes: int | None = None
+
+    def rewritten(self, rewrite: Rewrite) -> tuple[int | None, int | None]:
+        """Files and bytes that a statement rewrites at most."""
+        match rewrite:
+            case Rewrite.NONE:
+                return 0, 0
+            case Rewrite.VECTORS:
+                return self.with_vectors, self.with_vectors_bytes
+            case Rewrite.WIDENED:
+                return self.before_type_change, self.before_type_change_bytes
+            case Rewrite.SOME | Rewrite.ALL:
+                return self.files, self.bytes
+
+
+class Cost(NamedTuple):
+    """Compared member by member: what comes first weighs more than all that follows."""
+
+    irreversible: int = 0
+    """things that no later statement brings back"""
+    history: int = 0
+    """1 when history is truncated"""
+    bytes: int = 0
+    """of data files that are rewritten"""
+    waits: int = 0
+    commits: int = 0
+    """at most"""
+
+
+def cost(steps: Iterable[tuple[Statement, Table, Outcome]], engine: Engine, files: Files) -> Cost:
+    """The cost of statements, each with the table before it and its outcome."""
+    lost, history, rewritten, waits, commits = 0, 0, 0, 0, 0
+    for statement, before, outcome in steps:
+        lost += len(losses(statement, before, outcome, engine))
+        history |= isinstance(statement, DropFeature) and truncated(statement, outcome)
+        bytes_ = files.rewritten(outcome.rewrites)[1]
+        rewritten += _GUESSED[outcome.rewrites] if bytes_ is None else bytes_
+        waits += isinstance(statement, Wait)
+        commits += outcome.most
+    return Cost(lost, int(history), rewritten, waits, commits)
+
+
+def truncated(drop: DropFeature, outcome: Outcome) -> bool:
+    """Whether the drop deletes history: the first of two calls stops before it does."""
+    refusal = outcome.refusal
+    stopped = refusal is not None and refusal.error == WAIT and refusal.sure
+    return drop.truncate and not stopped
+
+
+def losses(
+    statement: Statement, before: Table, outcome: Outcome, engine: Engine
+) -> tuple[str, ...]:
+    """What the statement takes away for good, each as a sentence's part."""
+    if isinstance(statement, DropFeature):
+        return tuple(_lost_by_drop(statement.feature, before))
+    if isinstance(statement, DropConstraint):
+        key = before.constraint_key(statement.name)
+        if key is None or is_enclosed(before.configuration[key]):
+            return ()
+        return (
+            f"the CHECK expression of {statement.name} closes its own parenthesis and may hold "
+            "other statements: review it in the table's properties, no rollback is printed",
+        )
+    gained = outcome.table.protocol.supported - before.protocol.supported
+    never = (name for name in sorted(gained) if not engine.drops(feature_catalog.record(name)))
+    return tuple(f"{name} joins the protocol, and {engine} cannot drop it" for name in never)
+
+
+def _lost_by_drop(name: str, before: Table) -> Iterable[str]:
+    if name == "rowTracking" and (before.on(ROW_TRACKING) or before.row_ids):
+        yield "row ids and row commit versions are gone; enabled again, rows get new ones"
+    if name == "columnMapping" and before.configuration.get(MODE, "").lower() == "id":
+        yield "column mapping by id: an existing table can only get mapping by name again"
+    if name == "domainMetadata" and before.domains:
+        yield f"the metadata domains {', '.join(before.domains)} are deleted"

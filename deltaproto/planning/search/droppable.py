@@ -1,0 +1,204 @@
+"""Which features of a table can leave its protocol, and what keeps the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from deltaproto.clients.model import Access
+from deltaproto.clients.verdict import Verdict
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.impact import impact
+from deltaproto.planning.plan import Blocked
+from deltaproto.planning.predict.before_drop import prepare
+from deltaproto.planning.predict.consistency import READ_COPY
+from deltaproto.planning.predict.drop_feature import beyond
+from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.goals import AtMost, EndState, Goal, Usable, needs_after
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROTECTION
+
+# Dropped in this order: who depends on another comes before it, and what rewrites every file
+# before what would rewrite some of them again. V2 checkpoints may be gone with the checkpoints that
+# the other drops leave.
+ORDER = (
+    "coordinatedCommits-preview",
+    "inCommitTimestamp",
+    "rowTracking",
+    "domainMetadata",
+    "materializePartitionColumns",
+    "checkConstraints",
+    "columnMapping",
+    "deletionVectors",
+    "typeWidening",
+    "typeWidening-preview",
+    "vacuumProtocolCheck",
+    "geospatial",
+    "geospatial-dev",
+    "v2Checkpoint",
+)
+
+
+class UndroppableFeature(NamedTuple):
+    """Why a feature stays in the protocol."""
+
+    feature: str
+    reason: str
+    remedy: str
+    error: str = ""
+    """the error class with which the engine would refuse; empty where it names none"""
+
+
+class DroppableFeatures(NamedTuple):
+    """The features of one table, without checkpointProtection."""
+
+    goes: tuple[str, ...]
+    """those that can be dropped, in the order in which they are"""
+    stuck: Mapping[str, UndroppableFeature]
+
+
+def candidates(table: Table, engine: Engine) -> DroppableFeatures:
+    """What the engine can drop from the table, each after whatever requires it."""
+    stuck: dict[str, UndroppableFeature] = {}
+    supported = table.protocol.supported
+    for name in sorted(supported - {CHECKPOINT_PROTECTION}):
+        if not engine.drops(feature_catalog.record(name)):
+            why, remedy = _undroppable(name, engine)
+            error = "UNSUPPORTED_CLIENT" if name in CATALOG_MANAGED else "NONREMOVABLE"
+            stuck[name] = UndroppableFeature(
+                name, why, remedy, f"DELTA_FEATURE_DROP_{error}_FEATURE"
+            )
+    # In the order of the engine's own checks: dependents come before what the feature itself asks.
+    _pin(stuck, supported)
+    for name in sorted(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):
+        found = _refused(table, name)
+        if found is not None:
+            stuck[name] = found
+    _pin(stuck, supported)
+    goes = supported - stuck.keys() - {CHECKPOINT_PROTECTION}
+    return DroppableFeatures(tuple(sorted(goes, key=rank)), stuck)
+
+
+def rank(name: str) -> tuple[int, str]:
+    """Where a feature stands in the order of drops."""
+    return (ORDER.index(name) if name in ORDER else len(ORDER), name)
+
+
+def _pin(stuck: dict[str, UndroppableFeature], supported: frozenset[str]) -> None:
+    """Add what a feature that is stuck requires."""
+    pinned = True
+    while pinned:
+        pinned = False
+        for name in sorted(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):
+            by = [other for other in feature_catalog.dependents(name, supported) if other in stuck]
+            if by:
+                stuck[name] = _pinned(name, by, stuck)
+                pinned = True
+
+
+def _refused(table: Table, name: str) -> UndroppableFeature | None:
+    if name == "checkConstraints":
+        # Constraints are dropped first.
+        return None
+    refusal: Refusal | None = prepare(table, name).refusal
+    if refusal is None:
+        return None
+    return UndroppableFeature(name, refusal.message, refusal.remedy, refusal.error)
+
+
+def _undroppable(name: str, engine: Engine) -> tuple[str, str]:
+    drop = feature_catalog.record(name).drop
+    rewrite = "copy the table into a new one without it (--rewrite)"
+    if engine.name is EngineName.DELTA_SPARK and drop.delta_spark is not None:
+        return f"{engine} cannot drop it", f"delta-spark@{drop.delta_spark} or later can"
+    if engine.name is EngineName.DATABRICKS and drop.databricks is not None:
+        return f"{engine} cannot drop it", f"databricks@{drop.databricks} or later can"
+    if drop.databricks is not None:
+        return (
+            f"{engine} cannot drop it, and no delta-spark can",
+            f"Databricks Runtime {drop.databricks} or later can; else {rewrite}",
+        )
+    if drop.delta_spark is not None:
+        return (
+            f"no Databricks Runtime is documented to drop it, and {engine} neither",
+            f"delta-spark@{drop.delta_spark} or later can; else {rewrite}",
+        )
+    return "no engine can drop it", rewrite
+
+
+def _pinned(
+    name: str, by: list[str], stuck: Mapping[str, UndroppableFeature]
+) -> UndroppableFeature:
+    names = " and ".join(by)
+    return UndroppableFeature(
+        name,
+        f"{names} {'requires' if len(by) == 1 else 'require'} it, used or not, and stays: "
+        f"{stuck[by[0]].reason}",
+        stuck[by[0]].remedy,
+        "DELTA_FEATURE_DROP_DEPENDENT_FEATURE",
+    )
+
+
+UNREACHED = Blocked(
+    None,
+    "no change that can be made to this table reaches the goal as a whole",
+    "see the nearest protocol that can be reached, or ask for less",
+)
+"""where no single feature or client is to blame"""
+
+
+def unknown_features(given: PlanInput, names: Iterable[str]) -> Iterator[Blocked]:
+    """Names that nobody knows, and that the table does not have."""
+    for name in names:
+        if feature_catalog.find(name) is None and name not in given.table.protocol.supported:
+            yield Blocked(
+                name,
+                "nobody knows it, and the table does not have it",
+                "see `deltaproto features`",
+                "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
+            )
+
+
+def obstacles(
+    given: PlanInput, goal: Goal, ending: EndState, can: DroppableFeatures
+) -> Iterator[Blocked]:
+    """What keeps the goal from being reached, feature by feature."""
+    stuck = can.stuck
+    objections = sorted(goal.objections(ending))
+    for name in objections:
+        if name in stuck:
+            yield Blocked(*stuck[name])
+        elif name == CHECKPOINT_PROTECTION and given.table.beyond > 1:
+            refusal = beyond(given.table)
+            yield Blocked(name, refusal.message, refusal.remedy, refusal.error)
+        elif name == CHECKPOINT_PROTECTION:
+            yield Blocked(
+                name,
+                "fast drops leave it, and its removal truncates the history, which is to be kept",
+                "--history truncate",
+            )
+    if isinstance(goal, Usable):
+        after = needs_after(given.needs, ending)
+        for change in impact(given.clients, given.needs, after):
+            if change.after is not Verdict.OK and not set(change.because) & set(objections) & {
+                *stuck
+            }:
+                yield Blocked(
+                    None,
+                    f"{change.client}, {change.access}: {change.reason}",
+                    _remedy(change.access),
+                )
+    elif isinstance(goal, AtMost) and not objections:
+        yield Blocked(
+            None,
+            f"the features {', '.join(sorted(ending.protocol.supported))} fit no legacy pair "
+            f"as low as ({goal.reader},{goal.writer})",
+            "see the nearest protocol that can be reached",
+        )
+
+
+def _remedy(access: Access) -> str:
+    remedy = "upgrade the client, or leave it out"
+    return f"{remedy}; {READ_COPY}" if access is Access.READ else remedy

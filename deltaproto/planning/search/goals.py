@@ -1,0 +1,227 @@
+"""Goals of a downgrade: what must be so in the end, and what stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+from typing import Protocol as Interface
+
+from deltaproto.clients import requirements
+from deltaproto.clients.model import Access
+from deltaproto.clients.requirements import TableRequirements
+from deltaproto.clients.resolve import Candidate
+from deltaproto.clients.verdict import PathVerdict, Verdict
+from deltaproto.planning.cached_match import judged
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
+from deltaproto.protocol.protocol import Protocol
+
+
+class EndState(NamedTuple):
+    """How a table may end: its protocol, and what is no longer used of it."""
+
+    protocol: Protocol
+    off: frozenset[str] = frozenset()
+    """features that were switched off and stay in the protocol"""
+    on: frozenset[str] = frozenset()
+    """features that are switched on"""
+    mode: str | None = None
+    """of column mapping; None: as before"""
+
+
+Reachable = Callable[["Goal"], bool]
+
+
+class Goal(Interface):
+    """What a plan is to reach."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def text(self) -> str:
+        """The goal as a sentence's part, features first."""
+        ...
+
+    def reached(self, ending: EndState) -> bool: ...
+
+    def objections(self, ending: EndState) -> frozenset[str]:
+        """The features for which this ending does not do."""
+        ...
+
+    def weaker(self, reachable: Reachable) -> Iterator[Goal]:
+        """Ever weaker goals, the nearest first; the last one asks for nothing.
+
+        Raises nothing; `reachable` tells whether a goal of the same kind can be reached.
+        """
+        ...
+
+
+class Absent(NamedTuple):
+    """These features are not in the protocol, and the versions are no higher than these."""
+
+    features: frozenset[str]
+    kind: str = "drop"
+    reader: int = 3
+    writer: int = 7
+
+    @property
+    def text(self) -> str:
+        return f"without {', '.join(sorted(self.features))}" if self.features else "nothing to drop"
+
+    def reached(self, ending: EndState) -> bool:
+        protocol = ending.protocol
+        return (
+            not self.features & protocol.supported
+            and protocol.min_reader_version <= self.reader
+            and protocol.min_writer_version <= self.writer
+        )
+
+    def objections(self, ending: EndState) -> frozenset[str]:
+        return self.features & ending.protocol.supported
+
+    def weaker(self, reachable: Reachable) -> Iterator[Goal]:
+        alone = (name for name in self.features if reachable(Absent(frozenset({name}))))
+        yield Absent(frozenset(alone), self.kind)
+        yield Absent(frozenset(), self.kind)
+
+
+class AtMost(NamedTuple):
+    """Versions no higher than these."""
+
+    reader: int
+    writer: int
+    kind: str = "to"
+
+    @property
+    def text(self) -> str:
+        return f"reader version {self.reader} and writer version {self.writer} at most"
+
+    def reached(self, ending: EndState) -> bool:
+        protocol = ending.protocol
+        return (
+            protocol.min_reader_version <= self.reader
+            and protocol.min_writer_version <= self.writer
+        )
+
+    def objections(self, ending: EndState) -> frozenset[str]:
+        found = set()
+        for name in ending.protocol.supported:
+            record = feature_catalog.record(
+                name, in_reader_list=name in _listed_for_readers(ending)
+            )
+            if record.min_reader > self.reader or record.min_writer > self.writer:
+                found.add(name)
+        return frozenset(found)
+
+    def weaker(self, reachable: Reachable) -> Iterator[Goal]:
+        for writer in range(self.writer, 8):
+            for reader in range(self.reader, 4):
+                yield AtMost(reader, writer)
+
+
+class ClientAccess(NamedTuple):
+    """A client that must be able to do these things."""
+
+    candidate: Candidate
+    access: tuple[Access, ...]
+
+
+class Usable(NamedTuple):
+    """Every client can do what it must with the table."""
+
+    uses: tuple[ClientAccess, ...]
+    needs: TableRequirements
+    """what the table asks before the plan"""
+    kind: str = "for-client"
+
+    @property
+    def text(self) -> str:
+        named = (f"{use.candidate.reference} can {' and '.join(use.access)}" for use in self.uses)
+        return "; ".join(named)
+
+    def reached(self, ending: EndState) -> bool:
+        return all(found.verdict is Verdict.OK for found in self._judged(ending))
+
+    def objections(self, ending: EndState) -> frozenset[str]:
+        return frozenset(name for found in self._judged(ending) for name in found.because)
+
+    def weaker(self, reachable: Reachable) -> Iterator[Goal]:
+        single = [
+            ClientAccess(use.candidate, (access,)) for use in self.uses for access in use.access
+        ]
+        kept: tuple[ClientAccess, ...] = ()
+        for use in single:
+            if reachable(self._replace(uses=(*kept, use))):
+                kept = (*kept, use)
+        yield self._replace(uses=kept)
+
+    def _judged(self, ending: EndState) -> Iterator[PathVerdict]:
+        table = needs_after(self.needs, ending)
+        for use in self.uses:
+            for access in use.access:
+                for _, found in judged(use.candidate, access, table):
+                    yield found
+
+
+class Both(NamedTuple):
+    """Two goals at once."""
+
+    first: Goal
+    second: Goal
+
+    @property
+    def kind(self) -> str:
+        """The kind of the first goal."""
+        return self.first.kind
+
+    @property
+    def text(self) -> str:
+        return f"{self.first.text}; {self.second.text}"
+
+    def reached(self, ending: EndState) -> bool:
+        return self.second.reached(ending) and self.first.reached(ending)
+
+    def objections(self, ending: EndState) -> frozenset[str]:
+        return self.first.objections(ending) | self.second.objections(ending)
+
+    def weaker(self, reachable: Reachable) -> Iterator[Goal]:
+        yield from self.first.weaker(reachable)
+
+
+def needs_after(before: TableRequirements, ending: EndState) -> TableRequirements:
+    """What the table asks of its clients once it has ended so."""
+    left = ending.protocol.supported
+    new = left - before.protocol.supported
+    protection = new & {CHECKPOINT_PROTECTION}
+    idle = (ending.off & left) | (new - protection)
+    return before._replace(
+        protocol=ending.protocol,
+        used=((before.used & left) - ending.off) | protection | ending.on,
+        unused=((before.unused & left) | idle) - ending.on,
+        modes=tuple(_modes(before, ending)),
+        # What the plan switches on leaves traces with the next write.
+        absent=((before.absent & left) | idle) - (ending.on - before.used),
+        hazards=_hazards(before, ending),
+    )
+
+
+def _hazards(before: TableRequirements, ending: EndState) -> frozenset[str]:
+    """The hazards that stay, and those that come with a feature that is enabled on old files."""
+    idle = ending.off | (before.protocol.supported - ending.protocol.supported)
+    new = {
+        hazard
+        for name, hazard in requirements.ENABLED_LATER.items()
+        if name in ending.on and name not in before.used
+    }
+    return requirements.without(before.hazards, idle) | new
+
+
+def _modes(before: TableRequirements, ending: EndState) -> Iterator[tuple[str, str]]:
+    if "columnMapping" in ending.protocol.supported:
+        mode = ending.mode or dict(before.modes).get("columnMapping", "none")
+        yield "columnMapping", "none" if "columnMapping" in ending.off else mode.lower()
+
+
+def _listed_for_readers(ending: EndState) -> frozenset[str]:
+    return ending.protocol.reader_features or frozenset()

@@ -1,0 +1,235 @@
+"""The goal `--lowest`: the lowest versions that keep the most clients working.
+
+Dropping every feature that can go is not always that: a table whose features fit a legacy pair no
+longer fits one when too many of them leave, and then needs feature lists and writer version 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from deltaproto.clients.verdict import Verdict
+from deltaproto.planning.impact import better, impact
+from deltaproto.planning.plan import Blocked, ClientChange
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.droppable import DroppableFeatures
+from deltaproto.planning.search.goals import Absent, EndState, needs_after
+from deltaproto.planning.search.route import DropSelection
+from deltaproto.planning.search.search import LEGACY_PAIRS, HistoryChoice, Task, ending
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import AlwaysWhenSupported
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
+from deltaproto.protocol.layers import FeatureState
+from deltaproto.protocol.protocol import Protocol
+
+_MOST_OTHERS = 2
+
+
+class Result(NamedTuple):
+    """A protocol that drops can reach, and what it does to each client."""
+
+    gone: frozenset[str]
+    protocol: Protocol
+    changes: tuple[ClientChange, ...]
+
+    @property
+    def goal(self) -> Absent:
+        """The goal that asks for this protocol or a lower one."""
+        return Absent(self.gone, "lowest", *self.versions)
+
+    @property
+    def versions(self) -> tuple[int, int]:
+        """The versions that readers and writers need."""
+        return versions(self.protocol)
+
+    @property
+    def working(self) -> frozenset[tuple[str, str]]:
+        """Client and access of everything that works."""
+        return frozenset((c.client, c.access) for c in self.changes if c.after is Verdict.OK)
+
+    @property
+    def losers(self) -> tuple[ClientChange, ...]:
+        """What worked before and no longer does."""
+        return tuple(
+            c for c in self.changes if c.before is Verdict.OK and c.after is not Verdict.OK
+        )
+
+    @property
+    def in_words(self) -> str:
+        """The versions, who gains and who loses, in one line."""
+        gains = _list(f"{c.client} {c.access}" for c in self.changes if better(c))
+        losses = _list(f"{c.client} {c.access}" for c in self.losers)
+        return f"{self.protocol}: {gains or 'no client'} gained, {losses or 'no client'} lost"
+
+
+class Lowest(NamedTuple):
+    """What the goal comes to for one table."""
+
+    best: Result
+    others: tuple[Result, ...]
+    """results that are lower for other clients, or that some clients cannot use"""
+    kept: tuple[Blocked, ...]
+    """the features that stay, each with the reason"""
+
+
+def lowest_goal(
+    given: PlanInput,
+    can: DroppableFeatures,
+    *,
+    include_enabled: bool,
+    history: HistoryChoice | None,
+    needed: DropSelection | None = None,
+) -> Lowest:
+    """The lowest protocol that takes nothing from any client that works.
+
+    Args:
+        needed: what has to go or to be switched off for the clients of the goal, if it names any.
+    """
+    every = {state.name: state for state in given.states}
+    allowed = {*can.goes} if include_enabled else unused(every.values()) & {*can.goes}
+    needed = needed or DropSelection()
+    allowed |= (needed.gone | needed.off) & {*can.goes}
+    task = Task(given.table, Absent(frozenset()), given.engine, history=history, can=can)
+    before = _result(given, task, DropSelection(off=needed.off))
+    found = {
+        result.protocol: result
+        for gone in dict.fromkeys(_sets(given.table.protocol, frozenset(allowed), history))
+        if needed.gone - {CHECKPOINT_PROTECTION} <= gone
+        for result in (_result(given, task, DropSelection(gone, needed.off - gone)),)
+        if not rises(before.versions, result.versions)
+    }
+    if not needed.gone:
+        found.setdefault(before.protocol, before)
+    harmless = [each for each in found.values() if not each.losers] or [*found.values()]
+    best = min(harmless, key=_rank)
+    others = [each for each in found.values() if each is not best and _rivals(each, best)]
+    others = [each for each in others if not any(_beats(other, each) for other in others)]
+    kept = []
+    for state in every.values():
+        if state.name not in best.gone:
+            more = DropSelection(best.gone | {state.name}, needed.off - {state.name})
+            kept.append(_stuck(state, can) or _worse(state.name, best, _result(given, task, more)))
+    return Lowest(best, tuple(sorted(others, key=_rank)[:_MOST_OTHERS]), tuple(kept))
+
+
+def unused(states: Iterable[FeatureState]) -> set[str]:
+    """Features that surely nothing uses, and that only such features require."""
+    idle = {
+        state.name: state
+        for state in states
+        if state.present is False
+        and (state.enabled is False or isinstance(state.feature.enablement, AlwaysWhenSupported))
+    }
+    while pinned := [n for n, s in idle.items() if not set(s.required_by) <= idle.keys()]:
+        for name in pinned:
+            del idle[name]
+    return set(idle)
+
+
+def _sets(
+    protocol: Protocol, allowed: frozenset[str], history: HistoryChoice | None
+) -> Iterator[frozenset[str]]:
+    """The sets of drops that can end lowest.
+
+    On feature lists a client that works without fewer features works without more of them, so
+    that only dropping all of them counts, and what each legacy pair leaves.
+    """
+    residue = (
+        frozenset[str]() if history is HistoryChoice.KEEP else frozenset({CHECKPOINT_PROTECTION})
+    )
+    supported = protocol.supported
+    sets = [allowed, *(supported - feature_catalog.implied_by(*pair) for pair in LEGACY_PAIRS)]
+    sets += [allowed - feature_catalog.closure({name}) for name in sorted(allowed)]
+    sets.append(
+        frozenset(n for n in allowed if not feature_catalog.record(n).drop.protects_history)
+    )
+    for each in sets:
+        gone = each - {CHECKPOINT_PROTECTION}
+        if gone <= allowed and not _leaves_dependents(gone, supported):
+            yield gone | residue
+
+
+def _leaves_dependents(gone: frozenset[str], supported: frozenset[str]) -> bool:
+    return any(set(feature_catalog.dependents(name, supported)) - gone for name in gone)
+
+
+def _result(given: PlanInput, task: Task, choice: DropSelection) -> Result:
+    left = CHECKPOINT_PROTECTION not in choice.gone
+    end: EndState = ending(task, choice, left=left)
+    unchanged = end.protocol == given.table.protocol and not end.off
+    after = given.needs if unchanged else needs_after(given.needs, end)
+    return Result(choice.gone, end.protocol, impact(given.clients, given.needs, after))
+
+
+def versions(protocol: Protocol) -> tuple[int, int]:
+    """The versions that readers and writers need."""
+    return protocol.min_reader_version, protocol.min_writer_version
+
+
+def rises(before: tuple[int, int], after: tuple[int, int]) -> bool:
+    """Whether one of the versions is higher afterward."""
+    return after[0] > before[0] or after[1] > before[1]
+
+
+def _rank(result: Result) -> tuple[int, int, tuple[int, int], int]:
+    """The order of results: who can use them, then versions, then features."""
+    return (
+        len(result.losers),
+        -len(result.working),
+        result.versions,
+        len(result.protocol.supported),
+    )
+
+
+def _rivals(one: Result, best: Result) -> bool:
+    """Whether a result is lower than the best, or lets somebody in whom the best keeps out."""
+    return rises(one.versions, best.versions) or bool(one.working - best.working)
+
+
+def _beats(one: Result, other: Result) -> bool:
+    """Whether one result is as low as another for as many clients, and better in some way."""
+    as_good = not rises(other.versions, one.versions) and one.working >= other.working
+    return as_good and (one.versions, one.working) != (other.versions, other.working)
+
+
+def _stuck(state: FeatureState, can: DroppableFeatures) -> Blocked | None:
+    """Why a feature stays, where that is no matter of versions and clients."""
+    name = state.name
+    stuck = can.stuck.get(name)
+    in_use = state.enabled or state.present
+    if stuck is not None:
+        use = f"in use ({state.evidence}); " if in_use and state.evidence else ""
+        return Blocked(name, f"{use}{stuck.reason}", stuck.remedy, stuck.error)
+    if name == CHECKPOINT_PROTECTION:
+        return Blocked(
+            name,
+            "it protects history, which is to be kept",
+            "give --history truncate, or leave --history out",
+        )
+    if in_use:
+        return Blocked(
+            name, f"in use{f' ({state.evidence})' if state.evidence else ''}", "--include-enabled"
+        )
+    if state.required_by:
+        return Blocked(name, f"{', '.join(state.required_by)} requires it", "--include-enabled")
+    if state.present is not False:
+        return Blocked(
+            name, "whether anything uses it cannot be told", f"--include-enabled, or --drop {name}"
+        )
+    return None
+
+
+def _worse(name: str, best: Result, result: Result) -> Blocked:
+    """Why a feature stays that could go: what it would come to without it."""
+    losers = _list(f"{change.client} {change.access}" for change in result.losers)
+    why = f", and {losers} would no longer work" if losers else ""
+    if rises(best.versions, result.versions):
+        return Blocked(
+            name, f"without it the versions are {result.protocol}{why}", f"--drop {name}"
+        )
+    return Blocked(name, f"nothing is gained without it{why}", f"--drop {name}")
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))

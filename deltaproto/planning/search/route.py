@@ -1,0 +1,261 @@
+"""From what is to become of each feature to statements in an order that works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from deltaproto.planning.enable import in_order, switched_off
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.predict.drop_feature import EMPTY, TOO_YOUNG
+from deltaproto.planning.predict.outcome import Outcome, Refusal
+from deltaproto.planning.predict.properties import (
+    LOG,
+    TRUNCATION,
+    doubtful,
+    hours,
+    setting,
+    unreadable,
+)
+from deltaproto.planning.predict.table import MODE, READER, WRITER, Table
+from deltaproto.planning.search.droppable import rank
+from deltaproto.planning.statement import (
+    ClusterBy,
+    DropConstraint,
+    DropFeature,
+    SetProperties,
+    Statement,
+    Wait,
+)
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
+
+_DOUBT = "the table stores {} = {}, which Delta does not take: Delta Spark may refuse to write"
+
+
+class Drops(StrEnum):
+    """How protected features are dropped."""
+
+    FAST = "fast"
+    """without TRUNCATE HISTORY: since Delta 4.0 at once, and checkpointProtection joins"""
+    TRUNCATING = "truncating"
+    """with TRUNCATE HISTORY: once the history that shows them is old enough"""
+
+
+class DropSelection(NamedTuple):
+    """What is to become of a table."""
+
+    gone: frozenset[str] = frozenset()
+    """features to drop; checkpointProtection, when it must not be left either"""
+    off: frozenset[str] = frozenset()
+    """features to switch off, which stay in the protocol"""
+    pair: tuple[int, int] | None = None
+    """the legacy pair whose missing features join, so that the lists vanish"""
+
+
+class PredictedStatement(NamedTuple):
+    """A statement, the table before it, and what it does."""
+
+    statement: Statement
+    before: Table
+    outcome: Outcome
+
+
+def route(
+    table: Table, choice: DropSelection, engine: Engine, drops: Drops
+) -> list[PredictedStatement]:
+    """The statements for a choice, in order, each with its outcome.
+
+    After fast drops a checkpointProtection that must go is dropped once for all. A truncating drop
+    takes two calls where the first has something to do, or has to end the log's newest run with a
+    checkpoint; else it is called once, when the history is old enough.
+    """
+    walk = _Walk(table, engine)
+    if drops is Drops.TRUNCATING:
+        _drop_at_once(walk, choice)
+    clustering = _unclustered(table, choice)
+    if clustering:
+        walk.go(ClusterBy(()))
+    for name in in_order(choice.off):
+        for statement in switched_off(name, walk.table):
+            walk.go(statement)
+    if "checkConstraints" in choice.gone:
+        for name in table.constraints:
+            walk.go(DropConstraint(name))
+    _drop(walk, choice, drops)
+    if choice.pair is not None:
+        filled = versions(choice.pair)
+        if filled.outcome(walk.table, engine).table.protocol != walk.table.protocol:
+            walk.go(filled)
+    if clustering:
+        walk.go(ClusterBy(clustering))
+    return walk.moves
+
+
+def predict(statement: Statement, table: Table, engine: Engine) -> Outcome:
+    """What a statement does, with the checkpoints that Delta makes unasked as commits go by."""
+    outcome = _readable(statement.outcome(table, engine), table, engine)
+    outcome = _within(outcome, table, engine)
+    after = outcome.table
+    if outcome.commits and table.open:
+        first = outcome.commits[0]
+        # Empty commits are there for the checkpoint that comes with them.
+        ends = first.sure and (first.operation == EMPTY or table.to_checkpoint == 1)
+        retention = hours(after.configuration, TRUNCATION)
+        after = after._replace(open=frozenset()) if ends else after
+        after = after.grown(retention, sure=outcome.fewest > 0)
+    return outcome._replace(table=after.committed(outcome.fewest, outcome.most))
+
+
+def _readable(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
+    """The outcome, or a refusal where Delta Spark cannot parse what the table stores."""
+    if not outcome.commits or engine.name is not EngineName.DELTA_SPARK:
+        return outcome
+    after = outcome.table
+    refusal = unreadable(before.configuration, after.configuration)
+    if refusal is not None:
+        return Outcome(before, refusal=refusal)
+    doubt = doubtful(before.configuration) if after.configuration == before.configuration else None
+    if doubt is None:
+        return outcome
+    commits = tuple(commit._replace(sure=False) for commit in outcome.commits)
+    warning = _DOUBT.format(doubt, before.configuration[doubt])
+    return outcome._replace(commits=commits, warnings=(*outcome.warnings, warning))
+
+
+def _within(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
+    """The outcome, or a refusal where a feature would join that the engine does not know."""
+    gained = outcome.table.protocol.supported - before.protocol.supported
+    strange = (feature_catalog.record(name) for name in sorted(gained))
+    for feature in strange:
+        since = feature.since.delta_spark
+        if engine.name is EngineName.DELTA_SPARK and engine.knows(feature) is False:
+            refusal = Refusal(
+                "",
+                f"{engine} does not know {feature.name}, which this would need",
+                f"delta-spark@{since} or later does" if since else "another engine may",
+            )
+            return Outcome(before, refusal=refusal)
+    return outcome
+
+
+class _Walk:
+    def __init__(self, table: Table, engine: Engine) -> None:
+        self.table, self.engine = table, engine
+        self.moves: list[PredictedStatement] = []
+
+    def go(self, statement: Statement) -> bool:
+        """Append a statement; False when it has to be repeated after a wait."""
+        outcome = predict(statement, self.table, self.engine)
+        self.moves.append(PredictedStatement(statement, self.table, outcome))
+        self.table = outcome.table
+        return outcome.refusal is None
+
+
+def _drop_at_once(walk: _Walk, choice: DropSelection) -> None:
+    """What history allows now, and would not after another commit.
+
+    First a drop that leaves the history of the others old: one whose first commit comes with a
+    checkpoint. Any commit settles the rest.
+    """
+    ready = walk.table.open - _held(choice, walk.table)
+    outcomes = [
+        (drop, predict(drop, walk.table, walk.engine))
+        for drop in _drops(choice, truncate=True)
+        if drop.truncate and drop.feature in ready
+    ]
+    possible = [(drop, outcome.table) for drop, outcome in outcomes if outcome.refusal is None]
+    if possible:
+        walk.go(max(possible, key=lambda each: len(ready & (each[1].aged or frozenset())))[0])
+
+
+def _drop(walk: _Walk, choice: DropSelection, drops: Drops) -> None:
+    later: list[DropFeature] = []
+    waits: list[Wait] = []
+    idle: list[DropFeature] = []
+    last: list[DropFeature] = []
+    held = _held(choice, walk.table)
+    for drop in _drops(choice, truncate=drops is Drops.TRUNCATING):
+        if drop.feature not in walk.table.protocol.supported:
+            continue
+        if drop.feature in held:
+            last.append(drop)
+        elif _only_waits(drop, walk):
+            idle.append(drop)
+        elif not walk.go(drop):
+            later.append(drop)
+            waits.append(wait(walk.table, TRUNCATION if drop.truncate else LOG))
+    for drop in idle:
+        # A call leaves a checkpoint, without which some history never grows old.
+        left = walk.table.left.get(drop.feature)
+        if left is None:
+            walk.go(drop)
+        later.append(drop)
+        waits.append(wait(walk.table, TRUNCATION, left))
+    if any(drop.feature == "deletionVectors" for drop in later):
+        later += last
+    else:
+        for drop in last:
+            walk.go(drop)
+    if CHECKPOINT_PROTECTION in choice.gone & walk.table.protocol.supported:
+        later.append(DropFeature(CHECKPOINT_PROTECTION, truncate=True))
+        if later[-1].outcome(walk.table, walk.engine).refusal is not None:
+            left = walk.table.left.get(CHECKPOINT_PROTECTION)
+            waits.append(wait(walk.table, TRUNCATION, left))
+    if waits:
+        walk.go(max(waits, key=lambda each: each.hours))
+    for drop in later:
+        walk.go(drop)
+
+
+def _held(choice: DropSelection, table: Table) -> frozenset[str]:
+    """What goes after deletion vectors, lest their REORG rewrite files that keep its columns.
+
+    Where mapping goes, it rewrites every file anyway, and without these columns.
+    """
+    mapped = "columnMapping" in choice.gone and table.configuration.get(MODE, "none") != "none"
+    if mapped or "deletionVectors" not in choice.gone:
+        return frozenset()
+    held: frozenset[str] = frozenset()
+    if "rowTracking" in choice.gone and table.names_row_ids:
+        held |= {"rowTracking", "domainMetadata"}
+    if table.partition_columns:
+        held |= {"materializePartitionColumns"} & choice.gone
+    return held
+
+
+def _only_waits(drop: DropFeature, walk: _Walk) -> bool:
+    """Whether a call now would do nothing but find that history is too young."""
+    refusal = drop.outcome(walk.table, walk.engine).refusal
+    return refusal is not None and refusal.error == TOO_YOUNG and refusal.sure
+
+
+def _drops(choice: DropSelection, *, truncate: bool) -> Iterator[DropFeature]:
+    for name in sorted(choice.gone - {CHECKPOINT_PROTECTION}, key=rank):
+        protected = feature_catalog.record(name).drop.protects_history
+        yield DropFeature(name, truncate=truncate and protected)
+
+
+def _unclustered(table: Table, choice: DropSelection) -> tuple[str, ...]:
+    """The clustering columns that must be taken away while column mapping is dropped.
+
+    Delta Spark 4.4 leaves their physical names behind, and the table is broken from then on.
+    """
+    mapped = table.configuration.get(MODE, "none").lower() != "none"
+    if mapped and "columnMapping" in choice.gone | choice.off:
+        return table.clustering or ()
+    return ()
+
+
+def versions(pair: tuple[int, int]) -> SetProperties:
+    """The statement that raises the listed features to what a legacy pair implies."""
+    reader, writer = pair
+    return SetProperties({READER: str(reader), WRITER: str(writer)})
+
+
+def wait(table: Table, key: str, left: float | None = None) -> Wait:
+    """The wait that a table's retention property asks for; `left`: hours, where less are left."""
+    full = hours(table.configuration, key)
+    value = f"{key} = {setting(table.configuration, key)}"
+    return Wait(full if left is None else min(left, full), value)

@@ -1,0 +1,199 @@
+"""The cheapest way to a goal.
+
+A table can end in few ways: on explicit lists or on one of the legacy pairs, with
+checkpointProtection left or without. Within each, what has to go is found by trying to keep
+every feature; the routes of all of them are then compared by their cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from deltaproto.clients.requirements import TableRequirements
+from deltaproto.planning import arithmetic
+from deltaproto.planning.enable import SWITCHES, held_off, switchable
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.search.cost import Cost, Files, cost
+from deltaproto.planning.search.droppable import DroppableFeatures, candidates, rank
+from deltaproto.planning.search.goals import EndState, Goal
+from deltaproto.planning.search.route import Drops, DropSelection, PredictedStatement, route
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
+from deltaproto.protocol.protocol import Protocol
+
+LEGACY_PAIRS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (2, 5), (2, 6))
+
+
+class HistoryChoice(StrEnum):
+    """What may become of the history that shows dropped features: `--history`."""
+
+    KEEP = "keep"
+    """it stays, and checkpointProtection with it"""
+    TRUNCATE = "truncate"
+    """it is deleted, and checkpointProtection does not stay"""
+
+
+class Solution(NamedTuple):
+    """One way to the goal."""
+
+    choice: DropSelection
+    drops: Drops
+    moves: list[PredictedStatement]
+    cost: Cost
+
+
+NOTHING = Solution(DropSelection(), Drops.FAST, [], Cost())
+"""the goal is reached already, or nothing leads to it: no step is taken"""
+
+
+class Task(NamedTuple):
+    """What is searched."""
+
+    table: Table
+    goal: Goal
+    engine: Engine = Engine()
+    files: Files = Files()
+    needs: TableRequirements | None = None
+    """what is used of the table; without it features are dropped, but not switched off"""
+    history: HistoryChoice | None = None
+    """None: whichever the goal asks for"""
+    can: DroppableFeatures | None = None
+    """what the engine can drop from the table, where that is known already"""
+
+
+def search(task: Task) -> list[Solution]:
+    """Every way worth comparing, the cheapest first; empty when none reaches the goal."""
+    if task.goal.reached(EndState(task.table.protocol)):
+        return [NOTHING]
+    can = task.can or candidates(task.table, task.engine)
+    found: dict[tuple[str, ...], Solution] = {}
+    least = (_least(task, can, end) for end in _ends(task, can))
+    for choice in dict.fromkeys(each for each in least if each is not None):
+        for drops in _drops(task, choice):
+            moves = route(task.table, choice, task.engine, drops)
+            each = Solution(choice, drops, moves, cost(moves, task.engine, task.files))
+            found.setdefault(tuple(repr(move.statement) for move in moves), each)
+    return sorted(found.values(), key=lambda each: each.cost)
+
+
+def reachable(task: Task) -> bool:
+    """Whether any way leads to the goal."""
+    if task.goal.reached(EndState(task.table.protocol)):
+        return True
+    can = task.can or candidates(task.table, task.engine)
+    least = (_least(task, can, end) for end in _ends(task, can))
+    return any(choice is not None and _drops(task, choice) for choice in least)
+
+
+def nearest(task: Task) -> tuple[Goal, list[Solution]]:
+    """The next weaker goal that can be reached, and the ways to it."""
+    for goal in task.goal.weaker(lambda each: reachable(task._replace(goal=each))):
+        found = search(task._replace(goal=goal))
+        if found:
+            return goal, found
+    raise AssertionError("every goal has a weaker one that asks for nothing")
+
+
+class _End(NamedTuple):
+    left: bool
+    """checkpointProtection may be left"""
+    pair: tuple[int, int] | None
+
+
+def _ends(task: Task, can: DroppableFeatures) -> Iterator[_End]:
+    supported = task.table.protocol.supported
+    if task.history is not HistoryChoice.TRUNCATE:
+        yield _End(True, None)
+    yield _End(False, None)
+    for pair in LEGACY_PAIRS:
+        surplus = supported - feature_catalog.implied_by(*pair) - {CHECKPOINT_PROTECTION}
+        if surplus <= {*can.goes}:
+            yield _End(False, pair)
+
+
+def _drops(task: Task, choice: DropSelection) -> list[Drops]:
+    """The ways of dropping that lead to the choice's end, and that the task allows."""
+    protected = any(feature_catalog.record(name).drop.protects_history for name in choice.gone)
+    residue = CHECKPOINT_PROTECTION in choice.gone
+    every = [Drops.TRUNCATING, Drops.FAST]
+    if not protected and not residue:
+        return [Drops.FAST]
+    if residue and task.table.beyond > 1:
+        return []
+    if not task.engine.fast_drop:
+        if residue or task.history is None:
+            return every
+        return [Drops.FAST] if task.history is HistoryChoice.KEEP else [Drops.TRUNCATING]
+    if not residue:
+        return [Drops.FAST]
+    return [] if task.history is HistoryChoice.KEEP else every
+
+
+def _least(task: Task, can: DroppableFeatures, end: _End) -> DropSelection | None:
+    """The fewest changes that reach the goal and end so; None when nothing does."""
+    supported = task.table.protocol.supported
+    must = frozenset[str]()
+    if not end.left:
+        must = frozenset({CHECKPOINT_PROTECTION})
+    if end.pair is not None:
+        must |= supported - feature_catalog.implied_by(*end.pair)
+    used = frozenset() if task.needs is None else task.needs.used & supported
+    gone = frozenset(can.goes) | must
+    switches = switchable(task.table, SWITCHES & used, task.engine)
+    off = switches - gone
+
+    def reaches(gone: frozenset[str], off: frozenset[str]) -> bool:
+        choice = DropSelection(gone, off, end.pair)
+        return task.goal.reached(ending(task, choice, left=end.left))
+
+    if not reaches(gone, off):
+        return None
+    for name in sorted(off):
+        if not held_off(name, off) and reaches(gone, off - {name}):
+            off -= {name}
+    for name in can.goes:
+        kept = gone - feature_catalog.closure({name})
+        if name not in gone or not must <= kept | (must - supported):
+            continue
+        if reaches(kept, off):
+            gone = kept
+        elif name in switches and reaches(kept, off | {name}):
+            gone, off = kept, off | {name}
+    return DropSelection(_with_residue(task, gone, end), off, end.pair)
+
+
+def _with_residue(task: Task, gone: frozenset[str], end: _End) -> frozenset[str]:
+    """`gone`, with checkpointProtection where it is there or would be left behind."""
+    rest = gone - {CHECKPOINT_PROTECTION}
+    there = CHECKPOINT_PROTECTION in task.table.protocol.supported
+    comes = task.engine.fast_drop and any(
+        feature_catalog.record(name).drop.protects_history for name in rest
+    )
+    return rest | {CHECKPOINT_PROTECTION} if not end.left and (there or comes) else rest
+
+
+def ending(task: Task, choice: DropSelection, *, left: bool) -> EndState:
+    """How the table ends with a choice; `left`: a fast drop leaves checkpointProtection."""
+    before = task.table.protocol
+    if not task.engine.normalises:
+        after = before
+        for name in sorted(choice.gone & before.supported, key=rank):
+            after = arithmetic.without(after, name, task.engine)
+        if choice.pair is not None:
+            after = arithmetic.raised(after, choice.pair, task.engine)
+        return EndState(after, choice.off)
+    features = before.supported - choice.gone
+    protected = any(feature_catalog.record(name).drop.protects_history for name in choice.gone)
+    if left and protected and task.engine.fast_drop:
+        features |= {CHECKPOINT_PROTECTION}
+    if choice.pair is not None:
+        features |= feature_catalog.implied_by(*choice.pair)
+    if features == before.supported:
+        return EndState(before, choice.off)
+    by_list = frozenset(
+        name for name in before.reader_features or () if not feature_catalog.registered(name)
+    )
+    return EndState(Protocol.carrying(features, reader_features=by_list & features), choice.off)

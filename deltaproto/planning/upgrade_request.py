@@ -1,0 +1,61 @@
+"""What plan-upgrade is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from deltaproto.planning.ddl.user_statement import Parsed
+from deltaproto.planning.enable import Wanted
+from deltaproto.planning.request import User
+
+
+class Upgrade(NamedTuple):
+    """What is asked for; the parts are done in this order."""
+
+    enable: tuple[Wanted, ...] = ()
+    set: Mapping[str, str] = MappingProxyType({})
+    to: tuple[int, int] | None = None
+    isolation: str | None = None
+    statements: tuple[Parsed, ...] = ()
+    """of the user's own SQL"""
+    keep: tuple[User, ...] = ()
+    """clients that must be able to do the same afterwards"""
+
+
+def as_asked(asked: Upgrade) -> Mapping[str, Any]:
+    """The goal as plan files hold it."""
+    goal: dict[str, Any] = {"kind": "upgrade"}
+    if asked.enable:
+        goal["enable"] = [wanted.feature for wanted in asked.enable]
+    if asked.set:
+        goal["set"] = dict(asked.set)
+    if asked.to is not None:
+        goal["to"] = {"reader": asked.to[0], "writer": asked.to[1]}
+    if asked.isolation is not None:
+        goal["isolation"] = asked.isolation
+    if asked.statements:
+        goal["sql"] = [parsed.text for parsed in asked.statements]
+    if asked.keep:
+        goal["keep"] = [str(client.candidate.reference) for client in asked.keep]
+    return goal
+
+
+def in_words(asked: Upgrade) -> str:
+    """The goal in a line for people."""
+    parts = []
+    if asked.enable:
+        parts.append(f"enable {', '.join(wanted.feature for wanted in asked.enable)}")
+    if asked.set:
+        parts.append(f"set {', '.join(f'{key}={value}' for key, value in asked.set.items())}")
+    if asked.isolation is not None:
+        parts.append(f"isolation level {asked.isolation}")
+    if asked.to is not None:
+        parts.append(f"reader version {asked.to[0]} and writer version {asked.to[1]} at least")
+    if asked.statements:
+        count = len(asked.statements)
+        parts.append(f"{count} statement{'s' if count > 1 else ''} of your own")
+    if asked.keep:
+        parts.append(f"{', '.join(str(c.candidate.reference) for c in asked.keep)} keep working")
+    return "; ".join(parts)

@@ -1,0 +1,407 @@
+"""One table after the other against a policy: verdicts, findings, waivers."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple
+
+from deltaproto.clients.catalog import Catalogue
+from deltaproto.clients.model import Access, Client
+from deltaproto.clients.requirements import TableRequirements
+from deltaproto.clients.resolve import Candidate
+from deltaproto.clients.usability import Usability, usability
+from deltaproto.clients.verdict import Verdict
+from deltaproto.clients.verdicts import evaluate_clients
+from deltaproto.errors import TableError, UsageError
+from deltaproto.policy.approvals import Approvals, Loss, NamedClient, Ruling, named_client
+from deltaproto.policy.baseline import Baseline
+from deltaproto.policy.context import DeclaredVerdict, PolicyContext, TableFacts
+from deltaproto.policy.document import Policy, PolicyError, Position
+from deltaproto.policy.document.merging import Decision, Merged, matching, merged
+from deltaproto.policy.document.model import Declared, PolicySettings, TableEntry, Waiver
+from deltaproto.policy.document.patterns import Names
+from deltaproto.policy.finding import Finding, Severity, Suppressed, worst_first
+from deltaproto.policy.local_catalog import DEFAULT_ACCESS
+from deltaproto.policy.rules import client_refused, client_unknown, client_wrong, examine
+from deltaproto.policy.rules.gone_since_baseline import finding as gone_since_baseline
+from deltaproto.policy.rules.not_in_baseline import finding as not_in_baseline
+from deltaproto.policy.usage import PolicyUse
+
+_REMEMBERED = 4096
+CLIENT_RULES = {
+    Verdict.REFUSED: client_refused.RULE.id,
+    Verdict.WRONG: client_wrong.RULE.id,
+    Verdict.UNKNOWN: client_unknown.RULE.id,
+}
+"""the rules about clients, which approvals excuse, by the verdict that they report"""
+
+
+class Checked(NamedTuple):
+    """One table's check."""
+
+    table: str
+    location: str | None
+    verdicts: tuple[DeclaredVerdict, ...]
+    findings: tuple[Finding, ...]
+    suppressed: tuple[Suppressed, ...]
+    error: TableError | None
+    """why the table could not be read; the rest is then empty"""
+    complete: bool
+    unasked: bool = False
+    """no pattern of the policy means the table, and nobody else asks anything of it"""
+    decisions: tuple[Decision, ...] = ()
+    """where each setting of the policy comes from"""
+    silenced: int = 0
+    """findings of rules that the policy switches off"""
+    of_policy: bool = False
+    """these are findings on the policy itself; `table` is its file"""
+    usability: tuple[Usability, ...] = ()
+    """what each client can do since which version, where somebody asked for that"""
+    fixed: int = 0
+    """findings of the saved check that this table no longer has"""
+
+
+def unreadable(table: str, error: TableError) -> Checked:
+    """The check of a table that could not be read."""
+    return Checked(table, None, (), (), (), error, complete=False)
+
+
+class Checker:
+    """Checks tables against one policy.
+
+    Args:
+        asked: clients of the command line; they hold for every table.
+        access: replaces the access of every declared client.
+        baseline: the tables as they were saved.
+        survey: clients of which every version is judged, and none is declared.
+        today: the day on which approvals must hold; None: today, in UTC.
+
+    Raises:
+        PolicyError: when the policy declares or waives a client that is not known, with its place.
+        UsageError: when the command line does.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        catalogue: Catalogue,
+        *,
+        asked: Iterable[Declared] = (),
+        access: tuple[Access, ...] = (),
+        baseline: Baseline | None = None,
+        survey: Iterable[Client] = (),
+        today: datetime.date | None = None,
+    ) -> None:
+        self._policy, self._asked, self._access = policy, tuple(asked), access
+        self._survey = tuple(survey)
+        self._surveyed: dict[TableRequirements, tuple[Usability, ...]] = {}
+        self._baseline = baseline
+        self._candidates: dict[str, Candidate] = {}
+        for declared in self._asked:
+            self._candidates[declared.text] = catalogue.resolve(declared.text)
+        with _all_mistakes() as mistakes:
+            for declared in policy.declared():
+                with mistakes(), _at(policy, declared.position):
+                    self._candidates[declared.text] = catalogue.resolve(declared.text)
+            self._waived: list[_Waived] = []
+            for waiver in policy.waivers:
+                with mistakes():
+                    self._waived.append(_waived(catalogue, policy, waiver))
+        self._known: dict[
+            tuple[TableRequirements, tuple[Declared, ...]], tuple[DeclaredVerdict, ...]
+        ] = {}
+        self._merged: dict[tuple[Position, ...], Merged] = {}
+        self._folders: dict[str, str] = {}
+        self._newest: _Matched | None = None
+        self._today = today or datetime.datetime.now(datetime.UTC).date()
+        self.use = PolicyUse(policy, self._today)
+        """what the observed tables use of the policy"""
+        self.approvals = Approvals(policy, catalogue)
+        """the approvals of the policy, for the gates of a plan"""
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What it learnt of tables here is of no use on another machine.
+        learnt: dict[str, Any] = {"_known": {}, "_surveyed": {}, "_merged": {}, "_folders": {}}
+        learnt["_newest"] = None
+        return {**self.__dict__, **learnt, "use": PolicyUse(self._policy, self._today)}
+
+    @property
+    def clients(self) -> frozenset[str]:
+        """The ids of all clients that are declared, no alias among them."""
+        return frozenset(candidate.client.id for candidate in self._candidates.values())
+
+    def check(self, facts: TableFacts) -> Checked:
+        """Verdicts on every declared client, and every rule's findings."""
+        matched = self._newest = self._match(facts.table, facts.location)
+        found_for = self._settings(matched.entries)
+        settings = found_for.settings
+        verdicts = self._verdicts(facts.needs, (*self._asked, *(settings.clients or ())))
+        baseline = self._baseline
+        before = None if baseline is None else baseline.find(facts.table, facts.location, facts.id)
+        found = [*facts.findings, *examine(PolicyContext(facts, settings, verdicts, before))]
+        if self._baseline is not None and before is None:
+            found += not_in_baseline(facts.table)
+        checked = self._checked(facts, found, found_for, matched, verdicts)
+        return checked._replace(usability=self._usability(facts.needs)) if self._survey else checked
+
+    def gone(self, before: TableFacts) -> Checked:
+        """The check of a table of the baseline that no longer exists."""
+        matched = self._match(before.table, before.location)
+        found, settings = [gone_since_baseline(before)], self._settings(matched.entries)
+        return self._checked(before._replace(complete=True), found, settings, matched, ())
+
+    def _usability(self, table: TableRequirements) -> tuple[Usability, ...]:
+        found = self._surveyed.get(table)
+        if found is None:
+            if len(self._surveyed) >= _REMEMBERED:
+                self._surveyed.clear()
+            accesses = self._access or DEFAULT_ACCESS
+            each = (one for client in self._survey for one in usability(client, accesses, table))
+            found = self._surveyed[table] = tuple(each)
+        return found
+
+    def _match(self, table: str, location: str | None) -> _Matched:
+        names = Names(table, location, self._folders)
+        return _Matched((table, location), names, matching(self._policy, names))
+
+    def _checked(
+        self,
+        facts: TableFacts,
+        found: list[Finding],
+        found_for: Merged,
+        matched: _Matched,
+        verdicts: tuple[DeclaredVerdict, ...],
+    ) -> Checked:
+        """The findings with the policy's severities, without those it waives or approves."""
+        settings = found_for.settings
+        kept, suppressed, off = self._sorted(found, settings, matched.names, verdicts)
+        return Checked(
+            facts.table,
+            facts.location,
+            verdicts,
+            tuple(sorted(kept, key=worst_first)),
+            tuple(suppressed),
+            None,
+            facts.complete,
+            self._unasked(settings, matched.entries),
+            found_for.decisions,
+            off,
+        )
+
+    def with_finding(self, checked: Checked, finding: Finding) -> Checked:
+        """Return the check with one more finding, as the policy grades or waives it."""
+        matched = self._match(checked.table, checked.location)
+        settings = self._settings(matched.entries).settings
+        kept, suppressed, off = self._sorted([finding], settings, matched.names, checked.verdicts)
+        return checked._replace(
+            findings=tuple(sorted((*checked.findings, *kept), key=worst_first)),
+            suppressed=(*checked.suppressed, *suppressed),
+            silenced=checked.silenced + off,
+        )
+
+    def _sorted(
+        self,
+        found: list[Finding],
+        settings: PolicySettings,
+        names: Names,
+        verdicts: tuple[DeclaredVerdict, ...],
+    ) -> tuple[list[Finding], list[Suppressed], int]:
+        """The findings that stay, those waived or approved, and how many are turned off."""
+        graded = tuple(_graded(found, settings.severities))
+        waivers = [each for each in self._waived if names.match(each.waiver.table)]
+        kept, suppressed = [], []
+        for finding in graded:
+            waiver = _waiver(finding, waivers)
+            if waiver is not None:
+                suppressed.append(Suppressed(finding, waiver.reason, waiver.expires.isoformat()))
+                continue
+            accepted = self._approval(finding, verdicts, names)
+            if isinstance(accepted, Suppressed):
+                suppressed.append(accepted)
+            else:
+                kept.append(accepted)
+        return kept, suppressed, len(found) - len(graded)
+
+    def rulings(
+        self, table: str, location: str | None, losses: Iterable[Loss]
+    ) -> tuple[Ruling, ...]:
+        """Whether the policy approves each of these losses of access."""
+        names = Names(table, location)
+        return tuple(self.approvals.rule(names, loss, self._today) for loss in losses)
+
+    def with_policy(self, tables: Iterable[Checked]) -> Iterator[Checked]:
+        """The tables, and at the end the findings on the policy itself, if there are any."""
+        for checked in tables:
+            self.observe(checked)
+            yield checked
+        if (found := self.of_policy()) is not None:
+            yield found
+
+    def of_policy(self) -> Checked | None:
+        """Return the findings on the policy itself, after all tables were observed."""
+        every = list(self.use.findings())
+        found = tuple(sorted(_graded(every, self._policy.severities), key=worst_first))
+        if not every:
+            return None
+        return Checked(
+            self._policy.source,
+            None,
+            (),
+            found,
+            (),
+            None,
+            complete=True,
+            silenced=len(every) - len(found),
+            of_policy=True,
+        )
+
+    def observe(self, checked: Checked) -> None:
+        """Note what a table uses of the policy; it may have been checked on another machine."""
+        # Links may change between two checks, so a match serves one table once.
+        matched, self._newest = self._newest, None
+        if matched is None or matched.of != (checked.table, checked.location):
+            matched = self._match(checked.table, checked.location)
+        names, entries = matched.names, matched.entries
+        readable = checked.error is None
+        self.use.table(checked.table, entries, self._settings(entries) if readable else None)
+        if checked.unasked:
+            self.use.unasked(checked.table)
+        clients = (judged.verdict.named for judged in checked.verdicts)
+        for approval in self.approvals.about(names, clients) if self.approvals else ():
+            self.use.approved(approval)
+        waivers = [each for each in self._waived if names.match(each.waiver.table)]
+        for suppressed in checked.suppressed:
+            waiver = _waiver(suppressed.finding, waivers)
+            if waiver is not None:
+                self.use.waived(waiver)
+
+    def _approval(
+        self, finding: Finding, verdicts: tuple[DeclaredVerdict, ...], names: Names
+    ) -> Suppressed | Finding:
+        """A finding on a client as approved, or with the reason why approvals do not apply."""
+        if not self.approvals or finding.client is None:
+            return finding
+        rulings = [
+            self.approvals.rule(names, Loss(finding.client, each.access, each.because), self._today)
+            for each in (judged.verdict for judged in verdicts)
+            if each.named == finding.client and CLIENT_RULES.get(each.verdict) == finding.rule
+        ]
+        if not rulings:
+            return finding
+        if all(each.approved for each in rulings):
+            first = min((a for each in rulings for a in each.approvals), key=lambda a: a.expires)
+            expires = first.expires.isoformat()
+            return Suppressed(finding, first.reason, expires, first.approver, first.ticket)
+        near = dict.fromkeys(text for each in rulings for text in each.near)
+        hint = "; ".join([finding.hint, *near])
+        return finding._replace(hint=hint)
+
+    def _settings(self, entries: tuple[TableEntry, ...]) -> Merged:
+        key = tuple(entry.position for entry in entries)
+        # Another thread may clear what is remembered at any time.
+        found = self._merged.get(key)
+        if found is None:
+            if len(self._merged) >= _REMEMBERED:
+                self._merged.clear()
+            found = self._merged[key] = merged(self._policy, entries)
+        return found
+
+    def _unasked(self, settings: PolicySettings, entries: tuple[TableEntry, ...]) -> bool:
+        if self._asked or self._baseline is not None or not self._policy.tables:
+            return False
+        return settings._replace(severities={}) == PolicySettings(severities={}) and not entries
+
+    def _verdicts(
+        self, table: TableRequirements, declared: tuple[Declared, ...]
+    ) -> tuple[DeclaredVerdict, ...]:
+        key = (table, declared)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            judged = (
+                DeclaredVerdict(each, verdict)
+                for each in declared
+                for verdict in evaluate_clients(
+                    self._candidates[each.text], self._access or each.access, table
+                )
+            )
+            # A client that is declared twice for the same use is judged once.
+            once = {(j.verdict, j.declared.label, j.declared.consumer): j for j in judged}
+            found = self._known[key] = tuple(once.values())
+        return found
+
+
+def _waiver(finding: Finding, waivers: Iterable[_Waived]) -> Waiver | None:
+    for each in waivers:
+        if (
+            each.waiver.rule == finding.rule
+            and each.waiver.feature in (None, finding.feature)
+            and each.names(finding.client)
+        ):
+            return each.waiver
+    return None
+
+
+class _Matched(NamedTuple):
+    """What the policy's patterns match of a table."""
+
+    of: tuple[str, str | None]
+    """the table and its location"""
+    names: Names
+    entries: tuple[TableEntry, ...]
+
+
+class _Waived(NamedTuple):
+    """A waiver, its client found in the catalog."""
+
+    waiver: Waiver
+    client: NamedClient | None
+
+    def names(self, named: str | None) -> bool:
+        return self.client is None or self.client.names(named)
+
+
+def _waived(catalogue: Catalogue, policy: Policy, waiver: Waiver) -> _Waived:
+    if waiver.client is None:
+        return _Waived(waiver, None)
+    with _at(policy, waiver.position):
+        return _Waived(waiver, named_client(catalogue, waiver.client))
+
+
+def _graded(
+    findings: Iterable[Finding], severities: Mapping[str, Severity | None] | None
+) -> Iterator[Finding]:
+    """With the policy's severities; None is off."""
+    for finding in findings:
+        if severities is None or finding.rule not in severities:
+            yield finding
+        elif (severity := severities[finding.rule]) is not None:
+            yield finding._replace(severity=severity)
+
+
+@contextmanager
+def _all_mistakes() -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Collects mistakes in a policy, and raises all of them at its end."""
+    found: list[PolicyError] = []
+
+    @contextmanager
+    def mistakes() -> Iterator[None]:
+        try:
+            yield
+        except PolicyError as error:
+            found.append(error)
+
+    yield mistakes
+    if found:
+        raise found[0].joined(found[1:])
+
+
+@contextmanager
+def _at(policy: Policy, position: Position) -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        raise PolicyError(policy.source, position, error.message, error.hint) from None

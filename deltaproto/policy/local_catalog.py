@@ -1,0 +1,111 @@
+"""What a site adds: its policy, the clients of its files, and those of its policy."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from deltaproto.clients.catalog import Catalogue, shipped_ids
+from deltaproto.clients.entry import parse_client
+from deltaproto.clients.members import EntryError
+from deltaproto.clients.model import Access, Client
+from deltaproto.clients.resolve import parse_reference
+from deltaproto.policy.document import Policy, PolicyError, Position, load_policy
+from deltaproto.policy.document.clients import plain
+from deltaproto.policy.document.errors import Fault
+from deltaproto.policy.document.model import Declared
+from deltaproto.policy.document.source import EMPTY, read
+from deltaproto.policy.rules import all_rules
+
+DEFAULT_ACCESS = (Access.READ, Access.APPEND)
+"""what a client does of which nothing else is said"""
+_FORM = "write one client (id, versions, ranges), or a list of them under `clients`"
+
+
+def site_catalogue(files: Iterable[str], policy: Policy | None = None) -> Catalogue:
+    """The package's clients, extended or overridden by files, and by the policy before all.
+
+    Raises:
+        UsageError: naming the file, and the member that is wrong.
+    """
+    own: dict[str, Client] = {}
+    if policy is not None:
+        folder = Path(policy.source).parent
+        for named in policy.catalogues:
+            _join(own, _clients(str(folder / named.path)))
+    for file in files:
+        _join(own, _clients(file))
+    for definition in policy.definitions if policy is not None else ():
+        try:
+            own[definition.id] = parse_client(definition.plain, definition.id)
+        except EntryError as error:
+            assert policy is not None
+            raise PolicyError(
+                policy.source, definition.position, error.message, error.hint
+            ) from None
+    for client in own.values():
+        taken = {alias.casefold() for alias in client.aliases} & set(shipped_ids())
+        if taken - {client.id.casefold()}:
+            raise EntryError(
+                f"{client.id}: the alias {min(taken)} is the id of another client",
+                f"to replace that one, declare it with the id {min(taken)}",
+            )
+    return Catalogue(own.values())
+
+
+def site_policy(path: str) -> Policy:
+    """The policy in a file, waivers judged by today's date.
+
+    Raises:
+        UsageError: naming the file, and the line that is wrong.
+    """
+    rules = [rule.id for rule in all_rules()]
+    return load_policy(path, rules=rules, today=datetime.datetime.now(datetime.UTC).date())
+
+
+def declared(text: str, access: tuple[Access, ...] = DEFAULT_ACCESS) -> Declared:
+    """A client that somebody names beside a policy."""
+    reference = parse_reference(text)
+    return Declared(text, *reference, access, None, None, Position(0, 0))
+
+
+def _join(own: dict[str, Client], more: Mapping[str, Client]) -> None:
+    """Later files go before earlier ones; what was only measured joins what is known."""
+    for name, client in more.items():
+        known = own.get(name)
+        if known is not None and not client.ranges:
+            client = known._replace(measured=(*known.measured, *client.measured))
+        own[name] = client
+
+
+def _clients(file: str) -> dict[str, Client]:
+    try:
+        content = plain(read(file))
+    except Fault as fault:
+        hint = _FORM if fault.problem == EMPTY else fault.hint
+        raise PolicyError(file, fault.position, fault.problem, hint) from None
+    entries = _entries(content)
+    if entries is None:
+        raise EntryError(f"{file}: it holds no clients", _FORM)
+    found = [parse_client(entry, f"{file}: {_label(entry)}") for entry in entries]
+    ids = [client.id.casefold() for client in found]
+    if twice := [name for name in ids if ids.count(name) > 1]:
+        raise EntryError(
+            f"{file}: {twice[0]} is declared twice", "give each client an id of its own"
+        )
+    return {client.id: client for client in found}
+
+
+def _entries(content: Any) -> list[Any] | None:
+    if not isinstance(content, Mapping):
+        return None
+    if "ranges" in content or "measured" in content:
+        return [content]
+    entries = content.get("clients")
+    return entries if isinstance(entries, list) and entries else None
+
+
+def _label(entry: Any) -> str:
+    return str(entry.get("id", "a client")) if isinstance(entry, Mapping) else "a client"

@@ -1,0 +1,192 @@
+"""Findings on the policy itself: what in it matched nothing, has expired, or overrides what."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+
+from deltaproto.policy.document import Policy, Position
+from deltaproto.policy.document.merging import Merged, Notice
+from deltaproto.policy.document.model import Approval, PolicySettings, TableEntry, Waiver
+from deltaproto.policy.finding import Finding
+from deltaproto.policy.rules import (
+    expired_exception,
+    policy_override,
+    policy_requires_nothing,
+    unknown_property,
+    unmatched_pattern,
+)
+from deltaproto.protocol.properties import suggestion
+
+_NAMED = 3
+
+
+class PolicyUse:
+    """Collects what the tables of a run use of a policy.
+
+    Nothing is kept per table: a fleet costs what its policy costs.
+    """
+
+    def __init__(self, policy: Policy, today: datetime.date) -> None:
+        self._policy, self._today = policy, today
+        self._entries: set[Position] = set()
+        self._waivers: set[Position] = set()
+        self._approvals: set[Position] = set()
+        self._notices: dict[Notice, int] = {}
+        self._tables = 0
+        self._unasked: list[str] = []
+        self._unasked_count = 0
+
+    def table(self, name: str, entries: tuple[TableEntry, ...], merged: Merged | None) -> None:
+        """A table that was checked, and the entries that match it."""
+        self._tables += 1
+        self._entries.update(entry.position for entry in entries)
+        for notice in merged.notices if merged is not None else ():
+            self._notices[notice] = self._notices.get(notice, 0) + 1
+
+    def waived(self, waiver: Waiver) -> None:
+        """A waiver that excused a finding."""
+        self._waivers.add(waiver.position)
+
+    def approved(self, approval: Approval) -> None:
+        """An approval that matches a table and one of its clients."""
+        self._approvals.add(approval.position)
+
+    def unasked(self, table: str) -> None:
+        """A table of which the policy requires nothing."""
+        self._unasked_count += 1
+        if len(self._unasked) < _NAMED:
+            self._unasked.append(table)
+
+    def merge(self, other: PolicyUse) -> None:
+        """Add what other tables use of the same policy."""
+        self._entries |= other._entries
+        self._waivers |= other._waivers
+        self._approvals |= other._approvals
+        for notice, count in other._notices.items():
+            self._notices[notice] = self._notices.get(notice, 0) + count
+        self._tables += other._tables
+        self._unasked = (self._unasked + other._unasked)[:_NAMED]
+        self._unasked_count += other._unasked_count
+
+    def findings(self) -> Iterator[Finding]:
+        """The findings on the policy; empty without a policy file."""
+        if not self._policy.source:
+            return
+        yield from self._requirements()
+        yield from self._unmatched()
+        yield from self._properties()
+        yield from self._expired()
+        for notice, count in self._notices.items():
+            yield policy_override.RULE.finding(
+                self._policy.source,
+                f"{self._at(notice.position)}: {notice.message} ({tables(count)})",
+                notice.hint,
+                detail=f"{notice.pattern} {notice.message}",
+            )
+
+    def _requirements(self) -> Iterator[Finding]:
+        source, rule = self._policy.source, policy_requires_nothing.RULE
+        if not requires(self._policy):
+            yield rule.finding(
+                source,
+                f"{source}: the policy requires nothing: it declares no clients and no settings",
+                "add clients, or settings under tables",
+            )
+        elif self._unasked_count:
+            count, first = self._unasked_count, self._unasked[0]
+            named = first if count == 1 else f"{count:,} tables, such as {first}"
+            yield rule.finding(
+                source,
+                f"The policy asks nothing of {named}: no pattern in it matches",
+                "correct the patterns under tables, or declare clients for all tables",
+            )
+
+    def _unmatched(self) -> Iterator[Finding]:
+        if not self._tables:
+            return
+        for entry in self._policy.tables:
+            if entry.position not in self._entries:
+                yield self._nothing(f'the pattern "{entry.pattern}"', entry.pattern, entry.position)
+        for waiver in self._policy.waivers:
+            if waiver.position not in self._waivers:
+                about = [f'"{waiver.table}"', waiver.feature, waiver.client]
+                named = ", ".join(each for each in about if each)
+                yield self._nothing(
+                    f"the waiver of {waiver.rule} ({named})", waiver.table, waiver.position
+                )
+
+        for approval in self._policy.approvals:
+            if approval.position not in self._approvals and approval.expires >= self._today:
+                what = (
+                    f'the approval by {approval.approver} ({approval.client} on "{approval.table}")'
+                )
+                yield self._nothing(what, approval.table, approval.position)
+
+    def _nothing(self, what: str, pattern: str, position: Position) -> Finding:
+        folder = pattern.rstrip("/")
+        slash = pattern.endswith("/") and folder
+        return unmatched_pattern.RULE.finding(
+            self._policy.source,
+            f"{self._at(position)}: {what} matches nothing in {tables(self._tables)}"
+            + (": it ends with a slash" if slash else ""),
+            f'write "{folder}/**" for the tables below the folder, or "{folder}" for a table'
+            if slash
+            else "correct it, or remove it; ignore this if you checked only some of your tables",
+            detail=what,
+        )
+
+    def _properties(self) -> Iterator[Finding]:
+        for entry in self._policy.tables:
+            for key in entry.settings.require_properties:
+                near = suggestion(key)
+                if near is not None:
+                    yield unknown_property.RULE.finding(
+                        self._policy.source,
+                        f'{self._at(entry.position)}: "{entry.pattern}" requires the property '
+                        f"{key}, which Delta does not know",
+                        f'did you mean "{near}"?' if near else "check the spelling",
+                        detail=key,
+                    )
+
+    def _expired(self) -> Iterator[Finding]:
+        for waiver in self._policy.expired:
+            yield expired_exception.RULE.finding(
+                self._policy.source,
+                f"{self._at(waiver.position)}: the waiver of {waiver.rule} expired on "
+                f"{waiver.expires}; it excuses nothing (reason: {waiver.reason})",
+                "renew or remove it",
+                feature=waiver.feature,
+                client=waiver.client,
+                detail=f"{waiver.rule} {waiver.table}",
+            )
+
+        for approval in self._policy.approvals:
+            if approval.expires < self._today:
+                yield expired_exception.RULE.finding(
+                    self._policy.source,
+                    f"{self._at(approval.position)}: the approval by {approval.approver} of "
+                    f"{approval.client} expired on {approval.expires}; it permits nothing",
+                    "renew or remove it",
+                    feature=approval.feature,
+                    client=approval.client,
+                    detail=f"approval {approval.table}",
+                )
+
+    def _at(self, position: Position) -> str:
+        return f"{self._policy.source}:{position.line}:{position.column}"
+
+
+def requires(policy: Policy) -> bool:
+    """Whether the policy asks anything of any table."""
+    return bool(policy.clients) or any(_asks(entry.settings) for entry in policy.tables)
+
+
+def _asks(settings: PolicySettings) -> bool:
+    # An empty list of windows asks for something as well: no change at any time.
+    return settings.maintenance_windows is not None or any(settings._replace(severities={}))
+
+
+def tables(count: int) -> str:
+    """A number of tables, for people."""
+    return f"{count:,} table{'s' * (count != 1)}"

@@ -1,0 +1,148 @@
+"""Look-ups in the feature catalogue.
+
+Names are compared exactly: Delta writes feature names with case, and DROP FEATURE compares
+them with case too. `search` is the forgiving look-up for what people type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from functools import cache
+
+from deltaproto.protocol.feature import (
+    AlwaysWhenSupported,
+    Drop,
+    Feature,
+    FeatureKind,
+    FeatureStatus,
+    Since,
+)
+from deltaproto.protocol.records import RECORDS
+
+_BY_NAME: dict[str, Feature] = {record.name: record for record in RECORDS}
+_LONGEST_GUESSED = 100
+"""characters; nothing in the catalog is similar to a longer name"""
+LEGACY: tuple[Feature, ...] = tuple(record for record in RECORDS if record.legacy)
+CHECKPOINT_PROTECTION = "checkpointProtection"
+CATALOG_MANAGED = frozenset({"catalogManaged", "catalogOwned", "catalogOwned-preview"})
+COORDINATED_COMMITS = frozenset({"coordinatedCommits-preview"})
+
+
+def all_features() -> tuple[Feature, ...]:
+    """Every record, in the catalogue's order."""
+    return RECORDS
+
+
+def find(name: str) -> Feature | None:
+    """The record of exactly `name`, or None."""
+    return _BY_NAME.get(name)
+
+
+def record(name: str, *, in_reader_list: bool = False) -> Feature:
+    """The record of `name`; for an unknown name a record that fails closed.
+
+    A feature that a protocol lists in `readerFeatures` is one that its readers must know, also
+    when it is unknown or a writer feature elsewhere (PROTOCOL.md, "Table Features").
+    """
+    known = _BY_NAME.get(name)
+    if known is not None and known.kind is FeatureKind.WRITER and in_reader_list:
+        return known._replace(kind=FeatureKind.READER_WRITER, min_reader=3)
+    if known is not None:
+        return known
+    return Feature(
+        name=name,
+        kind=FeatureKind.READER_WRITER if in_reader_list else FeatureKind.WRITER,
+        status=FeatureStatus.UNKNOWN,
+        summary="Not in deltaproto's catalogue: nothing is known about it.",
+        min_reader=3 if in_reader_list else 1,
+        min_writer=7,
+        enablement=AlwaysWhenSupported(),
+        since=Since(delta_spark=None, databricks=None),
+        drop=Drop(delta_spark=None, databricks=None, commits=(0, 0)),
+    )
+
+
+def registered(name: str) -> bool:
+    """True when Delta Spark knows the feature, and with it who has to understand it."""
+    known = _BY_NAME.get(name)
+    return known is not None and known.status in (FeatureStatus.STABLE, FeatureStatus.PREVIEW)
+
+
+def search(text: str) -> tuple[Feature | None, tuple[str, ...]]:
+    """The record people mean by `text`, else None with the nearest names."""
+    wanted = text.casefold()
+    for candidate in RECORDS:
+        names = (candidate.name, *candidate.aliases)
+        if any(name.casefold() == wanted for name in names):
+            return candidate, ()
+    if len(wanted) > _LONGEST_GUESSED:
+        return None, ()
+    import difflib
+
+    folded = {name.casefold(): name for name in _BY_NAME}
+    near = difflib.get_close_matches(wanted, folded, n=3, cutoff=0.5)
+    return None, tuple(folded[name] for name in near)
+
+
+def implied_by(min_reader_version: int, min_writer_version: int) -> frozenset[str]:
+    """Features that a version pair implies (TableFeatureSupport.implicitlySupportedFeatures).
+
+    None once either version carries an explicit list: reader 3 or writer 7.
+    """
+    if min_reader_version >= 3 or min_writer_version >= 7:
+        return frozenset()
+    return frozenset(
+        feature.name
+        for feature in LEGACY
+        if feature.min_reader <= min_reader_version and feature.min_writer <= min_writer_version
+    )
+
+
+def dependents(name: str, supported: Collection[str]) -> tuple[str, ...]:
+    """Those of the `supported` features that require `name` themselves, sorted.
+
+    The cost does not grow with the number of supported features, if `supported` is a set: logs may
+    list thousands of features.
+    """
+    return tuple(other for other in _required_by().get(name, ()) if other in supported)
+
+
+def kept_by(name: str, supported: Collection[str]) -> tuple[str, ...]:
+    """The `supported` features that keep Delta Spark from ever dropping `name`, sorted.
+
+    Features that it cannot drop keep what they require. Catalog-managed tables also keep deletion
+    vectors, as they refuse the REORG of the drop (measured with Delta Spark 4.4.0).
+    """
+    found = set(CATALOG_MANAGED & set(supported)) if name == "deletionVectors" else set()
+    seen, pending = {name}, [name]
+    while pending:
+        for other in dependents(pending.pop(), supported):
+            if _BY_NAME[other].drop.delta_spark is None:
+                found.add(other)
+            elif other not in seen:
+                pending.append(other)
+            seen.add(other)
+    return tuple(sorted(found))
+
+
+@cache
+def _required_by() -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for each in sorted(_BY_NAME):
+        for required in _BY_NAME[each].required_features:
+            found.setdefault(required, []).append(each)
+    return {name: tuple(others) for name, others in found.items()}
+
+
+def closure(names: Iterable[str]) -> frozenset[str]:
+    """`names` and every feature they require, transitively."""
+    reached: set[str] = set()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        if name not in reached:
+            reached.add(name)
+            known = _BY_NAME.get(name)
+            if known is not None:
+                pending.extend(known.required_features)
+    return frozenset(reached)

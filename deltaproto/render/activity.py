@@ -1,0 +1,166 @@
+"""A table's activity, for every format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltaproto.errors import TableError
+from deltaproto.inspection.activity import Activity, Forecast, forecast
+from deltaproto.render.interface import error_fields, moment
+
+MINUTES = (1, 5, 15, 60)
+_MOST_WRITERS = 12
+_MOST_STREAMS = 8
+_ENGINE_WIDTH = 18
+
+
+def activity_fields(activity: Activity | TableError) -> dict[str, Any]:
+    """Activity as JSON; gaps are in seconds, times RFC 3339 in UTC."""
+    if isinstance(activity, TableError):
+        return {"error": error_fields(activity)}
+    quiet = activity.quiet_hour
+    return {
+        "commits": activity.commits,
+        "oldest_version": activity.oldest_version,
+        "first_time": moment(activity.first_time),
+        "last_time": moment(activity.last_time),
+        "longest_gap_seconds": _seconds(activity.longest_gap),
+        "writers": [
+            {
+                "engine": writer.engine,
+                "operation": writer.operation,
+                "commits": writer.commits,
+                "blind_appends": writer.blind_appends,
+                "last_version": writer.last_version,
+                "last_time": moment(writer.last_time),
+                "typical_gap_seconds": _seconds(writer.typical_gap),
+            }
+            for writer in activity.writers
+        ],
+        "streams": [
+            {
+                "app_id": stream.app_id,
+                "last_batch": stream.last_batch,
+                "last_version": stream.last_version,
+                "last_time": moment(stream.last_time),
+                "clusters": list(dict.fromkeys(stream.clusters)),
+            }
+            for stream in activity.streams
+        ],
+        "isolation_levels": dict(activity.levels),
+        "quiet_hour": None if quiet is None else quiet._asdict(),
+        "forecast": [found._asdict() for found in _forecasts(activity)],
+    }
+
+
+def sentences(
+    activity: Activity | TableError, most_streams: int | None = _MOST_STREAMS
+) -> list[str]:
+    """What the activity means, a line each; None: with every stream."""
+    if isinstance(activity, TableError):
+        return [f"activity cannot be told: {activity.message}"]
+    if not activity.has_newest:
+        return [
+            "a catalog manages this table: newer commits may not be in its log; read it by its "
+            "catalog name",
+            *sentences(activity._replace(has_newest=True)),
+        ]
+    if not activity.commits:
+        return ["the log holds no commit to learn from"]
+    lines = [
+        f"{activity.commits} {'commit' if activity.commits == 1 else 'commits'} from "
+        f"{moment(activity.first_time) or '?'} to {moment(activity.last_time) or '?'}"
+        + (f", longest pause {span(activity.longest_gap)}" if activity.longest_gap else "")
+    ]
+    if activity.levels:
+        levels = ", ".join(f"{count} {level}" for level, count in activity.levels)
+        lines.append(f"isolation levels that the commits recorded: {levels}")
+    for stream in activity.streams[:most_streams]:
+        when = moment(stream.last_time) or "time unknown"
+        lines.append(f"stream {stream.app_id} wrote batch {stream.last_batch} last, {when}")
+    if most_streams is not None and len(activity.streams) > most_streams:
+        lines.append(f"and {len(activity.streams) - most_streams} more streams")
+    quiet = quietest(activity)
+    if quiet is not None:
+        lines.append(quiet)
+    for found in _forecasts(activity):
+        lines.append(
+            f"a change of {found.minutes:g} min would meet {found.expected:.1f} commits "
+            f"(at most {found.most}); {found.free:.0%} of such windows had none"
+        )
+    return lines
+
+
+def quietest(activity: Activity) -> str | None:
+    """The quietest hour in words; None where the log is too short to tell."""
+    quiet = activity.quiet_hour
+    if quiet is None:
+        return None
+    return (
+        f"quietest hour {quiet.hour:02}:00 UTC ({quiet.commits_per_day:.1f} commits a day), "
+        f"busiest {quiet.busiest_hour:02}:00 ({quiet.busiest_per_day:.1f}), "
+        f"over {quiet.days:.1f} days"
+    )
+
+
+def writer_rows(activity: Activity, most: int | None = _MOST_WRITERS) -> list[tuple[str, ...]]:
+    """The most frequent writers: engine, operation, commits, typical gap, last commit.
+
+    Args:
+        most: None: all of them.
+    """
+    return [
+        (
+            writer.engine,
+            writer.operation,
+            str(writer.commits),
+            span(writer.typical_gap),
+            _minute(writer.last_time),
+        )
+        for writer in activity.writers[:most]
+    ]
+
+
+def print_activity(console: Any, activity: Activity | TableError) -> None:
+    """The activity as text."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print("", Text("  activity", style="bold"))
+    if not isinstance(activity, TableError) and activity.writers:
+        grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
+        grid.add_column("writer", overflow="fold", min_width=_ENGINE_WIDTH)
+        grid.add_column("operation", overflow="fold")
+        for heading in ("commits", "every", "last"):
+            grid.add_column(heading, no_wrap=True)
+        for row in writer_rows(activity):
+            grid.add_row(*(Text(cell) for cell in row))
+        console.print(grid, indent=2)
+    for line in sentences(activity):
+        console.print(Text(f"  {line}"))
+
+
+def span(milliseconds: int | None) -> str:
+    """A length of time in the unit people would say it in."""
+    if milliseconds is None:
+        return "-"
+    seconds = milliseconds / 1000
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"
+
+
+def _minute(milliseconds: int | None) -> str:
+    shown = moment(milliseconds)
+    return "?" if shown is None else shown[: len("2026-01-01T00:00")] + "Z"
+
+
+def _forecasts(activity: Activity) -> list[Forecast]:
+    found = (forecast(activity.times, minutes) for minutes in MINUTES)
+    return [forecast_ for forecast_ in found if forecast_ is not None]
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return None if milliseconds is None else round(milliseconds / 1000, 3)

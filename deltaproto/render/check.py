@@ -1,0 +1,131 @@
+"""`check`'s output in each format, table by table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import IO, TYPE_CHECKING, NamedTuple, assert_never
+
+from deltaproto.policy.evaluate import Checked
+from deltaproto.policy.finding import FailOn
+from deltaproto.render.check_record import Report
+
+if TYPE_CHECKING:
+    from deltaproto.render.check_words import Counts
+
+
+class CheckFormat(StrEnum):
+    """What `check --format` takes."""
+
+    TEXT = "text"
+    JSON = "json"
+    JSONL = "jsonl"
+    MARKDOWN = "markdown"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
+    GITLAB = "gitlab"
+
+
+class Style(NamedTuple):
+    """How a check is shown."""
+
+    format: CheckFormat = CheckFormat.TEXT
+    color: bool = False
+    fail_on: FailOn = FailOn.ERROR
+    show_suppressed: bool = False
+    summary: bool = True
+    compared: bool = False
+    """whether a saved check is the baseline"""
+    every_version: bool = False
+    """of undeclared clients: what each version can do, not only the newest"""
+
+
+def write_check(
+    tables: Iterable[Checked], file: IO[str], style: Style, notes: Iterable[str]
+) -> None:
+    """Every table as it comes; nothing but counts is kept until the end."""
+    from deltaproto.render.check_words import Counts
+
+    counts = Counts()
+    match style.format:
+        case CheckFormat.JSON:
+            from deltaproto.render.check_json import CheckDocument
+
+            document = CheckDocument(file)
+            for checked in tables:
+                document.add(checked)
+            document.close(notes)
+        case CheckFormat.JSONL:
+            from deltaproto.render.check_json import checked_fields
+            from deltaproto.render.interface import dumps, envelope
+
+            for checked in tables:
+                fields = {**checked_fields(checked), "notes": list(notes)}
+                line = envelope("check", fields, complete=checked.complete)
+                file.write(dumps(line, indent=None) + "\n")
+        case CheckFormat.MARKDOWN:
+            from deltaproto.render.check_markdown import write_markdown
+
+            write_markdown(
+                tables,
+                file,
+                notes,
+                show_suppressed=style.show_suppressed,
+                every_version=style.every_version,
+            )
+        case CheckFormat.TEXT:
+            from deltaproto.render.check_text import CheckText
+
+            text = CheckText(file, style.color, style.show_suppressed, style.every_version)
+            for checked in tables:
+                text.add(checked)
+            text.close(notes if style.summary else (), summary=style.summary)
+        case CheckFormat.SARIF:
+            from deltaproto.policy.rules import rule_pages
+            from deltaproto.render.sarif import write_sarif
+
+            started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            write_sarif(
+                _reports(tables, counts),
+                file,
+                rules=rule_pages(),
+                started_at=started,
+                summary=counts.fields,
+                compared=style.compared,
+            )
+        case CheckFormat.JUNIT:
+            from deltaproto.policy.rules import all_rules
+            from deltaproto.render.junit import write_junit
+
+            write_junit(
+                _reports(tables, counts),
+                file,
+                rules=all_rules(),
+                fail_on=style.fail_on,
+                hidden=counts.turned_off,
+            )
+        case CheckFormat.GITHUB:
+            from deltaproto.render.github import write_github
+
+            write_github(_reports(tables, counts), file, hidden=counts.hidden)
+        case CheckFormat.GITLAB:
+            from deltaproto.render.gitlab import write_gitlab
+
+            write_gitlab(_reports(tables, counts), file, hidden=counts.hidden)
+        case _:
+            assert_never(style.format)
+
+
+def _reports(tables: Iterable[Checked], counts: Counts) -> Iterator[Report]:
+    for checked in tables:
+        counts.add(checked)
+        yield Report(
+            checked.table,
+            checked.location,
+            checked.findings,
+            checked.suppressed,
+            checked.error,
+            checked.complete,
+        )

@@ -1,0 +1,192 @@
+"""A check as JSON, written table by table: a fleet's verdicts need not fit into memory."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from typing import IO, Any, TypeVar
+
+from deltaproto.policy.context import DeclaredVerdict
+from deltaproto.policy.document.merging import Decision
+from deltaproto.policy.evaluate import Checked
+from deltaproto.policy.finding import Finding
+from deltaproto.render.check_words import Counts
+from deltaproto.render.inspection_json import finding_fields
+from deltaproto.render.interface import dumps, error_fields
+from deltaproto.render.json_stream import Spool, opened
+from deltaproto.render.usability import usability_fields
+
+_REMEMBERED = 4096
+_T = TypeVar("_T")
+
+
+class CheckDocument:
+    """One JSON document for all tables.
+
+    Nothing is written before the end: what stops the check half-way leaves no half document, and
+    `complete` comes first.
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+        self._complete = True
+        self._encoded: dict[int, tuple[tuple[Any, ...], list[str]]] = {}
+        self._lists = {
+            name: Spool()
+            for name in (
+                "verdicts",
+                "findings",
+                "suppressed",
+                "errors",
+                "settings",
+                "usability",
+                "tables",
+            )
+        }
+        self._counts = Counts()
+
+    def add(self, checked: Checked) -> None:
+        """Keep what is said of one table."""
+        self._complete = self._complete and checked.complete
+        self._counts.add(checked)
+        self._keep("tables", table_fields(checked))
+        table, word = json.dumps(checked.table), _inner(shlex.quote(checked.table))
+        start = f'{{"table": {table}, '
+        self._lists["verdicts"].add(
+            *[start + text.replace(_MARK, word) for text in self._verdicts(checked)]
+        )
+        self._lists["settings"].add(*[start + text for text in self._settings(checked)])
+        found = self._once(checked.usability, usability_fields)
+        self._lists["usability"].add(*[start + text for text in found])
+        self._keep("findings", map(known_fields, checked.findings))
+        self._keep("suppressed", suppressed_fields(checked))
+        if checked.error is not None:
+            self._keep("errors", [{"table": checked.table, "error": error_fields(checked.error)}])
+
+    def close(self, notes: Iterable[str]) -> None:
+        """Write the document."""
+        self._file.write(opened("check", complete=self._complete))
+        for name, spool in self._lists.items():
+            spool.close(name, self._file)
+        self._file.write(f',\n  "summary": {json.dumps(self._counts.fields())}')
+        self._file.write(f',\n  "notes": {dumps(list(notes), indent=None)}\n}}\n')
+
+    def _verdicts(self, checked: Checked) -> list[str]:
+        return self._once(checked.verdicts, lambda judged: verdict_fields(judged, _MARKED))
+
+    def _settings(self, checked: Checked) -> list[str]:
+        return self._once(checked.decisions, decision_fields)
+
+    def _once(self, values: tuple[_T, ...], fields: Callable[[_T], dict[str, Any]]) -> list[str]:
+        # Tables with equal needs share one tuple of verdicts, and those that match the same
+        # patterns one of decisions: each is encoded once.
+        found = self._encoded.get(id(values))
+        if found is None or found[0] is not values:
+            if len(self._encoded) >= _REMEMBERED:
+                self._encoded.clear()
+            found = values, [json.dumps(fields(each))[1:] for each in values]
+            self._encoded[id(values)] = found
+        return found[1]
+
+    def _keep(self, name: str, entries: Iterable[Mapping[str, Any]]) -> None:
+        self._lists[name].add(*map(json.dumps, entries))
+
+
+def _inner(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+_MARKED = "\0deltaproto table\0"
+_MARK = _inner(shlex.quote(_MARKED))
+
+
+def checked_fields(checked: Checked) -> dict[str, Any]:
+    """One table as a document of its own (JSON lines)."""
+    counts = Counts()
+    counts.add(checked)
+    return {
+        "verdicts": [
+            {"table": checked.table, **verdict_fields(judged, checked.table)}
+            for judged in checked.verdicts
+        ],
+        "findings": [known_fields(finding) for finding in checked.findings],
+        "suppressed": suppressed_fields(checked),
+        "errors": []
+        if checked.error is None
+        else [{"table": checked.table, "error": error_fields(checked.error)}],
+        "settings": [
+            {"table": checked.table, **decision_fields(each)} for each in checked.decisions
+        ],
+        "usability": [
+            {"table": checked.table, **usability_fields(each)} for each in checked.usability
+        ],
+        "tables": table_fields(checked),
+        "summary": counts.fields(),
+    }
+
+
+def table_fields(checked: Checked) -> list[dict[str, Any]]:
+    """The table with its location; none where it could not be read, or is the policy."""
+    if checked.error is not None or checked.of_policy:
+        return []
+    return [{"table": checked.table, "location": checked.location, "complete": checked.complete}]
+
+
+def known_fields(finding: Finding) -> dict[str, Any]:
+    """One finding, marked if the baseline has it."""
+    fields = finding_fields(finding)
+    return {**fields, "known": True} if finding.known else fields
+
+
+def decision_fields(decision: Decision) -> dict[str, Any]:
+    """A setting and the pattern that it comes from, without its table."""
+    return {
+        "setting": decision.setting,
+        "value": decision.value,
+        "pattern": decision.pattern,
+        "line": None if decision.position is None else decision.position.line,
+    }
+
+
+def verdict_fields(judged: DeclaredVerdict, table: str) -> dict[str, Any]:
+    """One verdict, without its table."""
+    verdict = judged.verdict
+    return {
+        "client": verdict.client,
+        "version": verdict.version,
+        "path": verdict.path,
+        "access": str(verdict.access),
+        "verdict": str(verdict.verdict),
+        "because": list(verdict.because),
+        "reason": verdict.reason or None,
+        "remedies": [
+            {
+                "kind": remedy.kind,
+                "cost": str(remedy.cost),
+                "text": remedy.text,
+                "client": remedy.client,
+                "features": list(remedy.features),
+                "command": remedy.command_for(table),
+            }
+            for remedy in verdict.remedies
+        ],
+        "confidence": None if verdict.confidence is None else str(verdict.confidence),
+        "declared_as": judged.declared.label,
+    }
+
+
+def suppressed_fields(checked: Checked) -> list[dict[str, Any]]:
+    """Waived findings, each with its reason and last day."""
+    return [
+        {
+            **finding_fields(each.finding),
+            "waived": {
+                "reason": each.reason,
+                "expires": each.expires,
+                "approver": each.approver,
+                "ticket": each.ticket,
+            },
+        }
+        for each in checked.suppressed
+    ]

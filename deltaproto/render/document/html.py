@@ -1,0 +1,181 @@
+"""Documents as one HTML file that needs nothing else: no network, no build, opens from a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape as escaped
+from typing import assert_never
+
+from deltaproto.render.document.blocks import (
+    Block,
+    Bullets,
+    Callout,
+    Checks,
+    Code,
+    CodeBlock,
+    Details,
+    Document,
+    FactList,
+    Figure,
+    Inline,
+    Line,
+    Link,
+    Paragraph,
+    Section,
+    Strong,
+    TableBlock,
+    Tone,
+)
+from deltaproto.render.document.page import PageTexts, page, text
+from deltaproto.render.interface import escape_control_chars, inert_lines
+
+_DEEPEST = 6
+
+
+def document_html(
+    document: Document,
+    words: PageTexts,
+    *,
+    more: str = "",
+    contents: Sequence[tuple[str, str]] = (),
+    data: str = "",
+    scripts: Sequence[str] = (),
+    styles: Sequence[str] = (),
+) -> str:
+    """The document as a page with its contents at the side.
+
+    Args:
+        more: markup that comes after the blocks.
+        contents: anchors and titles of what it adds.
+        data, scripts, styles: as `page` takes them.
+    """
+    body = [
+        f"<header><h1>{text(document.title)}</h1>",
+        f"<p class='subtitle'>{_inline(document.subtitle)}</p></header>",
+        blocks_html(document.blocks, words),
+        more,
+    ]
+    return page(
+        title=document.title,
+        language=document.language,
+        words=words,
+        aside=_contents(document.blocks, contents, words),
+        main="\n".join(body),
+        scripts=("document.js", *scripts),
+        styles=styles,
+        data=data,
+    )
+
+
+def blocks_html(blocks: Sequence[Block], words: PageTexts, level: int = 2) -> str:
+    """Blocks, of which sections get headings from `level` on."""
+    return "\n".join(part for block in blocks for part in _block(block, words, level))
+
+
+def _block(block: Block, words: PageTexts, level: int) -> Iterator[str]:
+    match block:
+        case Paragraph(line):
+            yield f"<p>{_inline(line)}</p>"
+        case Bullets(lines):
+            yield f"<ul>{''.join(f'<li>{_inline(line)}</li>' for line in lines)}</ul>"
+        case Checks(lines):
+            boxes = (
+                f"<li><label><input type='checkbox'> <span>{_inline(line)}</span></label></li>"
+                for line in lines
+            )
+            yield f"<ul class='checks'>{''.join(boxes)}</ul>"
+        case FactList(rows):
+            told = (
+                f"<div><dt>{text(name)}</dt><dd>{_inline(line)}</dd></div>" for name, line in rows
+            )
+            yield f"<dl>{''.join(told)}</dl>"
+        case TableBlock():
+            yield _table(block, words)
+        case CodeBlock():
+            yield _listing(block, words)
+        case Figure(picture, caption, table):
+            yield (
+                f"<figure class='chart'><figcaption>{text(caption)}</figcaption>{picture}"
+                f"<details><summary>{text(words.figures)}</summary>{_table(table, words)}"
+                "</details></figure>"
+            )
+        case Callout(tone, line):
+            yield (
+                f"<div class='callout {tone}' role='note'>"
+                f"<strong>{text(words.tones[tone])}</strong> <span>{_inline(line)}</span></div>"
+            )
+        case Details(summary, blocks):
+            yield f"<details><summary>{text(summary)}</summary>"
+            yield blocks_html(blocks, words, level)
+            yield "</details>"
+        case Section(anchor, title, blocks):
+            rank = min(level, _DEEPEST)
+            yield f"<section id='{text(anchor)}'><h{rank}>{text(title)}</h{rank}>"
+            yield blocks_html(blocks, words, level + 1)
+            yield "</section>"
+        case _:
+            assert_never(block)
+
+
+def _table(table: TableBlock, words: PageTexts) -> str:
+    heads = "".join(f"<th scope='col'>{text(each)}</th>" for each in table.headings)
+    rows = []
+    for number, cells in enumerate(table.rows):
+        tones = table.cells[number] if table.cells else [None] * len(cells)
+        mark = _class(table.tones[number] if table.tones else None)
+        inner = (
+            f"<td{_class(tone)}>{_inline(cell)}</td>"
+            for cell, tone in zip(cells, tones, strict=True)
+        )
+        rows.append(f"<tr{mark}>{''.join(inner)}</tr>")
+    label = text(words.table.replace("{}", ", ".join(table.headings)))
+    return (
+        f"<div class='scroll' tabindex='0' role='group' aria-label='{label}'><table>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _class(tone: Tone | None) -> str:
+    return f" class='{tone}'" if tone else ""
+
+
+def _listing(listing: CodeBlock, words: PageTexts) -> str:
+    # Line feeds are kept here, and only here.
+    code = escaped(inert_lines(escape_control_chars(listing.text)), quote=True)
+    caption = f"<figcaption>{text(listing.title)}</figcaption>" if listing.title else ""
+    label = text(listing.title or listing.language or "text")
+    copy = (
+        f"<button type='button' class='copy'>{text(words.copy)}</button>"
+        if listing.language not in ("", "text")
+        else ""
+    )
+    return (
+        f"<figure class='listing {text(listing.language)}'>{caption}{copy}"
+        f"<pre tabindex='0' role='group' aria-label='{label}'><code>{code}</code></pre></figure>"
+    )
+
+
+def _contents(blocks: Sequence[Block], more: Sequence[tuple[str, str]], words: PageTexts) -> str:
+    found = [(each.anchor, each.title) for each in blocks if isinstance(each, Section)]
+    entries = "".join(
+        f"<li><a href='#{text(anchor)}'>{text(title)}</a></li>" for anchor, title in (*found, *more)
+    )
+    if not entries:
+        return ""
+    return f"<nav aria-label='{text(words.contents)}'><ol>{entries}</ol></nav>"
+
+
+def _inline(line: Line) -> str:
+    return "".join(_part(part) for part in line)
+
+
+def _part(part: Inline) -> str:
+    match part:
+        case Code(data):
+            return f"<code>{text(data)}</code>"
+        case Strong(data):
+            return f"<strong>{text(data)}</strong>"
+        case Link(data, target):
+            return f"<a href='#{text(target)}'>{text(data)}</a>"
+        case _:
+            return escaped(escape_control_chars(part.replace("\n", " ")), quote=True)

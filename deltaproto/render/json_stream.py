@@ -1,0 +1,37 @@
+"""A JSON array on its way into a document that need not fit into memory."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from typing import IO
+
+from deltaproto.render.interface import NO_COMMAND, dumps, envelope
+
+_BYTES = 4 << 20
+_COPIED = 1 << 18
+_ENTRY = ",\n    "
+
+
+class Spool:
+    """Entries, encoded already and without indentation, which would take ten times as long."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(_BYTES, "w+", encoding="ascii")  # noqa: SIM115
+
+    def add(self, *entries: str) -> None:
+        """Entries as JSON texts."""
+        self._file.write("".join([_ENTRY + entry for entry in entries]).replace(*NO_COMMAND))
+
+    def close(self, name: str, file: IO[str]) -> None:
+        """Write the array as the next property of a document that is open."""
+        file.write(f',\n  "{name}": [')
+        self._file.seek(len(","))
+        shutil.copyfileobj(self._file, file, _COPIED)
+        file.write("\n  ]")
+        self._file.close()
+
+
+def opened(command: str, *, complete: bool) -> str:
+    """The envelope of a document, open for more properties."""
+    return dumps(envelope(command, {}, complete=complete))[: -len("\n}")]

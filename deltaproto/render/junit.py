@@ -1,0 +1,149 @@
+"""Findings as JUnit XML, for the test reports of CI servers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import IO, TYPE_CHECKING
+
+from deltaproto.errors import ExitCode
+from deltaproto.policy.finding import FailOn, Finding, exit_code
+from deltaproto.policy.rule import Rule
+from deltaproto.render.check_record import Report, advice, encodable, problem
+from deltaproto.render.interface import NOTICES, escape_control_chars, inert_lines
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+_NO_XML = re.compile("[\ufffe\uffff]")
+
+
+def write_junit(
+    reports: Iterable[Report],
+    file: IO[str],
+    *,
+    rules: Sequence[Rule],
+    fail_on: FailOn,
+    hidden: Callable[[], str] = str,
+) -> None:
+    """Write a suite for each table, as soon as the table is known.
+
+    A finding is a test case: it fails from `fail_on` on and passes below, a suppressed one is
+    skipped. A table without findings is a case that passes, one without a whole answer has a
+    case with an error. A last suite says how many findings have no case, if any (`hidden`).
+    The XML is ASCII, so that it is right in every encoding of `file`.
+    """
+    from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+    names = {rule.id: rule.name for rule in rules}
+    file.write('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="deltaproto">\n')
+    for report in reports:
+        suite = _Suite(report, names, fail_on).element()
+        indent(suite)
+        file.write(tostring(suite, encoding="us-ascii").decode("ascii") + "\n")
+    if said := hidden():
+        suite = Element("testsuite", name="findings not shown", tests="1")
+        case = SubElement(suite, "testcase", classname="deltaproto", name="findings not shown")
+        SubElement(case, "system-out").text = said
+        indent(suite)
+        file.write(tostring(suite, encoding="us-ascii").decode("ascii") + "\n")
+    if NOTICES:
+        suite = _notices()
+        indent(suite)
+        file.write(tostring(suite, encoding="us-ascii").decode("ascii") + "\n")
+    file.write("</testsuites>\n")
+
+
+def _notices() -> Element:
+    from xml.etree.ElementTree import Element
+
+    count = {"tests": str(len(NOTICES)), "failures": "0", "errors": "0", "skipped": "0"}
+    suite = Element("testsuite", {"name": "deltaproto", **count})
+    for number, notice in enumerate(NOTICES, 1):
+        case = Element("testcase", classname="deltaproto", name=f"notice {number}")
+        _child(case, "system-out", f"warning: {notice}")
+        suite.append(case)
+    return suite
+
+
+class _Suite:
+    """The test cases of one table."""
+
+    def __init__(self, report: Report, names: dict[str, str], fail_on: FailOn) -> None:
+        self._report = report
+        self._names = names
+        self._fail_on = fail_on
+        self._taken: set[str] = set()
+        self._cases: list[Element] = []
+
+    def element(self) -> Element:
+        """The suite with its counts."""
+        from xml.etree.ElementTree import Element
+
+        for finding in self._report.findings:
+            self._finding(finding)
+        for each in self._report.suppressed:
+            case = self._finding_case(each.finding)
+            _child(case, "skipped", advice(each.finding), message=each.reason)
+        if (found := problem(self._report)) is not None:
+            case = self._case("deltaproto", "answer")
+            _child(case, "error", advice(found), type=found.code, message=found.message)
+        if not self._cases:
+            self._case("deltaproto", "no findings")
+        counts = {
+            "tests": len(self._cases),
+            "failures": self._count("failure"),
+            "errors": self._count("error"),
+            "skipped": self._count("skipped"),
+        }
+        suite = Element("testsuite", name=_line(self._report.table))
+        for name, count in counts.items():
+            suite.set(name, str(count))
+        suite.extend(self._cases)
+        return suite
+
+    def _finding(self, finding: Finding) -> None:
+        case = self._finding_case(finding)
+        text = advice(finding) + (f"\nEvidence: {finding.evidence}" if finding.evidence else "")
+        if exit_code((finding,), self._fail_on) is ExitCode.FINDINGS:
+            _child(case, "failure", text, type=str(finding.severity), message=finding.message)
+        else:
+            _child(case, "system-out", f"{finding.severity}: {text}")
+
+    def _finding_case(self, finding: Finding) -> Element:
+        about = (finding.feature, finding.client)
+        name = self._names.get(finding.rule, finding.rule)
+        return self._case(finding.rule, name, *(text for text in about if text is not None))
+
+    def _case(self, class_name: str, name: str, *about: str) -> Element:
+        from xml.etree.ElementTree import Element
+
+        # GitLab and Jenkins know a case by its class and name alone, without the suite.
+        wanted = _line(f"{name}: {', '.join((self._report.table, *about))}")
+        unique, number = wanted, 1
+        while unique in self._taken:
+            number += 1
+            unique = f"{wanted} #{number}"
+        self._taken.add(unique)
+        case = Element("testcase", classname=_line(class_name), name=unique)
+        self._cases.append(case)
+        return case
+
+    def _count(self, tag: str) -> int:
+        return sum(case.find(tag) is not None for case in self._cases)
+
+
+def _child(case: Element, tag: str, text: str, **attributes: str) -> None:
+    from xml.etree.ElementTree import SubElement
+
+    child = SubElement(case, tag, {name: _text(value) for name, value in attributes.items()})
+    child.text = inert_lines(_text(text))
+
+
+def _line(text: str) -> str:
+    return _text(text).replace("\n", "\\x0a")
+
+
+def _text(text: str) -> str:
+    """`text` in the characters of XML 1.0 (section 2.2)."""
+    return _NO_XML.sub("\ufffd", encodable(escape_control_chars(text)))

@@ -1,0 +1,200 @@
+"""The report's chapters that need no script: the same in HTML and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from deltaproto.fleet.overview import Overview
+from deltaproto.fleet.scan_history import PastScan
+from deltaproto.inspection.age import at, in_words
+from deltaproto.policy.finding import Severity, hidden
+from deltaproto.render.document import (
+    Block,
+    Callout,
+    Code,
+    Document,
+    FactList,
+    Figure,
+    Line,
+    Link,
+    Paragraph,
+    Section,
+    TableBlock,
+    Tone,
+    listed,
+)
+from deltaproto.render.interface import NOTICES
+from deltaproto.render.overview.chart import bars
+from deltaproto.render.overview.clients import clients
+from deltaproto.render.overview.numbers import Fix, FleetSummary, command
+from deltaproto.render.overview.past import drift, features
+from deltaproto.render.overview.words import SEVERITIES, query, versions
+from deltaproto.render.terminal import truncate_list
+
+_MOST_UNREAD = 200
+
+
+def document(
+    overview: Overview,
+    numbers: FleetSummary,
+    policy: str | None,
+    now: datetime,
+    most: int | None = None,
+) -> Document:
+    """Everything but the list of all tables, of which that has the first `most`."""
+    sections = [
+        Section("glance", "The fleet at a glance", list(_glance(overview, numbers, policy))),
+        Section("first", "Tables to fix first", list(_first(overview, numbers, policy, most))),
+        Section("clients", "Clients", list(clients(numbers))),
+        Section("features", "Features", list(features(overview, numbers))),
+        Section("drift", "Over time", list(drift(overview))),
+        Section("findings", "Findings", list(_findings(overview, numbers))),
+        Section("unread", "What could not be read", list(_unread(overview))),
+    ]
+    return Document(
+        "Delta protocols of the fleet",
+        tuple(part for scan in overview.sources for part in _scan(scan, now)),
+        sections,
+    )
+
+
+def _scan(scan: PastScan, now: datetime) -> Line:
+    ended = f"ended {at(scan.ended_at)} ({in_words(now - scan.ended_at)})"
+    roots = ", ".join(scan.roots) or "named tables"
+    return (f"Scan {scan.scan_id}, {ended}, of ", Code(roots), ". ")
+
+
+def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> Iterator[Block]:
+    yield from (Callout(Tone.WARNING, (f"Warning: {notice}",)) for notice in NOTICES)
+    read, unread = len(overview.tables), len(overview.unread)
+    if unread:
+        told = f"{unread:,} could not be read: the picture is not complete."
+        yield Callout(Tone.DANGER, (told,))
+    held = f"by the policy {policy}" if policy else "by every client of the catalogue"
+    if policy is None:
+        yield Callout(
+            Tone.NOTE,
+            (
+                "No policy was given: tables are held against the newest known version of every "
+                "client. With ",
+                Code("--policy"),
+                " only the clients that you declare count.",
+            ),
+        )
+    incomplete = sum(not row.complete for row in overview.tables)
+    errors = sum(count for (_, severity), count in numbers.rules.items() if severity == "error")
+    yield FactList(
+        [
+            ("Tables", (f"{read:,}",)),
+            ("Not read", (f"{unread:,}",)),
+            ("Not seen whole", (f"{incomplete:,}",)),
+            (f"Usable {held}", (f"{numbers.compliant:,} of {read:,}",)),
+            ("Findings", (f"{numbers.rules.total():,}",)),
+            ("Errors among them", (f"{errors:,}",)),
+        ]
+    )
+    protocols = sorted(numbers.protocols.items())
+    rows = [(versions(pair), count) for pair, count in protocols]
+    yield Figure(
+        bars("Tables by protocol version", rows),
+        "Protocols",
+        TableBlock(
+            ("Protocol", "Tables"),
+            [[(Link(name, query(protocol=name)),), (f"{count:,}",)] for name, count in rows],
+        ),
+    )
+    levels = numbers.isolation.most_common()
+    yield Figure(
+        bars("Tables by declared isolation level", levels),
+        "Isolation",
+        TableBlock(
+            ("Isolation level", "Tables"), [[(name,), (f"{count:,}",)] for name, count in levels]
+        ),
+    )
+
+
+def _first(
+    overview: Overview, numbers: FleetSummary, policy: str | None, most: int | None
+) -> Iterator[Block]:
+    if not numbers.fixes:
+        if numbers.compliant == len(overview.tables) > 0 and not overview.unread:
+            yield Callout(Tone.GOOD, ("Nothing to fix: every client can use every table.",))
+        else:
+            told = "Nothing is known to need a fix, but not everything could be seen."
+            yield Callout(Tone.WARNING, (told,))
+        return
+    yield Paragraph(
+        (
+            "Tables that the same clients cannot use stand together. What hinders most clients on "
+            "most tables comes first; a client that would read wrongly weighs most.",
+        )
+    )
+    yield TableBlock(
+        ("Tables", "Clients hindered", "Because of", "Findings", "Plan for the first"),
+        [_fix(fix, policy, most) for fix in numbers.fixes],
+    )
+
+
+def _fix(fix: Fix, policy: str | None, most: int | None) -> list[Line]:
+    next_ = command(fix, policy)
+    return [
+        _tables(fix, most),
+        (f"{len(fix.hindered)}: {', '.join(fix.hindered)}" if fix.hindered else "none",),
+        listed([Code(name) for name in fix.because], 6, " and {} more"),
+        (truncate_list(fix.rules, 6),),
+        ("its name cannot be shown",) if next_ is None else (Code(next_),),
+    ]
+
+
+def _tables(fix: Fix, most: int | None) -> Line:
+    one = fix.tables == 1
+    text = fix.row.table if one else f"{fix.tables:,} like {fix.row.table}"
+    if most is not None and fix.place >= most:
+        # The list does not have it.
+        return (text,)
+    return (Link(text, query(**{"table" if one else "alike": str(fix.place)})),)
+
+
+def _findings(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
+    yield from _of_policy(overview)
+    if not numbers.rules:
+        yield Callout(Tone.GOOD, ("None.",))
+        return
+    ranks = {str(severity): rank for rank, severity in enumerate(Severity)}
+    ordered = sorted(numbers.rules.items(), key=lambda each: (ranks[each[0][1]], -each[1]))
+    yield TableBlock(
+        ("Rule", "Severity", "Findings"),
+        [
+            [(Link(rule, query(rule=rule)),), (severity,), (f"{count:,}",)]
+            for (rule, severity), count in ordered
+        ],
+        [SEVERITIES[severity] for (_, severity), _ in ordered],
+    )
+    yield Paragraph((Code("deltaproto explain RULE"), " tells what a rule means."))
+
+
+def _of_policy(overview: Overview) -> Iterator[Block]:
+    if said := hidden(overview.waived, overview.off):
+        yield Paragraph((f"Not shown: {said}.",))
+    if overview.of_policy:
+        found = overview.of_policy
+        yield TableBlock(
+            ("Rule", "Severity", "On the policy itself", "Hint"),
+            [[(f.rule,), (str(f.severity),), (f.message,), (f.hint,)] for f in found],
+            [SEVERITIES[str(finding.severity)] for finding in found],
+        )
+
+
+def _unread(overview: Overview) -> Iterator[Block]:
+    if not overview.unread:
+        yield Callout(Tone.GOOD, ("Everything could be read.",))
+        return
+    shown = overview.unread[:_MOST_UNREAD]
+    yield TableBlock(
+        ("Table", "Code", "Cause"),
+        [[(Code(each.table),), (each.code,), (each.message,)] for each in shown],
+    )
+    more = len(overview.unread) - len(shown)
+    if more:
+        yield Paragraph((f"and {more:,} more",))

@@ -1,0 +1,87 @@
+"""Pictures as SVG, made here: they need no library in the page, and weigh as much as their data.
+
+Colours are classes, so that the page's light and dark style decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from deltaproto.render.terminal import single_line
+
+COLOURS = 8
+_ROW, _LABEL, _WIDTH = 26, 190, 720
+_HEIGHT, _LEFT, _BOTTOM, _TOP = 220, 56, 34, 12
+
+
+def bars(label: str, rows: Sequence[tuple[str, int]]) -> str:
+    """One bar for each row, from the left."""
+    most = max((count for _, count in rows), default=0) or 1
+    room = _WIDTH - _LABEL - 80
+    parts = []
+    for number, (name, count) in enumerate(rows):
+        top = number * _ROW
+        width = max(room * count / most, 1.0)
+        parts.append(
+            f"<text x='{_LABEL - 8}' y='{top + 17}' text-anchor='end'>{_text(name, 24)}</text>"
+            f"<rect class='s0' x='{_LABEL}' y='{top + 4}' width='{width:.1f}' height='17' rx='2'>"
+            f"<title>{_text(f'{name}: {count:,}')}</title></rect>"
+            f"<text x='{_LABEL + width + 6:.1f}' y='{top + 17}'>{count:,}</text>"
+        )
+    return _svg(label, _WIDTH, len(rows) * _ROW + 4, "".join(parts))
+
+
+def columns(label: str, marks: Sequence[str], series: Sequence[tuple[str, Sequence[int]]]) -> str:
+    """A stacked column for each mark, with a legend."""
+    totals = [sum(values) for values in zip(*(each for _, each in series), strict=True)]
+    most = max(totals, default=0) or 1
+    room, step = _HEIGHT - _BOTTOM - _TOP, (_WIDTH - _LEFT) / max(len(marks), 1)
+    wide = min(step * 0.7, 48)
+    parts = [
+        f"<line class='axis' x1='{_LEFT}' x2='{_WIDTH}' y1='{y}' y2='{y}'/>"
+        f"<text x='{_LEFT - 6}' y='{y + 4}' text-anchor='end'>{value:,}</text>"
+        for value, y in ((most, _TOP), (0, _TOP + room))
+    ]
+    every = max(1, -(-len(marks) // 8))
+    for place, mark in enumerate(marks):
+        left = _LEFT + step * place + (step - wide) / 2
+        base = float(_TOP + room)
+        for number, (name, values) in enumerate(series):
+            height = room * values[place] / most
+            base -= height
+            if height:
+                told = _text(f"{mark}, {name}: {values[place]:,}")
+                parts.append(
+                    f"<rect class='s{number % COLOURS}' x='{left:.1f}' y='{base:.1f}' "
+                    f"width='{wide:.1f}' height='{height:.1f}'><title>{told}</title></rect>"
+                )
+        if place % every == 0:
+            middle = left + wide / 2
+            parts.append(
+                f"<text x='{middle:.1f}' y='{_HEIGHT - 12}' text-anchor='middle'>"
+                f"{_text(mark, 16)}</text>"
+            )
+    for number, (name, _) in enumerate(series):
+        row, column = divmod(number, 4)
+        x, y = _LEFT + column * 165, _HEIGHT + 14 + row * 22
+        parts.append(
+            f"<rect class='s{number % COLOURS}' x='{x}' y='{y - 10}' width='12' height='12'/>"
+            f"<text x='{x + 18}' y='{y}'>{_text(name, 20)}</text>"
+        )
+    rows = -(-len(series) // 4)
+    return _svg(label, _WIDTH, _HEIGHT + rows * 22 + 6, "".join(parts))
+
+
+def _svg(label: str, width: int, height: int, inner: str) -> str:
+    return (
+        f"<svg role='img' aria-label='{_text(label)}' viewBox='0 0 {width} {height}' "
+        f"width='{width}' height='{height}'>{inner}</svg>"
+    )
+
+
+def _text(data: str, most: int = 0) -> str:
+    shown = single_line(data)
+    if most and len(shown) > most:
+        shown = shown[: most - 1] + "…"
+    return escape(shown, quote=True)

@@ -1,0 +1,210 @@
+"""A fleet in figures: what the report counts. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from deltaproto.clients.verdict import Verdict
+from deltaproto.fleet.overview import Overview, TableRow
+from deltaproto.policy.finding import Severity
+from deltaproto.protocol import feature_catalog
+from deltaproto.render.interface import escape_control_chars
+
+_MOST_GROUPS = 24
+_OTHERS = "(others)"
+_FIRST = 25
+_WEIGHTS = {Verdict.WRONG: 8, Verdict.REFUSED: 3, Verdict.UNKNOWN: 1, Verdict.OK: 0}
+_GRAVITY = {Severity.ERROR: 5, Severity.WARNING: 1, Severity.INFO: 0}
+_WORST = {verdict: rank for rank, verdict in enumerate(Verdict)}
+
+
+class VerdictCounts(NamedTuple):
+    """Tables by what a client can do with them."""
+
+    wrong: int = 0
+    unknown: int = 0
+    refused: int = 0
+    ok: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self)
+
+    @property
+    def bad(self) -> int:
+        """Those that the client cannot use."""
+        return self.total - self.ok
+
+    def plus(self, verdict: Verdict) -> VerdictCounts:
+        """With one table more."""
+        name = str(verdict)
+        return self._replace(**{name: getattr(self, name) + 1})
+
+
+class Fix(NamedTuple):
+    """Tables to look at: the same clients cannot use them, and the same rules found something."""
+
+    place: int
+    """of the first table in the overview"""
+    row: TableRow
+    """the first of them"""
+    tables: int
+    score: int
+    """of all of them"""
+    hindered: tuple[str, ...]
+    """clients that cannot use it"""
+    because: tuple[str, ...]
+    """features that are the reason, the most frequent first"""
+    rules: tuple[str, ...]
+    """of findings that are errors or warnings"""
+    errors: int
+    """findings that are errors, of all of them"""
+
+    @property
+    def kind(self) -> tuple[tuple[str, ...], ...]:
+        """Equal for those that stand together; the page's script has the same notion."""
+        return self.hindered, tuple(sorted(self.because)), self.rules
+
+
+class FleetSummary(NamedTuple):
+    """Everything that is counted."""
+
+    protocols: Counter[tuple[int, int]]
+    features: Counter[str]
+    enabled: Counter[str]
+    present: Counter[str]
+    isolation: Counter[str]
+    rules: Counter[tuple[str, str]]
+    """findings by rule and severity"""
+    clients: dict[tuple[str, str], VerdictCounts]
+    """by client and access"""
+    blocking: Counter[tuple[str, str]]
+    """tables that a client cannot use because of a feature, by client and feature"""
+    groups: tuple[str, ...]
+    """of each table its group"""
+    by_group: dict[tuple[str, str], VerdictCounts]
+    """by client and group, for the worst of its accesses"""
+    fixes: tuple[Fix, ...]
+    compliant: int
+    """tables that every client can use, without an error"""
+
+
+def numbers(overview: Overview) -> FleetSummary:
+    """Count."""
+    rows = overview.tables
+    groups = grouped([row.location for row in rows])
+    found = FleetSummary(
+        Counter(row.protocol for row in rows),
+        Counter(name for row in rows for name, _, _ in row.features),
+        Counter(name for row in rows for name, enabled, _ in row.features if enabled),
+        Counter(name for row in rows for name, _, present in row.features if present),
+        Counter(row.isolation or "not set" for row in rows),
+        Counter((f.rule, str(f.severity)) for row in rows for f in row.findings),
+        {},
+        Counter(),
+        groups,
+        {},
+        (),
+        0,
+    )
+    fixes: dict[tuple[tuple[str, ...], ...], Fix] = {}
+    compliant = 0
+    for place, (row, group) in enumerate(zip(rows, groups, strict=True)):
+        _count(row, group, found)
+        fix = _fix(place, row)
+        if fix.score:
+            alike = fixes.get(fix.kind)
+            fixes[fix.kind] = fix if alike is None else _together(alike, fix)
+        compliant += not (fix.hindered or fix.errors) and row.complete
+    first = sorted(fixes.values(), key=lambda fix: (-fix.score, fix.row.table))[:_FIRST]
+    return found._replace(fixes=tuple(first), compliant=compliant)
+
+
+def _together(first: Fix, other: Fix) -> Fix:
+    return first._replace(
+        tables=first.tables + 1,
+        score=first.score + other.score,
+        errors=first.errors + other.errors,
+    )
+
+
+def _count(row: TableRow, group: str, found: FleetSummary) -> None:
+    worst: dict[str, Verdict] = {}
+    blocked: set[tuple[str, str]] = set()
+    for said in row.verdicts:
+        key = (said.client, str(said.access))
+        found.clients[key] = found.clients.get(key, VerdictCounts()).plus(said.verdict)
+        known = worst.get(said.client, Verdict.OK)
+        worst[said.client] = min(known, said.verdict, key=_WORST.__getitem__)
+        if said.verdict is not Verdict.OK:
+            blocked.update((said.client, feature) for feature in said.because)
+    found.blocking.update(blocked)
+    for client, verdict in worst.items():
+        cell = found.by_group.get((client, group), VerdictCounts())
+        found.by_group[client, group] = cell.plus(verdict)
+
+
+def _fix(place: int, row: TableRow) -> Fix:
+    because: Counter[str] = Counter()
+    hindered: dict[str, None] = {}
+    score = sum(_GRAVITY[finding.severity] for finding in row.findings)
+    for said in row.verdicts:
+        score += _WEIGHTS[said.verdict]
+        if said.verdict is not Verdict.OK:
+            hindered[said.client] = None
+            because.update(said.because)
+    errors = sum(finding.severity is Severity.ERROR for finding in row.findings)
+    reasons = tuple(name for name, _ in because.most_common())
+    rules = {f.rule for f in row.findings if f.severity is not Severity.INFO}
+    return Fix(place, row, 1, score, tuple(hindered), reasons, tuple(sorted(rules)), errors)
+
+
+def grouped(locations: Sequence[str]) -> tuple[str, ...]:
+    """Of each table its group: the folder above, or one further up where those are too many."""
+    parents = [location.rstrip("/").rpartition("/")[0] for location in locations]
+    while len(set(parents)) > _MOST_GROUPS:
+        longest = max(parent.count("/") for parent in parents)
+        shorter = [p.rpartition("/")[0] if p.count("/") == longest else p for p in parents]
+        if len(set(shorter)) < 2 or longest <= _ROOT:
+            kept = {name for name, _ in Counter(parents).most_common(_MOST_GROUPS - 1)}
+            return tuple(parent if parent in kept else _OTHERS for parent in parents)
+        parents = shorter
+    return tuple(parents)
+
+
+# `scheme://host` has so many slashes.
+_ROOT = 2
+
+
+def command(fix: Fix, policy: str | None) -> str | None:
+    """The command that plans what helps the first table; None where it could not be copied."""
+    location = fix.row.location
+    if escape_control_chars(location) != location or "\n" in location:
+        return None
+    if policy is not None:
+        return shlex.join(["deltaproto", "plan-downgrade", location, "--policy", policy])
+    gone = _droppable(fix)
+    if not gone:
+        return shlex.join(["deltaproto", "inspect", location])
+    drops = [word for feature in gone for word in ("--drop", feature)]
+    return shlex.join(["deltaproto", "plan-downgrade", location, *drops])
+
+
+def _droppable(fix: Fix) -> list[str]:
+    """The features in the way that some Delta Spark can drop, and that nothing else needs."""
+    gone = [
+        name for name in fix.because if feature_catalog.record(name).drop.delta_spark is not None
+    ]
+    names = {name for name, _, _ in fix.row.features}
+    while True:
+        needed = {
+            each for name in names - set(gone) for each in feature_catalog.closure({name}) - {name}
+        }
+        left = [name for name in gone if name not in needed]
+        if left == gone:
+            return gone
+        gone = left

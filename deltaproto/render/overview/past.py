@@ -1,0 +1,118 @@
+"""The chapters on features and on what changed over time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from deltaproto.fleet.drift.diff import SEVERITY
+from deltaproto.fleet.overview import Overview, ScanFigures
+from deltaproto.inspection.age import at
+from deltaproto.protocol import feature_catalog
+from deltaproto.render.document import (
+    Block,
+    Callout,
+    Code,
+    Figure,
+    Line,
+    Link,
+    Paragraph,
+    Section,
+    TableBlock,
+    Tone,
+)
+from deltaproto.render.overview.chart import COLOURS, bars, columns
+from deltaproto.render.overview.numbers import FleetSummary
+from deltaproto.render.overview.words import SEVERITIES, query, versions
+
+_MOST_FEATURES = 40
+_MOST_CHANGES = 200
+
+
+def features(overview: Overview, numbers: FleetSummary) -> Iterator[Block]:
+    """Which features are there, enabled and used, and how that changed."""
+    if not numbers.features:
+        yield Paragraph(("No table has a feature.",))
+        return
+    first = overview.past[0].features if len(overview.past) > 1 else {}
+    heads = ["Feature", "Needed by", "Supported", "Enabled", "Present"]
+    rows: list[list[Line]] = []
+    for name, count in numbers.features.most_common(_MOST_FEATURES):
+        row: list[Line] = [
+            (Link(name, query(feature=name)),),
+            ("everyone" if str(feature_catalog.record(name).kind) != "writer" else "writers",),
+            *((f"{n:,}",) for n in (count, numbers.enabled[name], numbers.present[name])),
+        ]
+        if first:
+            row.append((f"{count - first.get(name, 0):+,}",))
+        rows.append(row)
+    if first:
+        heads.append(f"Since {overview.past[0].scan.ended_at:%Y-%m-%d}")
+    top = numbers.features.most_common(12)
+    yield Figure(
+        bars("Tables that support a feature", top), "The most frequent", TableBlock(heads, rows)
+    )
+
+
+def drift(overview: Overview) -> Iterator[Block]:
+    """Protocols scan by scan, and what changed since the last."""
+    if len(overview.past) > 1:
+        yield _timeline(overview.past)
+    if not overview.pairs:
+        yield Paragraph(("There is one scan of these roots; the next one shows what changed.",))
+        return
+    since = ", ".join(at(pair.before.ended_at) for pair in overview.pairs)
+    title = f"Since the scan{'s' * (len(overview.pairs) > 1)} of {since}"
+    if len(overview.pairs) < len(overview.sources):
+        yield Paragraph(("Roots with one scan are not compared.",))
+    if not overview.changes:
+        yield Section("changes", title, [Callout(Tone.GOOD, ("Nothing changed.",))])
+        return
+    shown = overview.changes[:_MOST_CHANGES]
+    blocks: list[Block] = [
+        TableBlock(
+            ("Table", "Change", "Feature", "Before", "Now"),
+            [
+                [
+                    (Code(change.table),),
+                    (str(change.kind),),
+                    (Code(change.feature),) if change.feature else ("",),
+                    (change.before or "",),
+                    (change.after or "",),
+                ]
+                for change in shown
+            ],
+            [SEVERITIES[str(SEVERITY[change.kind])] for change in shown],
+        )
+    ]
+    more = len(overview.changes) - len(shown)
+    if more:
+        told = f"and {more:,} more: "
+        blocks.append(Paragraph((told, Code("deltaproto drift INVENTORY"), " lists all.")))
+    yield Section("changes", title, blocks)
+
+
+def _timeline(past: Sequence[ScanFigures]) -> Block:
+    total = Counter[tuple[int, int]]()
+    for each in past:
+        total.update(each.protocols)
+    named = sorted(pair for pair, _ in total.most_common(COLOURS - 1))
+    series = [(versions(pair), [each.protocols.get(pair, 0) for each in past]) for pair in named]
+    if len(total) > len(named):
+        others = [
+            sum(each.protocols.values()) - sum(each.protocols.get(v, 0) for v in named)
+            for each in past
+        ]
+        series.append(("others", others))
+    marks = [f"{each.scan.ended_at:%m-%d %H:%M}" for each in past]
+    return Figure(
+        columns("Tables by protocol, scan by scan", marks, series),
+        "Protocols, scan by scan",
+        TableBlock(
+            ("Scan", *(name for name, _ in series)),
+            [
+                [(mark,), *((f"{values[place]:,}",) for _, values in series)]
+                for place, mark in enumerate(marks)
+            ],
+        ),
+    )

@@ -1,0 +1,128 @@
+"""The report in each format."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from deltaproto.fleet.overview import Overview
+from deltaproto.render.document.html import document_html
+from deltaproto.render.document.markdown import document_markdown
+from deltaproto.render.document.page import PageTexts
+from deltaproto.render.inspection_json import finding_fields
+from deltaproto.render.interface import dumps, envelope
+from deltaproto.render.overview.chapters import document
+from deltaproto.render.overview.data import page_data
+from deltaproto.render.overview.explorer import EXPLORER
+from deltaproto.render.overview.numbers import FleetSummary, command, numbers
+
+
+class ReportFormat(StrEnum):
+    """What `--format` of `report` takes."""
+
+    HTML = "html"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+def rendered(
+    overview: Overview, policy: str | None, format: ReportFormat, most: int, now: datetime
+) -> str:
+    """The report as text; the page lists `most` tables, and ages of scans count to `now`."""
+    counted = numbers(overview)
+    if format is ReportFormat.JSON:
+        complete = not overview.unread and all(row.complete for row in overview.tables)
+        fields = _fields(overview, counted, policy, now)
+        return dumps(envelope("report", fields, complete=complete)) + "\n"
+    listed = most if format is ReportFormat.HTML else None
+    made = document(overview, counted, policy, now, listed)
+    if format is ReportFormat.MARKDOWN:
+        return document_markdown(made)
+    return document_html(
+        made,
+        PageTexts(),
+        more=EXPLORER,
+        contents=(("tables", "All tables"),),
+        data=page_data(overview, counted, most),
+        scripts=("tables.js",),
+        styles=("tables.css",),
+    )
+
+
+def _fields(
+    overview: Overview, counted: FleetSummary, policy: str | None, now: datetime
+) -> dict[str, Any]:
+    scan = overview.scan
+    return {
+        "scan_id": scan.scan_id,
+        "ended_at": f"{scan.ended_at:%Y-%m-%dT%H:%M:%SZ}",
+        "sources": [
+            {
+                "scan_id": each.scan_id,
+                "ended_at": f"{each.ended_at:%Y-%m-%dT%H:%M:%SZ}",
+                "age_days": (now - each.ended_at).days,
+                "roots": list(each.roots),
+            }
+            for each in overview.sources
+        ],
+        "policy": policy,
+        "tables": len(overview.tables),
+        "errors": len(overview.unread),
+        "compliant": counted.compliant,
+        "protocols": [
+            {"minReaderVersion": reader, "minWriterVersion": writer, "tables": count}
+            for (reader, writer), count in sorted(counted.protocols.items())
+        ],
+        "isolation": dict(counted.isolation),
+        "features": [
+            {
+                "feature": name,
+                "supported": count,
+                "enabled": counted.enabled[name],
+                "present": counted.present[name],
+            }
+            for name, count in counted.features.most_common()
+        ],
+        "clients": [
+            {"client": client, "access": access, **cell._asdict()}
+            for (client, access), cell in sorted(counted.clients.items())
+        ],
+        "blocking": [
+            {"client": client, "feature": feature, "tables": count}
+            for (client, feature), count in counted.blocking.most_common()
+        ],
+        "findings": [
+            {"rule": rule, "severity": severity, "count": count}
+            for (rule, severity), count in counted.rules.most_common()
+        ],
+        "waived": overview.waived,
+        "off": overview.off,
+        "policy_findings": [finding_fields(finding) for finding in overview.of_policy],
+        "fix_first": [
+            {
+                "table": fix.row.table,
+                "location": fix.row.location,
+                "tables": fix.tables,
+                "clients": list(fix.hindered),
+                "because": list(fix.because),
+                "rules": list(fix.rules),
+                "errors": fix.errors,
+                "command": command(fix, policy),
+            }
+            for fix in counted.fixes
+        ],
+        "scans": [
+            {
+                "scan_id": each.scan.scan_id,
+                "ended_at": f"{each.scan.ended_at:%Y-%m-%dT%H:%M:%SZ}",
+                "tables": sum(each.protocols.values()),
+                "protocols": [
+                    {"minReaderVersion": reader, "minWriterVersion": writer, "tables": count}
+                    for (reader, writer), count in sorted(each.protocols.items())
+                ],
+            }
+            for each in overview.past
+        ],
+        "changes": len(overview.changes),
+    }

@@ -1,0 +1,119 @@
+"""The plans of one call in each format."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import IO, Any
+
+from deltaproto.errors import TableError
+from deltaproto.planning.plan import Plan
+from deltaproto.render.interface import PageFormat, dumps, envelope, error_fields
+from deltaproto.render.json_stream import Spool, opened
+from deltaproto.render.plan_json import plan_fields
+from deltaproto.render.plan_summary import Summary
+
+
+class Script(StrEnum):
+    """What `--script` takes."""
+
+    SQL = "sql"
+
+
+class PlanReport:
+    """Plans as they come.
+
+    One table's plan is the JSON document itself; of many, the document lists them with a summary.
+
+    Args:
+        now: seconds since the epoch, from which waits are counted.
+        many: several tables may come.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        format: PageFormat,
+        file: IO[str],
+        now: float,
+        *,
+        color: bool,
+        script: Script | None,
+        many: bool,
+    ) -> None:
+        self.many = many
+        self._command, self._format, self._file, self._now = command, format, file, now
+        self._script = script
+        self._first: dict[str, Any] = {}
+        self._summary = Summary()
+        self._spool = Spool()
+        self._complete = True
+        self._pages = script is None and format in (PageFormat.MARKDOWN, PageFormat.HTML)
+        self._plans: list[Plan] = []
+        self._unplanned: list[tuple[str, str]] = []
+        self._text = None
+        if script is None and format is PageFormat.TEXT:
+            from deltaproto.render.plan_text import PlanText
+
+            self._text = PlanText(file, now, color=color)
+
+    def add(self, plan: Plan) -> None:
+        """One plan."""
+        self._complete = self._complete and plan.complete
+        self._summary.add(plan)
+        if self._script is not None:
+            from deltaproto.render.plan_script import write_script
+
+            write_script(plan, self._file, self._now)
+        elif self._text is not None:
+            self._text.add(plan)
+        elif self._pages:
+            self._plans.append(plan)
+        else:
+            self._entry(plan_fields(plan, self._now), complete=plan.complete)
+
+    def add_error(self, table: str, error: TableError) -> None:
+        """A table that could not be planned."""
+        self._complete = False
+        self._summary.add_unreadable()
+        if self._script is not None:
+            from deltaproto.render.terminal import single_line
+
+            self._file.write(f"-- {single_line(table)}: {single_line(error.message)}\n\n")
+        elif self._text is not None:
+            self._text.add_error(table, error)
+        elif self._pages:
+            self._unplanned.append((table, f"{error.code}: {error.message}"))
+        else:
+            self._entry({"table": table, "error": error_fields(error)}, complete=False)
+
+    def close(self) -> None:
+        """What comes after the last table."""
+        if self._text is not None:
+            self._text.close(self._summary)
+        elif self._pages:
+            self._page()
+        elif self._script is None and self._format is PageFormat.JSON:
+            if not self.many:
+                document = envelope(self._command, self._first, complete=self._complete)
+                self._file.write(dumps(document) + "\n")
+                return
+            self._file.write(opened(self._command, complete=self._complete))
+            self._spool.close("plans", self._file)
+            self._file.write(f',\n  "summary": {json.dumps(self._summary.fields())}\n}}\n')
+
+    def _page(self) -> None:
+        from deltaproto.render.document.render import document_text
+        from deltaproto.render.plan_page import plan_document
+
+        document = plan_document(self._plans, self._unplanned, self._now)
+        self._file.write(document_text(document, html=self._format is PageFormat.HTML))
+
+    def _entry(self, fields: dict[str, Any], *, complete: bool) -> None:
+        if self._format is PageFormat.JSONL:
+            line = envelope(self._command, fields, complete=complete)
+            self._file.write(dumps(line, indent=None) + "\n")
+        elif not self.many:
+            self._first = fields
+        else:
+            self._spool.add(json.dumps(fields))

@@ -1,0 +1,171 @@
+"""Plans as JSON: the shape of `plan-upgrade` and `plan-downgrade`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from deltaproto.planning.checksum import KEY, plan_id, seal
+from deltaproto.planning.plan import Blocked, Plan, Step
+from deltaproto.planning.search.cost import Cost
+from deltaproto.render.inspection_json import protocol_fields
+
+_HOUR = 3600
+
+
+def plan_fields(plan: Plan, now: float) -> dict[str, Any]:
+    """One plan; `now` (seconds since the epoch) is when it is carried out at the earliest."""
+    print_ = plan.fingerprint
+    fields: dict[str, Any] = {
+        "plan_id": plan_id(plan),
+        "table": plan.table,
+        "location": plan.location,
+        "sql_name": plan.sql_name,
+        "goal": {**plan.goal, "text": plan.goal_text},
+        "engine": {"name": str(plan.engine.name), "version": plan.engine.version},
+        "fingerprint": {
+            "table_id": print_.table_id,
+            "version": print_.version,
+            "protocol": protocol_fields(print_.protocol),
+            "metadata": print_.metadata,
+        },
+        "protocol_before": protocol_fields(plan.protocol_before),
+        "protocol_after": protocol_fields(plan.protocol_after),
+        "features_added": _gained(plan),
+        "features_removed": _lost(plan),
+        "changes": plan.changes,
+        "steps": _steps(plan.steps, now),
+        "cost": cost_fields(plan.cost),
+        "alternatives": [
+            {
+                "name": each.name,
+                "text": each.text,
+                "reaches_goal": each.reaches_goal,
+                "protocol_after": protocol_fields(each.protocol_after),
+                "cost": cost_fields(each.cost),
+                "steps": _steps(each.steps, now),
+            }
+            for each in plan.alternatives
+        ],
+        "blocked": _stuck(plan.blocked),
+        "kept": _stuck(plan.kept),
+        "warnings": list(plan.warnings),
+        "clients": [
+            {
+                "client": change.client,
+                "label": change.label,
+                "access": str(change.access),
+                "before": str(change.before),
+                "after": str(change.after),
+                "because": list(change.because),
+                "reason": change.reason or None,
+            }
+            for change in plan.clients
+        ],
+        "point_of_no_return": plan.point_of_no_return,
+        "complete": plan.complete,
+    }
+    return {**fields, KEY: seal(fields)}
+
+
+def cost_fields(cost: Cost) -> dict[str, int]:
+    """The members in the order in which plans are compared."""
+    return dict(cost._asdict())
+
+
+def moments(steps: Iterable[Step], now: float) -> list[tuple[float | None, float | None]]:
+    """For each step its earliest time (of a wait, its end), and before when it deletes history.
+
+    Seconds since the epoch; None: at once, or nothing is deleted.
+    """
+    found: list[tuple[float | None, float | None]] = []
+    waited = 0.0
+    for step in steps:
+        at = now + waited * _HOUR
+        lost = None if step.retention_hours is None else at - step.retention_hours * _HOUR
+        waited += step.wait_hours
+        over = at + step.wait_hours * _HOUR
+        found.append((over if waited else None, lost))
+    return found
+
+
+def stamp(seconds: float | None) -> str | None:
+    """A time as RFC 3339, in UTC."""
+    if seconds is None:
+        return None
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def _gained(plan: Plan) -> list[str]:
+    return sorted(plan.protocol_after.supported - plan.protocol_before.supported)
+
+
+def _lost(plan: Plan) -> list[str]:
+    return sorted(plan.protocol_before.supported - plan.protocol_after.supported)
+
+
+def _stuck(entries: Iterable[Blocked]) -> list[dict[str, Any]]:
+    return [
+        {
+            "feature": each.feature,
+            "reason": each.reason,
+            "remedy": each.remedy,
+            "error": each.error or None,
+        }
+        for each in entries
+    ]
+
+
+def _steps(steps: tuple[Step, ...], now: float) -> list[Mapping[str, Any]]:
+    return [
+        _step(step, earliest, lost)
+        for step, (earliest, lost) in zip(steps, moments(steps, now), strict=True)
+    ]
+
+
+def _step(step: Step, earliest: float | None, lost: float | None) -> Mapping[str, Any]:
+    least, most = step.commits
+    wait = None
+    if step.wait_hours:
+        wait = {"hours": step.wait_hours, "setting": step.setting}
+    return {
+        "id": step.id,
+        "action": str(step.action),
+        "sql": step.sql,
+        "feature": step.feature,
+        "why": step.why,
+        "operations": list(step.operations),
+        "protocol_before": protocol_fields(step.protocol_before),
+        "protocol_after": protocol_fields(step.protocol_after),
+        "commits": {"min": least, "max": most},
+        "rewrites": {
+            "which": str(step.rewrites.which),
+            "files": step.rewrites.files,
+            "bytes": step.rewrites.bytes,
+        },
+        "history_lost_before": stamp(lost),
+        "retention_hours": step.retention_hours,
+        "not_before": stamp(earliest),
+        "wait": wait,
+        "expects": step.expects,
+        "optional": step.optional,
+        "conflicts": [
+            {
+                "exception": each.exception,
+                "who": each.who,
+                "why": each.why,
+                "engine": each.engine,
+                "loser": each.loser,
+            }
+            for each in step.clashes
+        ],
+        "streams": [
+            {"reads": each.reads, "effect": str(each.effect), "why": each.why}
+            for each in step.streams
+        ],
+        "reversible": step.reversible,
+        "losses": list(step.losses),
+        "undo": step.undo,
+        "warnings": list(step.warnings),
+    }

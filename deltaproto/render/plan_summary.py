@@ -1,0 +1,117 @@
+"""What many plans come to together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from deltaproto.clients.verdict import Verdict
+from deltaproto.planning.impact import better, worse
+from deltaproto.planning.plan import Plan
+from deltaproto.render.terminal import GREEN, RED, YELLOW, Painter, duration
+
+_SHOWN_REASONS = 10
+
+
+class Summary:
+    """Counts over plans."""
+
+    def __init__(self) -> None:
+        self.tables = self.with_steps = self.nothing_to_do = self.blocked = self.unreadable = 0
+        self.waits = 0
+        """plans that wait for history to grow old"""
+        self.longest_wait_hours = 0.0
+        self.irreversible = 0
+        """plans with a point of no return"""
+        self.rewriting = 0
+        """plans that rewrite data files"""
+        self.truncating = 0
+        """plans that delete history"""
+        self.commits = 0
+        """of all plans together, at most"""
+        self.reasons: Counter[tuple[str, str]] = Counter()
+        """feature (or nothing) and reason of what is blocked, by table"""
+        self.gained: Counter[tuple[str, str]] = Counter()
+        """client and access: tables that it can use afterwards, and not before"""
+        self.lost: Counter[tuple[str, str]] = Counter()
+
+    def add(self, plan: Plan) -> None:
+        """One more plan."""
+        self.tables += 1
+        self.with_steps += bool(plan.steps)
+        self.blocked += bool(plan.blocked)
+        self.nothing_to_do += not plan.steps and not plan.blocked
+        self.waits += plan.cost.waits > 0
+        hours = sum(step.wait_hours for step in plan.steps)
+        self.longest_wait_hours = max(self.longest_wait_hours, hours)
+        self.irreversible += plan.point_of_no_return is not None
+        self.rewriting += any(str(step.rewrites.which) != "none" for step in plan.steps)
+        self.truncating += any(step.truncates for step in plan.steps)
+        self.commits += plan.cost.commits
+        self.reasons.update({(each.feature or "", each.reason) for each in plan.blocked})
+        changed = [change for change in plan.clients if Verdict.OK in (change.before, change.after)]
+        self.gained.update((c.client, str(c.access)) for c in changed if better(c))
+        self.lost.update((c.client, str(c.access)) for c in changed if worse(c))
+
+    def add_unreadable(self) -> None:
+        """One more table that could not be planned."""
+        self.tables += 1
+        self.unreadable += 1
+
+    def fields(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        return {
+            "tables": self.tables,
+            "with_steps": self.with_steps,
+            "nothing_to_do": self.nothing_to_do,
+            "blocked": self.blocked,
+            "unreadable": self.unreadable,
+            "waits": self.waits,
+            "longest_wait_hours": self.longest_wait_hours,
+            "irreversible": self.irreversible,
+            "rewriting": self.rewriting,
+            "truncating": self.truncating,
+            "commits": self.commits,
+            "clients_gained": _uses(self.gained),
+            "clients_lost": _uses(self.lost),
+            "blocked_because": [
+                {"feature": feature or None, "reason": reason, "tables": count}
+                for (feature, reason), count in self.reasons.most_common()
+            ],
+        }
+
+
+def _uses(counter: Counter[tuple[str, str]]) -> list[dict[str, Any]]:
+    return [
+        {"client": client, "access": access, "tables": count}
+        for (client, access), count in sorted(counter.items())
+    ]
+
+
+def print_summary(summary: Summary, out: Painter) -> None:
+    """The counts as text."""
+    out.line(
+        f"{summary.tables:,} tables: {summary.with_steps:,} with steps, "
+        f"{summary.nothing_to_do:,} with nothing to do, {summary.blocked:,} blocked, "
+        f"{summary.unreadable:,} unreadable"
+    )
+    if summary.with_steps:
+        waits = f"{summary.waits:,} wait"
+        if summary.waits:
+            waits += f", the longest {duration(summary.longest_wait_hours)}"
+        out.folded(
+            f"{summary.commits:,} commits at most; {summary.rewriting:,} rewrite files, "
+            f"{summary.truncating:,} delete history, {summary.irreversible:,} cannot be taken "
+            f"back; {waits}",
+            first="  ",
+        )
+    for sign, uses, code in (("+", summary.gained, GREEN), ("-", summary.lost, RED)):
+        for (client, access), count in sorted(uses.items()):
+            tables = "1 table" if count == 1 else f"{count:,} tables"
+            out.line("  " + out.paint(f"{sign} {client} {access}", code) + f"  {tables}")
+    for (feature, reason), count in summary.reasons.most_common(_SHOWN_REASONS):
+        named = f"{feature}: " if feature else ""
+        out.folded(f"{count:,} blocked: {named}{reason}", YELLOW, first="  ")
+    more = len(summary.reasons) - _SHOWN_REASONS
+    if more > 0:
+        out.line(f"  and {more:,} more reasons; --format json has all of them")

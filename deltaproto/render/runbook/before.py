@@ -1,0 +1,205 @@
+"""The chapter on what has to be done before the first statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from deltaproto.errors import DeltaprotoError
+from deltaproto.planning.plan import StreamImpact
+from deltaproto.policy.document.openings import is_open, next_opening
+from deltaproto.render.activity import quietest, sentences, writer_rows
+from deltaproto.render.document import (
+    Block,
+    Bullets,
+    Callout,
+    Checks,
+    CodeBlock,
+    Inline,
+    Line,
+    Paragraph,
+    Section,
+    TableBlock,
+    Tone,
+)
+from deltaproto.render.runbook.backup import backup
+from deltaproto.render.runbook.book import Book, RunbookEntry, Warned, codes, every, names
+from deltaproto.render.runbook.phrases import Phrases
+
+_SOURCES = ("workspace", "catalog", "session", "code", "services")
+
+
+def before(book: Book, say: Phrases) -> Section:
+    """What has to be done before the first statement."""
+    sections = [
+        Section("source", say.text("source"), list(_source(book, say))),
+        Section("backup", say.text("backup"), list(backup(book, say))),
+        Section("stop", say.text("stop"), list(stop(book.warned, say))),
+        Section("streams", say.text("streams"), list(streams(book.warned, say))),
+        Section("activity", say.text("activity"), list(_activity(book, say))),
+        Section("window", say.text("window"), list(_window(book, say))),
+        Section("ready", say.text("ready"), list(_ready(book, say))),
+    ]
+    return Section("before", say.text("before"), sections)
+
+
+def _source(book: Book, say: Phrases) -> Iterator[Block]:
+    if not any(entry.dropped for entry in book.changing):
+        yield Paragraph(say.line("source.upgrade"))
+        return
+    yield Paragraph(say.line("source.intro"))
+    known = dict.fromkeys(note for _, each in book.warned for note in each.sources)
+    yield Checks(
+        [
+            *(say.line("source.known", text=note) for note in known),
+            *(say.line(f"source.{source}") for source in _SOURCES),
+        ]
+    )
+
+
+def stop(warned: Warned, say: Phrases) -> Iterator[Block]:
+    """Which transactions fail, with which exception; and what makes a step fail."""
+    clashes = False
+    for loser, title in (("writer", "stop.writers"), ("step", "stop.steps")):
+        found: dict[tuple[str, str, tuple[str, ...]], list[Inline]] = {}
+        for entry, each in warned:
+            for hit in each.hits:
+                if hit.loser == loser:
+                    key = (hit.engine, hit.who, hit.exceptions)
+                    found.setdefault(key, []).append(_where(entry.plan.table, hit.steps))
+        if not found:
+            continue
+        if not clashes:
+            yield Callout(Tone.DANGER, say.line("stop.intro"))
+        clashes = True
+        heads = ("engine", "who", "exception", "where")
+        yield Section(
+            f"stop-{loser}",
+            say.text(title),
+            [
+                TableBlock(
+                    [say.text(f"head.{head}") for head in heads],
+                    [
+                        [
+                            (engine,),
+                            (who,),
+                            every(codes(exceptions), say),
+                            every(where, say),
+                        ]
+                        for (engine, who, exceptions), where in found.items()
+                    ],
+                )
+            ],
+        )
+    if not clashes:
+        yield Paragraph(say.line("stop.none"))
+    notes = dict.fromkeys(note for _, each in warned for note in each.notes)
+    if notes:
+        yield Bullets([(note,) for note in notes])
+
+
+def streams(warned: Warned, say: Phrases) -> Iterator[Block]:
+    """What becomes of streaming reads."""
+    found: dict[StreamImpact, dict[str, list[str]]] = {}
+    for entry, each in warned:
+        for step, stream in each.streams:
+            found.setdefault(stream, {}).setdefault(entry.plan.table, []).append(step)
+    if not found:
+        yield Paragraph(say.line("streams.none"))
+        return
+    yield TableBlock(
+        [say.text(f"head.{head}") for head in ("stream", "effect", "why", "where")],
+        [
+            [
+                (stream.reads,),
+                say.line(f"effect.{stream.effect}"),
+                (stream.why,),
+                every([_where(*each) for each in where.items()], say),
+            ]
+            for stream, where in found.items()
+        ],
+    )
+
+
+def _where(table: str, steps: Sequence[str]) -> Inline:
+    return f"{table} ({', '.join(steps)})"
+
+
+def _activity(book: Book, say: Phrases) -> Iterator[Block]:
+    looked = [entry for entry in book.changing if entry.activity is not None]
+    if not looked:
+        yield Paragraph(say.line("activity.not_looked"))
+    heads = ("table", "engine", "operation", "commits", "every", "last")
+    rows: list[list[Line]] = []
+    unread: dict[str, list[RunbookEntry]] = {}
+    idle: list[RunbookEntry] = []
+    said: dict[str, list[RunbookEntry]] = {}
+    for entry in looked:
+        found = entry.activity
+        if isinstance(found, DeltaprotoError):
+            unread.setdefault(found.message, []).append(entry)
+            continue
+        assert found is not None
+        written: list[list[Line]] = [
+            [(entry.name,), *((cell,) for cell in row)] for row in writer_rows(found, None)
+        ]
+        rows += written
+        if not written:
+            idle.append(entry)
+            continue
+        for text in sentences(found, None):
+            said.setdefault(text, []).append(entry)
+    for message, entries in unread.items():
+        told = say.line("activity.none", table=names(entries, say), message=message)
+        yield Callout(Tone.WARNING, told)
+    if rows:
+        yield TableBlock([say.text(f"head.{head}") for head in heads], rows)
+        yield Bullets([(*names(entries, say), ": ", text) for text, entries in said.items()])
+    if idle:
+        yield Paragraph((*names(idle, say), ": ", *say.line("activity.quiet")))
+
+
+def _window(book: Book, say: Phrases) -> Iterator[Block]:
+    moment = datetime.fromtimestamp(book.start, UTC)
+    openings: dict[tuple[str, str], list[RunbookEntry]] = {}
+    hours: dict[str, list[RunbookEntry]] = {}
+    for entry in book.changing:
+        if entry.windows is not None:
+            coming = next_opening(entry.windows, moment)
+            state = say.text("window.open" if is_open(entry.windows, moment) else "window.closed")
+            then = say.text("nothing") if coming is None else f"{coming:%Y-%m-%d %H:%M} UTC"
+            openings.setdefault((state, then), []).append(entry)
+        if (hour := _hour(entry)) is not None:
+            hours.setdefault(hour, []).append(entry)
+    lines = [
+        say.line("window.next", table=names(entries, say), state=state, next=then)
+        for (state, then), entries in openings.items()
+    ]
+    lines += [(*names(entries, say), f": {hour}") for hour, entries in hours.items()]
+    if lines:
+        yield Bullets(lines)
+    if not hours:
+        yield Paragraph(say.line("window.unknown"))
+
+
+def _hour(entry: RunbookEntry) -> str | None:
+    found = entry.activity
+    return None if found is None or isinstance(found, DeltaprotoError) else quietest(found)
+
+
+def _ready(book: Book, say: Phrases) -> Iterator[Block]:
+    if book.applicable:
+        yield Paragraph(say.line("ready.rehearse"))
+        yield CodeBlock(book.command("rehearse"), "shell")
+        yield Paragraph(say.line("ready.dry"))
+        yield CodeBlock(book.apply("--dry-run"), "shell")
+    # Only what the chapters above ask for: a line that nobody can tick is no check.
+    boxes = {
+        "people": any(entry.losing for entry in book.changing),
+        "stopped": book.stops_writers,
+        "source": any(entry.dropped for entry in book.changing),
+        "backup": any(entry.needs_backup for entry in book.changing),
+        "window": book.stops_writers or any(entry.windows is not None for entry in book.changing),
+    }
+    if any(boxes.values()):
+        yield Checks([say.line(f"ready.{box}") for box, asked in boxes.items() if asked])

@@ -1,0 +1,178 @@
+"""The first chapters: what changes, and who gains or loses access."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from deltaproto.clients.verdict import Verdict
+from deltaproto.planning.impact import better, worse
+from deltaproto.planning.statement import Action
+from deltaproto.render.document import (
+    Block,
+    Bullets,
+    Callout,
+    Checks,
+    Code,
+    Line,
+    Paragraph,
+    Section,
+    TableBlock,
+    Tone,
+)
+from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every, gone, names
+from deltaproto.render.runbook.gates import of_all
+from deltaproto.render.runbook.groups import Group
+from deltaproto.render.runbook.phrases import Phrases
+
+
+class _Change(NamedTuple):
+    client: str
+    label: str | None
+    before: Verdict
+    after: Verdict
+    worse: bool
+    access: dict[str, None]
+    because: dict[str, None]
+    tables: dict[str, None]
+
+
+_TONES = {True: Tone.DANGER, False: Tone.GOOD}
+
+
+def summary(book: Book, say: Phrases) -> Section:
+    """What changes, and why."""
+    return Section("summary", say.text("summary"), list(_summary(book, say)))
+
+
+def _summary(book: Book, say: Phrases) -> Iterator[Block]:
+    yield from of_all(book, say)
+    blocked = [entry for entry in book.entries if entry.plan.blocked]
+    if blocked:
+        count = say.count("tables", len(blocked))
+        said = say.line("summary.blocked", count=count, tables=names(blocked, say))
+        yield Callout(Tone.DANGER, said)
+    for each in book.unplanned:
+        told = say.line("summary.unplanned", table=Code(each.table), message=each.message)
+        yield Callout(Tone.DANGER, told)
+    yield Paragraph(say.line("summary.intro"))
+    if book.irreversible:
+        yield Callout(Tone.WARNING, say.line("summary.irreversible"))
+    elif any(entry.stays for entry in book.changing):
+        yield Callout(Tone.WARNING, say.line("summary.partly"))
+    elif book.changing:
+        yield Callout(Tone.GOOD, say.line("summary.reversible"))
+    heads = ("table", "goal", "before", "after", "gone", "new", "steps", "return")
+    yield TableBlock(
+        [say.text(f"head.{head}") for head in heads], [_row(each, say) for each in book.groups]
+    )
+
+
+def _row(group: Group[RunbookEntry], say: Phrases) -> list[Line]:
+    plan = group.plan
+    before, after = plan.protocol_before, plan.protocol_after
+    waits = sum(step.action is Action.WAIT for step in plan.steps)
+    steps = say.text("nothing_to_do") if not plan.blocked else say.text("nothing")
+    if plan.steps:
+        steps = say.count("statements", len(plan.steps) - waits)
+        if waits:
+            steps = say.text("steps.waits", statements=steps, waits=say.count("waits", waits))
+    point = plan.point_of_no_return
+    return [
+        names(group.entries, say),
+        (plan.goal_text,),
+        (str(before),),
+        (str(after),),
+        every(codes(gone(before, after)), say),
+        every(codes(gone(after, before)), say),
+        (steps,),
+        (point or say.text("nothing"),),
+    ]
+
+
+def clients(book: Book, say: Phrases) -> Section:
+    """Who gains access, who loses it, and who must be told."""
+    return Section("clients", say.text("clients"), list(_clients(book, say)))
+
+
+def _clients(book: Book, say: Phrases) -> Iterator[Block]:
+    checked = sum(len(entry.plan.clients) for entry in book.entries)
+    changes = _changes(book)
+    unasked = [entry for entry in book.changing if not entry.plan.clients]
+    blocked = [entry for entry in book.entries if entry.plan.blocked and entry.plan.clients]
+    if not checked:
+        yield Callout(Tone.WARNING, say.line("clients.none"))
+    elif unasked:
+        told = say.line("clients.unasked", tables=names(unasked, say))
+        yield Callout(Tone.WARNING, told)
+    elif not changes:
+        yield Paragraph(say.line("clients.same", count=checked))
+    if blocked:
+        yield Paragraph(say.line("clients.blocked", tables=names(blocked, say)))
+    losing = [change for change in changes if change.worse]
+    if losing:
+        yield Paragraph(say.line("clients.tell"))
+        yield Checks([_told(change, say) for change in losing])
+    if changes:
+        heads = ("client", "access", "now", "then", "because", "tables")
+        yield TableBlock(
+            [say.text(f"head.{head}") for head in heads],
+            [_row_of(change, say) for change in changes],
+            [_TONES[change.worse] for change in changes],
+        )
+    rulings = dict.fromkeys(each.text for entry in book.changing for each in entry.rulings)
+    if rulings:
+        yield Paragraph(say.line("clients.approvals"))
+        yield Bullets([(text,) for text in rulings])
+    yield Bullets([say.line("clients.others")])
+
+
+def _changes(book: Book) -> list[_Change]:
+    """Those who lose first; equal changes of several accesses and tables are one."""
+    found: dict[tuple[Any, ...], _Change] = {}
+    # A blocked plan changes nothing, whatever it would have done.
+    for entry in book.changing:
+        one: dict[tuple[str, str | None, Verdict, Verdict, bool], _Change] = {}
+        for each in entry.plan.clients:
+            if not worse(each) and not better(each):
+                continue
+            key = (each.client, each.label, each.before, each.after, worse(each))
+            change = one.setdefault(key, _Change(*key, {}, {}, {}))
+            change.access[str(each.access)] = None
+            change.because.update(dict.fromkeys(each.because))
+            change.tables[entry.plan.table] = None
+        for key, change in one.items():
+            # Only tables on which it is the same for the same accesses are told of together.
+            known = found.setdefault((*key, *change.access), change)
+            known.because.update(change.because)
+            known.tables.update(change.tables)
+    return sorted(found.values(), key=lambda change: (not change.worse, change.client))
+
+
+def _told(change: _Change, say: Phrases) -> Line:
+    return say.line(
+        "clients.told",
+        client=_client(change, say),
+        access=", ".join(change.access),
+        tables=every(codes(change.tables), say),
+        before=str(change.before),
+        after=str(change.after),
+    )
+
+
+def _row_of(change: _Change, say: Phrases) -> list[Line]:
+    return [
+        _client(change, say),
+        (", ".join(change.access),),
+        (str(change.before),),
+        (str(change.after),),
+        every(codes(change.because), say),
+        every(codes(change.tables), say),
+    ]
+
+
+def _client(change: _Change, say: Phrases) -> Line:
+    name = Code(change.client)
+    if change.label is None:
+        return (name,)
+    return say.line("clients.labelled", client=name, label=change.label)

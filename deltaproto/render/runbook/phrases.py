@@ -1,0 +1,148 @@
+"""What a runbook says, in the language asked for: all of it stands in `languages/`.
+
+What comes from plans (why a step is there, whom it hits) is the planner's own English.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from deltaproto.errors import UsageError
+from deltaproto.render.document import Code, Inline, Line, Strong, Tone
+from deltaproto.render.document.page import PageTexts
+
+_FOLDER = Path(__file__).parent / "languages"
+_ENGLISH = "en"
+_RETIRED = ("and_more",)
+"""phrases of earlier releases, which files of one's own may still hold"""
+_PARTS = re.compile(r"(`[^`]*`|\*\*[^*]*\*\*|\{\w+\})")
+_NAME = re.compile(r"\{(\w+)\}")
+
+
+class Phrases:
+    """The phrases of one language; those that it lacks are English."""
+
+    def __init__(self, language: str, own: Mapping[str, str]) -> None:
+        self.language = language
+        self._phrases = {**english(), **own}
+
+    def text(self, key: str, **values: str | int) -> str:
+        """A phrase as plain text, for titles and headings."""
+        told = {name: _said(value) for name, value in values.items()}
+        bare = self._phrases[key].replace("`", "")
+        return _NAME.sub(lambda found: told[found[1]], bare)
+
+    def line(self, key: str, **values: str | int | Inline | Line) -> Line:
+        """A phrase with its values in place, which stay data whatever they hold.
+
+        In a phrase, backticks make code and two asterisks make what must not be missed.
+        """
+        parts: list[Inline] = []
+        for piece in _PARTS.split(self._phrases[key]):
+            if piece.startswith("`"):
+                parts.append(Code(_filled(piece[1:-1], values)))
+            elif piece.startswith("**"):
+                parts.append(Strong(_filled(piece[2:-2], values)))
+            elif piece.startswith("{"):
+                parts += _inlines(values[piece[1:-1]])
+            elif piece:
+                parts.append(piece)
+        return tuple(parts)
+
+    def count(self, key: str, number: int) -> str:
+        """A number with what it counts: `key` has `.one` and `.many`."""
+        return self.text(f"{key}.{'one' if number == 1 else 'many'}", count=_said(number))
+
+    @property
+    def words(self) -> PageTexts:
+        """What the page around the runbook says."""
+        said = {
+            name: self._phrases[f"page.{name}"] for name in PageTexts._fields if name != "tones"
+        }
+        return PageTexts(**said, tones={tone: self._phrases[f"page.{tone}"] for tone in Tone})
+
+
+def phrases(language: str) -> Phrases:
+    """The phrases of a language that comes with the package, or of a YAML file of one's own.
+
+    Raises:
+        UsageError: when there is no such language, or the file holds something else.
+    """
+    if language == _ENGLISH:
+        return Phrases(_ENGLISH, {})
+    if not os.path.isfile(language):
+        known = ", ".join(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
+        raise UsageError(
+            f"there is no language {language}",
+            f"there is {known}; or give a YAML file with phrases of your own",
+        )
+    own = _checked(_loaded(language), language)
+    return Phrases(own.pop("language", Path(language).stem), own)
+
+
+@cache
+def english() -> Mapping[str, str]:
+    """Every phrase there is."""
+    loaded: Mapping[str, str] = yaml.safe_load(
+        (_FOLDER / f"{_ENGLISH}.yaml").read_text(encoding="utf-8")
+    )
+    return loaded
+
+
+def _loaded(path: str) -> Any:
+    try:
+        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
+    except (UnicodeDecodeError, yaml.YAMLError, RecursionError):
+        raise UsageError(f"{path} is no YAML", "it maps a phrase's key to its text") from None
+
+
+def _checked(found: Any, path: str) -> dict[str, str]:
+    if not isinstance(found, dict) or not all(
+        isinstance(part, str) for pair in found.items() for part in pair
+    ):
+        raise UsageError(f"{path} does not map keys to texts", "see languages/en.yaml")
+    for key, text in found.items():
+        if key == "language" or key in _RETIRED:
+            continue
+        if key not in english():
+            raise UsageError(f"{path}: there is no phrase {key}", "see languages/en.yaml for all")
+        lacks = set(_NAME.findall(text)) - set(_NAME.findall(english()[key]))
+        if lacks:
+            raise UsageError(
+                f"{path}: {key} has no value {{{min(lacks)}}}",
+                f"it has those of: {english()[key]}",
+            )
+    return dict(found)
+
+
+def _filled(text: str, values: Mapping[str, Any]) -> str:
+    return _NAME.sub(lambda found: _plain(values[found[1]]), text)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Code | Strong):
+        return value.text
+    if isinstance(value, tuple):
+        return "".join(map(_plain, value))
+    return _said(value)
+
+
+def _inlines(value: Any) -> Line:
+    if isinstance(value, Code | Strong):
+        return (value,)
+    if isinstance(value, tuple):
+        return value
+    return (_said(value),)
+
+
+def _said(value: str | int) -> str:
+    return value if isinstance(value, str) else f"{value:,}"

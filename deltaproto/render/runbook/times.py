@@ -1,0 +1,10 @@
+"""Times in a runbook."""
+
+from __future__ import annotations
+
+from deltaproto.render.plan_json import stamp
+
+
+def when(seconds: float | None) -> str:
+    """A time as people write it into a calendar."""
+    return (stamp(seconds) or "").replace("T", " ").replace("Z", " UTC")

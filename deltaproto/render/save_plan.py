@@ -1,0 +1,38 @@
+"""Plans that are kept as files, so that a call after a crash takes up the very same plan."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+from deltaproto.errors import UsageError
+from deltaproto.planning.plan import Plan
+from deltaproto.render.interface import dumps, envelope
+from deltaproto.render.plan_json import plan_fields
+
+
+def keep_plan(plan: Plan, path: str) -> None:
+    """Write a plan as the planning commands do, as a whole or not at all; waits count from now.
+
+    Raises:
+        UsageError: when it cannot be written.
+    """
+    fields = plan_fields(plan, time.time())
+    text = dumps(envelope(plan.command, fields, complete=plan.complete)) + "\n"
+    aside = f"{path}.{os.getpid()}.tmp"
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        try:
+            with open(aside, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(aside, path)
+        except OSError:
+            with suppress(OSError):
+                os.remove(aside)
+            raise
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path}: {error.strerror}",
+            "choose another folder for the journal; nothing was changed",
+        ) from None

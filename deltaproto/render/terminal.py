@@ -1,0 +1,97 @@
+"""Plain text with a little colour, without rich: for outputs of thousands of tables."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import IO
+
+from deltaproto.policy.finding import Severity
+from deltaproto.render.interface import escape_control_chars, inert_lines
+
+BOLD, DIM, RED, GREEN, YELLOW, CYAN, LOUD = "1", "2", "31", "32", "33", "36", "1;31"
+SEVERITIES = {Severity.ERROR: LOUD, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
+_WIDTH = 100
+_NARROWEST = 20
+
+
+class Painter:
+    """Writes lines to one file, in color only where a terminal shows it.
+
+    `width` is the number of columns that folded texts take.
+    """
+
+    def __init__(self, file: IO[str], *, color: bool, piped_width: int = _WIDTH) -> None:
+        self._file = file
+        terminal = file.isatty()
+        self._paints = color and terminal and not os.environ.get("NO_COLOR")
+        columns = shutil.get_terminal_size((0, 0)).columns if terminal else _columns()
+        self.width = columns if columns > _NARROWEST else piped_width
+
+    def paint(self, text: str, *codes: str) -> str:
+        """`text` in colour; the text is made inert first."""
+        safe = single_line(text)
+        return f"\033[{';'.join(codes)}m{safe}\033[0m" if self._paints and codes else safe
+
+    def line(self, text: str = "") -> None:
+        """A line that is painted already."""
+        self._file.write(inert_lines(text) + "\n")
+
+    def folded(
+        self,
+        text: str,
+        *codes: str,
+        first: str = "",
+        rest: str | None = None,
+        break_words: bool = False,
+    ) -> None:
+        """A text that folds at the width, after `first`, its other lines after `rest`."""
+        indent = " " * len(first) if rest is None else rest
+        lines = textwrap.wrap(
+            single_line(text),
+            width=max(self.width - len(indent), 20),
+            break_long_words=break_words,
+            break_on_hyphens=False,
+        ) or [""]
+        for number, each in enumerate(lines):
+            self.line(f"{indent if number else first}{self.paint(each, *codes)}")
+
+
+def _columns() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() else 0
+
+
+def single_line(text: str) -> str:
+    """One line that terminals and CI systems show and do not obey."""
+    return inert_lines(escape_control_chars(text.replace("\n", "\\n")))
+
+
+def truncate_list(names: Sequence[str], most: int) -> str:
+    """The first names with commas, and how many there are besides."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def run_length(items: Iterable[str]) -> str:
+    """Equal neighbours counted: `A, 3 x B, C`."""
+    found: list[tuple[str, int]] = []
+    for item in items:
+        if found and found[-1][0] == item:
+            found[-1] = item, found[-1][1] + 1
+        else:
+            found.append((item, 1))
+    return ", ".join(f"{count} x {item}" if count > 1 else item for item, count in found)
+
+
+def duration(hours: float) -> str:
+    """Hours as people say them, rounded up to a minute: `24 h`, `3 h 20 min`, `30 d`."""
+    minutes = -(-round(hours * 3600) // 60)
+    days, rest = divmod(minutes, 24 * 60)
+    if days > 2:
+        return f"{days} d" + (f" {rest // 60} h" if rest >= 60 else "")
+    whole, left = divmod(minutes, 60)
+    parts = [f"{whole} h"] if whole else []
+    return " ".join([*parts, f"{left} min"]) if left or not whole else parts[0]

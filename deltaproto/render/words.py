@@ -1,0 +1,79 @@
+"""Wording that the text and Markdown renderers share."""
+
+from __future__ import annotations
+
+from deltaproto.inspection import Inspection
+from deltaproto.protocol.feature import Feature, FeatureStatus
+from deltaproto.protocol.isolation import WriterEngine
+from deltaproto.protocol.layers import FeatureState
+from deltaproto.protocol.protocol import Protocol
+
+DROP_MARKS = {
+    " R": "R = dropping it rewrites data files",
+    " H": "H = dropping it leaves checkpointProtection behind, or else truncates history",
+}
+YES_NO = {True: "yes", False: "no", None: "?"}
+
+
+def scheme(protocol: Protocol) -> str:
+    """Whether the protocol is a legacy pair or uses lists, and which lists are there."""
+    if not protocol.uses_table_features:
+        return "legacy version numbers, no feature lists"
+    if protocol.reader_features is None:
+        return "table features, listed for writers only (no readerFeatures)"
+    return "table features, listed for readers and writers"
+
+
+def lowest(inspection: Inspection) -> str:
+    """Whether normalisation alone would lower the protocol."""
+    low = inspection.subject.lowest
+    protocol = inspection.state.protocol
+    if low is None:
+        return "not defined: the protocol breaks the spec"
+    if low == protocol:
+        return f"{low}: this is already the lowest for these features"
+    added = sorted(low.supported - protocol.supported)
+    if added:
+        return f"{low}: normalisation would add {', '.join(added)}, which other features require"
+    return f"{low}: normalisation alone would lower it, no feature dropped"
+
+
+def source(state: FeatureState) -> str:
+    """How the feature comes to be supported."""
+    return "listed" if state.listed else "implied"
+
+
+def droppable(feature: Feature, kept_by: tuple[str, ...] = ()) -> str:
+    """Since which delta-spark the feature can be dropped, with a mark for each price.
+
+    Args:
+        kept_by: features of the table that keep it from being dropped.
+    """
+    drop = feature.drop
+    if feature.status is FeatureStatus.UNKNOWN:
+        return "?"
+    if drop.delta_spark is None or kept_by:
+        return "never"
+    marks = (" R" if drop.rewrites_data else "") + (
+        " H" if drop.protects_history or drop.needs_truncate else ""
+    )
+    return f"{drop.delta_spark}+{marks}"
+
+
+def isolation(inspection: Inspection) -> str:
+    """Declared level, and what it comes to with each engine."""
+    levels: dict[str, list[str]] = {}
+    for engine in WriterEngine:
+        level = inspection.isolation.effective[engine]
+        shown = "an error" if level is None else str(level)
+        levels.setdefault(shown, []).append(str(engine))
+    declared = inspection.isolation.declared
+    effective = "; ".join(f"{level} on {', '.join(names)}" for level, names in levels.items())
+    return f"{declared if declared is not None else 'not set'}: {effective}"
+
+
+def columns(names: tuple[str, ...] | None) -> str:
+    """Column names, `none`, or `?` when the reader could not see them."""
+    if names is None:
+        return "?"
+    return ", ".join(names) or "none"

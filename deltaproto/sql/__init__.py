@@ -1,0 +1,1 @@
+"""Tokens of Spark SQL. Knows nothing of Delta."""

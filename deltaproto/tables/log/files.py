@@ -1,0 +1,243 @@
+"""Files of `_delta_log`: their names, and the actions in their lines."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import IO, Any, NamedTuple
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.protocol.decoding import decoded, members
+from deltaproto.tables.storage.interface import STAGED_COMMITS, FolderEntry
+
+_VERSION_DIGITS = 20
+_PART_DIGITS = 10
+
+
+class Checkpoint(NamedTuple):
+    """A checkpoint with all of its parts, in order."""
+
+    version: int
+    files: tuple[str, ...]
+    v2_name: bool = False
+    """named with a UUID, as only V2 checkpoints are"""
+
+
+class LogListing:
+    """What one listing of the log shows.
+
+    Incomplete multi-part checkpoints and checkpoint files of 0 bytes are no checkpoints, as in
+    Delta Spark (SnapshotManagement).
+    """
+
+    def __init__(self) -> None:
+        self.commits: dict[int, str] = {}
+        self.checksums: dict[int, str] = {}
+        self.checkpoints: dict[int, list[Checkpoint]] = {}
+        self.empty_checkpoints: list[str] = []
+        self.staged_commits = False
+
+    @property
+    def newest(self) -> int | None:
+        """The newest version: of a commit, or of a checkpoint whose commits are gone."""
+        if not self.checkpoints:
+            return max(self.commits, default=None)
+        return max((*self.commits, *self.checkpoints))
+
+    def missing(self, base: int, version: int) -> int | None:
+        """The newest commit that is not there, of those after `base` up to `version`."""
+        for each in range(version, base, -1):
+            if each not in self.commits:
+                return each
+        return None
+
+    def checkpoints_up_to(self, version: int) -> list[Checkpoint]:
+        """Complete checkpoints at or below `version`, newest first."""
+        versions = sorted((v for v in self.checkpoints if v <= version), reverse=True)
+        return [checkpoint for v in versions for checkpoint in self.checkpoints[v]]
+
+    def last_checkpoints(self, version: int) -> list[Checkpoint]:
+        """Those of `checkpoints_up_to` that have the newest version; there may be several."""
+        versions = [v for v in self.checkpoints if v <= version]
+        return self.checkpoints[max(versions)] if versions else []
+
+
+def sort_names(entries: Iterable[FolderEntry]) -> LogListing:
+    """The listing made of `entries`; everything that is no log file is passed over."""
+    listing = LogListing()
+    parts: dict[tuple[int, int], dict[int, str]] = {}
+    for name, size, _ in entries:
+        digits, rest = name[:_VERSION_DIGITS], name[_VERSION_DIGITS:]
+        # As `_number`, without a call for each of all names.
+        if not (rest and digits.isdigit() and digits.isascii()):
+            listing.staged_commits |= name == STAGED_COMMITS
+        elif rest == ".json":
+            listing.commits[int(digits)] = name
+        elif rest == ".crc":
+            listing.checksums[int(digits)] = name
+        elif rest.startswith(".checkpoint."):
+            if size == 0:
+                listing.empty_checkpoints.append(name)
+            else:
+                _sort_checkpoint(listing, parts, int(digits), rest.split(".")[2:], name)
+    for (version, total), found in parts.items():
+        # The name of one file may announce ten thousand million parts.
+        if len(found) == total and min(found) == 1 and max(found) == total:
+            _add(listing, Checkpoint(version, tuple(found[n] for n in sorted(found))))
+    for same_version in listing.checkpoints.values():
+        same_version.sort(key=lambda checkpoint: checkpoint.files)
+    return listing
+
+
+def _sort_checkpoint(
+    listing: LogListing,
+    parts: dict[tuple[int, int], dict[int, str]],
+    version: int,
+    rest: list[str],
+    name: str,
+) -> None:
+    match rest:
+        case ["parquet"]:
+            _add(listing, Checkpoint(version, (name,)))
+        case [part, total, "parquet"] if _number(part, _PART_DIGITS) and _number(
+            total, _PART_DIGITS
+        ):
+            parts.setdefault((version, int(total)), {})[int(part)] = name
+        case [identity, "json" | "parquet"] if _identity(identity):
+            _add(listing, Checkpoint(version, (name,), v2_name=True))
+
+
+def _number(text: str, digits: int) -> bool:
+    return len(text) == digits and text.isascii() and text.isdigit()
+
+
+def _identity(text: str) -> bool:
+    return len(text) >= 8 and text.isascii() and text.replace("-", "").isalnum()
+
+
+def _add(listing: LogListing, checkpoint: Checkpoint) -> None:
+    listing.checkpoints.setdefault(checkpoint.version, []).append(checkpoint)
+
+
+# A commit can hold an action for each of a million files. Their lines are only checked for
+# being whole when there are this many bytes of them: the protocol never depends on them.
+_PARSE_ALL_BYTES = 16 * 1024 * 1024
+_LONGEST_LINE = 64 * 1024 * 1024
+"""bytes; the longest that Delta writes is a metaData action, with the schema"""
+_PATH = re.compile(rb'\{"(\w+)":\{[^{}]*?"path":"([^"]*)"')
+_FILE_ACTIONS = (b'{"add":{', b'{"remove":{', b'{"cdc":{')
+
+
+def corrupt(name: str, line: int | None, why: str) -> TableError:
+    """The error for a log file that breaks the format."""
+    place = name if line is None else f"{name} line {line}"
+    return TableError(
+        ErrorCode.CORRUPT_LOG,
+        f"{place}: {why}",
+        "the log is damaged there; restore the file from a backup or another replica",
+    )
+
+
+def read_actions(
+    name: str,
+    file: IO[bytes],
+    *,
+    files: bool = False,
+    holding: bytes = b"",
+    seen: Callable[[Mapping[str, Any], list[tuple[str, str]], bool], None] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Each line's object, without its null members.
+
+    Blank lines, CRLF and a byte order mark are accepted, as Spark accepts them. Actions on data
+    files are left out unless `files`; with `holding` most of those whose line lacks these bytes.
+
+    Args:
+        seen: called at the end with the commit's provenance, action and path of each data file, and
+            whether the file begins with a byte order mark.
+
+    Raises:
+        TableError: corrupt-log, naming file and line.
+    """
+    size = 0
+    mark = False
+    info: Mapping[str, Any] = {}
+    paths: list[tuple[str, str]] = []
+    for number, raw in enumerate(lines(name, file), 1):
+        line = raw
+        if number == 1 and raw.startswith(codecs.BOM_UTF8):
+            mark, line = True, raw.removeprefix(codecs.BOM_UTF8)
+        line = line.strip()
+        size += len(line)
+        if not line:
+            continue
+        on_file = line.startswith(_FILE_ACTIONS)
+        unwanted = holding not in line if files else size > _PARSE_ALL_BYTES
+        if on_file and unwanted:
+            if not line.endswith(b"}}"):
+                raise corrupt(name, number, "the JSON is cut off")
+            if seen is not None:
+                paths += _path_in(line)
+            continue
+        action = parse_object(name, number, line)
+        if seen is not None:
+            paths += _path_of(action)
+            info = info or commit_info([action])
+        if files or not on_file:
+            yield action
+    if seen is not None:
+        seen(info, paths, mark)
+
+
+def _path_of(action: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for kind in ("add", "remove"):
+        if isinstance(file := action.get(kind), dict) and isinstance(file.get("path"), str):
+            yield kind, file["path"]
+
+
+def _path_in(line: bytes) -> Iterator[tuple[str, str]]:
+    """As `_path_of`, of a line that is not worth parsing."""
+    found = _PATH.match(line)
+    if found is not None and found[1] in (b"add", b"remove"):
+        yield found[1].decode(), found[2].decode("utf-8", "replace").replace("\\/", "/")
+
+
+def lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a log file, none of them longer than fits into memory.
+
+    Raises:
+        TableError: corrupt-log.
+    """
+    for number, line in enumerate(iter(partial(file.readline, _LONGEST_LINE + 1), b""), 1):
+        if len(line) > _LONGEST_LINE:
+            raise corrupt(name, number, f"a line of more than {_LONGEST_LINE} bytes")
+        yield line
+
+
+def commit_info(actions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The first commitInfo among the actions; empty where the writer recorded none."""
+    infos = (action.get("commitInfo") for action in actions)
+    return next((info for info in infos if isinstance(info, dict)), {})
+
+
+def parse_object(
+    name: str, line: int | None, text: bytes, only: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The JSON object in `text`, without its null members; of the others all, or `only` these."""
+    try:
+        value = members(text, only) if only else decoded(text)
+    except UnicodeDecodeError:
+        raise corrupt(name, line, "not UTF-8 text") from None
+    except RecursionError:
+        raise corrupt(name, line, "JSON nested too deeply") from None
+    except ValueError as error:
+        column = getattr(error, "colno", None)
+        cut_off = getattr(error, "pos", -1) >= len(text) - 1
+        why = "the JSON is cut off" if cut_off else "malformed JSON"
+        raise corrupt(name, line, f"{why} at column {column}" if column else why) from None
+    if not isinstance(value, dict):
+        raise corrupt(name, line, f"a JSON {type(value).__name__} where an action belongs")
+    if None not in value.values():
+        return value
+    return {key: member for key, member in value.items() if member is not None}

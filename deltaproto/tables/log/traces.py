@@ -1,0 +1,263 @@
+"""Traces that features leave in files and history, and how new they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import Trace, Trait
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
+from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.tables.log.commits import state_at
+from deltaproto.tables.log.files import LogListing, read_actions
+from deltaproto.tables.log.live_files import live_files
+from deltaproto.tables.log.log_retention import Aging, LogFile
+from deltaproto.tables.log.snapshot import stored_metadata
+from deltaproto.tables.storage.interface import LogStore
+
+_VECTORS = "deletionVectors"
+_PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
+# Delta finds these in no action.
+_NEVER = frozenset({"vacuumProtocolCheck", "geospatial", "geospatial-dev"})
+
+
+class TraceEvidence(NamedTuple):
+    """The newest version that shows a feature."""
+
+    file: LogFile
+    """the commit of that version"""
+    decides: LogFile | None
+    """the file that must be old before a truncation deletes that version; None: as the log is,
+    none will. The statement then leaves a checkpoint behind, from which on one will"""
+    open: bool = False
+    """that file is only the last one until the next commit"""
+
+
+class Traces(NamedTuple):
+    """For each history-protected feature of the protocol, and `checkpointProtection`."""
+
+    seen: Mapping[str, TraceEvidence]
+    """what history shows; for `checkpointProtection` the newest commit that it protects"""
+    none: frozenset[str]
+    """what history does not show"""
+    unknown: Mapping[str, str]
+    """what could not be judged, and why"""
+
+
+def history_traces(
+    store: LogStore,
+    listing: LogListing,
+    times: Aging,
+    protocol: Protocol,
+    metadata: Metadata,
+    *,
+    vectors: bool,
+    whole: bool = True,
+) -> Traces:
+    """What history up to the newest version shows of the features in `protocol`.
+
+    Args:
+        protocol: of the newest version, as `metadata`.
+        vectors: live files carry deletion vectors.
+        whole: the log has every commit; False where a catalog may have newer ones.
+
+    Raises:
+        TableError: when the store fails; a damaged commit only makes features unknown.
+    """
+    features = [
+        n for n in sorted(protocol.supported) if feature_catalog.record(n).drop.protects_history
+    ]
+    wanted = {name: _IN_METADATA[name] for name in features if name in _IN_METADATA}
+    unknown = {
+        name: "it is not known how Delta judges this feature"
+        for name in features
+        if name not in wanted and name not in _NEVER
+    }
+    if not whole:
+        why = "a catalog may hold newer commits"
+        unknown.update(dict.fromkeys(wanted, why))
+        wanted = {}
+    scan = _Scan(wanted, listing, vectors=vectors)
+    scan.run(store, listing)
+    unknown.update(scan.unknown)
+    newest = {name: scan.shown[name] for name in wanted if name not in scan.unknown}
+    if CHECKPOINT_PROTECTION in protocol.supported:
+        features.append(CHECKPOINT_PROTECTION)
+        protected = _protected(metadata)
+        if protected is None:
+            unknown[CHECKPOINT_PROTECTION] = f"{_PROTECTED_BEFORE} is no number"
+        else:
+            newest[CHECKPOINT_PROTECTION] = max(
+                (v for v in listing.commits if v < protected), default=-1
+            )
+    seen = {
+        name: TraceEvidence(
+            times.commit(version),
+            times.decides(version, checkpoint_first=checkpoint_first(name, metadata)),
+            times.is_open(version),
+        )
+        for name, version in newest.items()
+        if version >= 0
+    }
+    return Traces(seen, frozenset(features) - seen.keys() - unknown.keys(), unknown)
+
+
+def checkpoint_first(feature: str, metadata: Metadata) -> bool:
+    """Whether dropping `feature` with TRUNCATE HISTORY, where nothing uses it, first of all writes
+    a checkpoint, so that everything before that can go.
+
+    Dropping deletion vectors always commits tombstones first, and dropping type widening the
+    property's removal, which Delta does not count as a change.
+    """
+    if feature.startswith("typeWidening"):
+        return _boolean(metadata, "delta.enableTypeWidening") is False
+    return feature != _VECTORS
+
+
+class _Scan:
+    """The newest version that shows each wanted feature, from the newest commit back."""
+
+    def __init__(self, wanted: Mapping[str, _Judge], listing: LogListing, *, vectors: bool) -> None:
+        self._wanted = wanted
+        self._reliable = earliest_reliable(listing)
+        self._newest = listing.newest or 0
+        self.unknown: dict[str, str] = {}
+        self.shown = dict.fromkeys(wanted, -1)
+        if vectors and _VECTORS in wanted:
+            self.shown[_VECTORS] = self._newest
+
+    def run(self, store: LogStore, listing: LogListing) -> None:
+        # The last version before the metaData action that was met last.
+        until = self._newest
+        for version in sorted(listing.commits, reverse=True):
+            # Delta looks at the state of one checkpoint only; below it the commits alone count.
+            if self._reliable is None or version < self._reliable:
+                until = version
+            wanted = [name for name in self._wanted if self._open(name, until)]
+            if not wanted:
+                return
+            try:
+                vectors, metadata = _read(
+                    store, listing.commits[version], vectors=_VECTORS in wanted
+                )
+            except TableError as error:
+                if error.code is not ErrorCode.CORRUPT_LOG:
+                    raise
+                self.unknown.update(dict.fromkeys(wanted, error.message))
+                return
+            if vectors:
+                self.shown[_VECTORS] = max(self.shown[_VECTORS], version)
+            if metadata is None and version == self._reliable:
+                state = state_at(store, listing, version)
+                metadata = None if state is None else state.metadata
+                if metadata is None:
+                    why = f"the checkpoint of version {version} cannot be read"
+                    self.unknown.update(dict.fromkeys(wanted, why))
+                    return
+            if metadata is not None:
+                self._judge(metadata, wanted, version, until)
+                until = version - 1
+
+    def _open(self, name: str, until: int) -> bool:
+        return name not in self.unknown and self.shown[name] < until
+
+    def _judge(self, metadata: Metadata, wanted: list[str], version: int, until: int) -> None:
+        for name in wanted:
+            uses = self._wanted[name](metadata)
+            if uses is None:
+                self.unknown[name] = f"Delta does not take what the metadata of {version} says"
+            elif uses:
+                self.shown[name] = max(self.shown[name], until)
+
+
+def _read(store: LogStore, name: str, *, vectors: bool) -> tuple[bool, Metadata | None]:
+    """Whether a commit holds deletion vectors, looked for if `vectors`; and its metadata."""
+    found, metadata = False, None
+    with store.open(name) as file:
+        for action in read_actions(name, file, files=vectors, holding=b'"deletionVector"'):
+            if "metaData" in action:
+                metadata = stored_metadata(name, action["metaData"])
+            for kind in ("add", "remove", "cdc"):
+                of_file = action.get(kind)
+                found |= isinstance(of_file, dict) and of_file.get("deletionVector") is not None
+    return found and vectors, metadata
+
+
+def earliest_reliable(listing: LogListing) -> int | None:
+    """The earliest checkpoint with its own commit and every later one.
+
+    Source: Delta Spark's `findEarliestReliableCheckpoint`.
+    """
+    newest = max((*listing.commits, *listing.checkpoints), default=-1)
+    missing = listing.missing(-1, newest)
+    candidates = (v for v in listing.checkpoints if missing is None or v > missing)
+    return min(candidates, default=None)
+
+
+def _protected(metadata: Metadata) -> int | None:
+    try:
+        return int(metadata.property(_PROTECTED_BEFORE) or 0)
+    except ValueError:
+        return None
+
+
+def _boolean(metadata: Metadata, key: str) -> bool | None:
+    value = metadata.property(key)
+    return {"true": True, "false": False}.get("false" if value is None else value.lower())
+
+
+def _maps(metadata: Metadata) -> bool | None:
+    mode = metadata.property("delta.columnMapping.mode") or "none"
+    return {"none": False, "id": True, "name": True}.get(mode.lower())
+
+
+def _makes_vectors(metadata: Metadata) -> bool | None:
+    return _boolean(metadata, "delta.enableDeletionVectors")
+
+
+def _makes_v2_checkpoints(metadata: Metadata) -> bool | None:
+    policy = metadata.property("delta.checkpointPolicy") or "classic"
+    return {"classic": False, "v2": True}.get(policy)
+
+
+def _widened(metadata: Metadata) -> bool | None:
+    traits = metadata.traits
+    return None if traits is None else Trait.TYPE_CHANGE in traits
+
+
+_Judge = Callable[[Metadata], bool | None]
+# Whether a metaData action uses the feature. None: the value is none that Delta knows.
+_IN_METADATA: dict[str, _Judge] = {
+    "columnMapping": _maps,
+    _VECTORS: _makes_vectors,
+    "v2Checkpoint": _makes_v2_checkpoints,
+    "typeWidening": _widened,
+    "typeWidening-preview": _widened,
+}
+
+
+def traces_in_files(store: LogStore, listing: LogListing, version: int) -> dict[Trace, bool]:
+    """Traces in the file actions of `version`, and in the change files the log still names.
+
+    Raises:
+        TableError: corrupt-log, when neither a checkpoint nor all commits can be read.
+    """
+    live = live_files(store, listing, version)
+    found = {
+        Trace.DELETION_VECTORS: any(file.vector for file in live.files.values()),
+        Trace.ROW_IDS: any(file.row_ids for file in live.files.values()),
+    }
+    if live.base is not None:
+        found[Trace.V2_CHECKPOINT] = live.v2
+        older = [commit for commit in listing.commits if commit <= live.base.version]
+        live.change_files |= any(_has_change_files(store, listing.commits[v]) for v in older)
+    found[Trace.CHANGE_FILES] = live.change_files
+    return found
+
+
+def _has_change_files(store: LogStore, name: str) -> bool:
+    with store.open(name) as file:
+        return any("cdc" in a for a in read_actions(name, file, files=True, holding=b'"cdc"'))

@@ -1,0 +1,67 @@
+"""The log of whatever the user named, a catalog's table included."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from deltaproto.errors import TableError
+from deltaproto.location import Location, LocationKind, locate
+from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.tables.log.catalog_managed import RatifiedLog
+from deltaproto.tables.spark_connect import is_local
+from deltaproto.tables.storage import LogStore, open_log
+
+
+class OpenedLog(NamedTuple):
+    """Where a table's log lies, and how to read it."""
+
+    location: Location
+    store: LogStore
+
+
+def open_table_log(
+    table: str, storage_options: Mapping[str, str], spark: SparkSettings
+) -> OpenedLog:
+    """The table's log: for a catalog name where Spark says, and through Spark if need be.
+
+    A path that a remote Spark names is on its machine, whatever lies there on this one. Of a
+    catalog-managed table, the log of a name holds the staged commits that the catalog has ratified.
+
+    Raises:
+        TableError: when the table or its log cannot be found or listed.
+        EngineError: when a catalog name needs Spark and there is none.
+    """
+    location = locate(table)
+    if location.kind is not LocationKind.NAME:
+        return OpenedLog(location, open_log(location, storage_options))
+    from deltaproto.tables.session import spark_session
+    from deltaproto.tables.spark import SparkReader
+    from deltaproto.tables.storage.through_spark import SparkLogStore
+
+    reader = SparkReader(spark)
+    state = reader.read(table)
+    location = locate(state.location)._replace(text=table)
+    through = SparkLogStore(spark_session(spark), location.uri)
+    store = _store(location, through, storage_options, spark)
+    if CATALOG_MANAGED & state.protocol.supported:
+        return OpenedLog(location, RatifiedLog(store, lambda: reader.ratified(table)))
+    return OpenedLog(location, store)
+
+
+def _store(
+    location: Location, through: LogStore, storage_options: Mapping[str, str], spark: SparkSettings
+) -> LogStore:
+    if location.local and not is_local(spark.remote):
+        return through
+    try:
+        store = open_log(location, storage_options)
+        store.list()
+        return store
+    except TableError as here:
+        try:
+            through.list()
+        except TableError:
+            raise here from None
+        return through

@@ -1,0 +1,189 @@
+"""The functions say what the commands say."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaproto
+from deltaproto import DeltaprotoError, EngineError, TableError, UsageError, app, to_dict
+from tests.conftest import Ran
+from tests.support.logs import Log, add, commit_info, metadata, protocol
+
+Cli = Callable[..., Ran]
+CLOCK = {"not_before", "history_lost_before", "plan_hash", "seal"}
+
+
+@pytest.fixture
+def table(log: Log) -> str:
+    """Deletion vectors and row tracking are listed, and not used."""
+    features = ["appendOnly", "deletionVectors", "domainMetadata", "invariants", "rowTracking"]
+    log.commit(
+        0,
+        commit_info(),
+        protocol(3, 7, ["deletionVectors"], features),
+        metadata(configuration={"delta.appendOnly": "true"}),
+    )
+    return log.commit(1, commit_info(), add("a")).table
+
+
+def without_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_times(each) for key, each in value.items() if key not in CLOCK}
+    return [without_times(each) for each in value] if isinstance(value, list) else value
+
+
+def test_an_inspection(cli: Cli, table: str) -> None:
+    found = deltaproto.inspect_table(table)
+    assert "rowTracking" in found.state.protocol.supported
+    assert json.loads(json.dumps(to_dict(found))) == cli("inspect", table, "--format", "json").table
+
+
+def test_an_inspection_of_an_older_version_by_another_reader(cli: Cli, table: str) -> None:
+    found = deltaproto.inspect_table(table, reader="log", version=0, look_in_files=True)
+    assert (found.state.version, to_dict(found)["version"]) == (0, 0)
+
+
+def test_a_check(cli: Cli, table: str, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "policy_version: 1\nclients:\n- client: trino@452\n- client: deltalake@0.17.4\n"
+    )
+    (checked,) = deltaproto.check(table, policy, clients=["polars@1.20.0"])
+    words = ("--policy", str(policy), "--client", "polars@1.20.0", "--format", "json")
+    said = cli("check", table, *words).json
+    assert to_dict(checked)["verdicts"] == said["verdicts"]
+    assert to_dict(checked)["findings"] == said["findings"]
+    assert {str(each.verdict.verdict) for each in checked.verdicts} == {"refused", "wrong"}
+    reads = deltaproto.check([table], clients=["trino@452"], access=["read"])[0].verdicts
+    assert [str(each.verdict.access) for each in reads] == ["read"]
+
+
+def test_what_cannot_be_read_is_not_complete(table: str, tmp_path: Path) -> None:
+    good, bad = deltaproto.check([table, str(tmp_path / "no")], clients=["trino@452"])
+    assert (good.complete, bad.complete) == (True, False)
+    assert bad.error is not None
+    assert bad.error.code == "not-found"
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ({"lowest": True}, ("--lowest",)),
+        ({"lowest": True, "include_enabled": True}, ("--lowest", "--include-enabled")),
+        ({"drop": ["rowTracking"]}, ("--drop", "rowTracking")),
+        ({"to": (1, 7), "history": "truncate"}, ("--to", "1,7", "--history", "truncate")),
+        (
+            {"for_clients": ["trino@452"], "clients": ["daft@0.5.22"]},
+            ("--for-client", "trino@452", "--client", "daft@0.5.22"),
+        ),
+        (
+            {"drop": ["deletionvectors"], "engine": "databricks@16.4"},
+            ("--drop", "deletionVectors", "--engine", "databricks@16.4"),
+        ),
+    ],
+)
+def test_a_downgrade(cli: Cli, table: str, named: dict[str, Any], words: tuple[str, ...]) -> None:
+    plan = deltaproto.plan_downgrade(table, **named)
+    said = cli("plan-downgrade", table, *words, "--format", "json").json
+    mine = json.loads(json.dumps(to_dict(plan)))
+    assert without_times(mine) == without_times({key: said[key] for key in mine})
+    assert mine["plan_id"] == said["plan_id"]
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ({"enable": ["columnMapping=name"]}, ("--enable", "columnMapping=name")),
+        (
+            {"set": {"delta.enableChangeDataFeed": "true"}},
+            ("--set", "delta.enableChangeDataFeed=true"),
+        ),
+        ({"isolation": "Serializable"}, ("--isolation", "Serializable")),
+        ({"to": (3, 7)}, ("--to", "3,7")),
+        ({"cluster_by": ["id"]}, ("--cluster-by", "id")),
+        (
+            {"enable": ["v2Checkpoint"], "for_clients": ["trino@452"]},
+            ("--enable", "v2Checkpoint", "--for-client", "trino@452"),
+        ),
+    ],
+)
+def test_an_upgrade(cli: Cli, table: str, named: dict[str, Any], words: tuple[str, ...]) -> None:
+    plan = deltaproto.plan_upgrade(table, **named)
+    said = cli("plan-upgrade", table, *words, "--format", "json").json
+    mine = json.loads(json.dumps(to_dict(plan)))
+    assert without_times(mine) == without_times({key: said[key] for key in mine})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda t: deltaproto.inspect_table(t, reader="hive"), "reader takes no hive"),
+        (lambda t: deltaproto.inspect_table(t, version=-1), "is negative"),
+        (lambda t: deltaproto.check(t), "nothing to check against"),
+        (lambda t: deltaproto.check(t, clients="trino@452"), "clients is one text"),
+        (lambda t: deltaproto.check(t, clients=["trin@452"]), "trin"),
+        (lambda t: deltaproto.check(t, clients=["trino@452"], access=["look"]), "takes no look"),
+        (lambda t: deltaproto.plan_downgrade(t), "not one goal"),
+        (lambda t: deltaproto.plan_downgrade(t, lowest=True, to=(1, 2)), "not one goal"),
+        (lambda t: deltaproto.plan_downgrade(t, to=(1, 9)), "writer version 9"),
+        (lambda t: deltaproto.plan_downgrade(t, drop="deletionVectors"), "drop is one text"),
+        (lambda t: deltaproto.plan_downgrade(t, drop=["deletionVector"]), "no feature"),
+        (lambda t: deltaproto.plan_downgrade(t, lowest=True, history="all"), "takes no all"),
+        (lambda t: deltaproto.plan_upgrade(t), "nothing is asked for"),
+        (lambda t: deltaproto.plan_upgrade(t, enable=["x="]), "no such mode"),
+        (lambda t: deltaproto.apply(t + "/none.json"), "cannot read"),
+    ],
+)
+def test_what_makes_no_sense(call: Callable[[str], object], message: str, table: str) -> None:
+    with pytest.raises(UsageError, match=message) as raised:
+        call(table)
+    assert (raised.value.exit_code, bool(raised.value.message)) == (2, True)
+
+
+def test_a_table_that_is_not_there(tmp_path: Path) -> None:
+    for call in (deltaproto.inspect_table, lambda t: deltaproto.plan_downgrade(t, lowest=True)):
+        with pytest.raises(TableError) as raised:
+            call(str(tmp_path / "nothing"))
+        assert (raised.value.code, int(raised.value.exit_code)) == ("not-found", 3)
+
+
+def test_several_plans_in_a_file_are_not_applied(cli: Cli, table: str, tmp_path: Path) -> None:
+    file = tmp_path / "plans.jsonl"
+    for number in range(2):
+        ran = cli("plan-upgrade", table, "--set", f"delta.a={number}", "--format", "jsonl")
+        with file.open("a") as out:
+            out.write(ran.out)
+    with pytest.raises(UsageError, match="holds not one plan"):
+        deltaproto.apply(file)
+
+
+def test_to_dict_takes_results_only() -> None:
+    with pytest.raises(TypeError, match="int is no result"):
+        to_dict(3)
+
+
+def test_everything_is_there_and_described() -> None:
+    assert {*deltaproto.__all__} <= {*dir(deltaproto)}
+    assert {*app.__all__} <= {*deltaproto.__all__}
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "python.md").read_text()
+    assert all(f"\n## {name}\n" in page for name in app.__all__)
+    assert issubclass(EngineError, DeltaprotoError)
+    with pytest.raises(AttributeError, match="no attribute 'plan'"):
+        _ = deltaproto.plan
+    for name in app.__all__:
+        text = inspect.getdoc(getattr(deltaproto, name)) or ""
+        assert "Raises:" in text, name
+
+
+def test_the_package_itself_imports_nothing() -> None:
+    code = "import sys, deltaproto; print(sorted(m for m in sys.modules if 'deltaproto' in m))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "['deltaproto']"

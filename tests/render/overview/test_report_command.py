@@ -1,0 +1,251 @@
+"""`report`: its figures are those of `inspect`, `check` and `drift`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaproto.render.overview.numbers import grouped
+from tests.conftest import Ran
+from tests.fleet.fleets import make_fleet
+from tests.support.contract import documents
+from tests.support.logs import Log, commit_info, metadata, protocol
+
+Cli = Callable[..., Ran]
+POLICY = """
+policy_version: 1
+clients:
+- {client: trino@400, access: [read], as: dashboards}
+- {client: "delta-spark@4.0", access: [read, append]}
+"""
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return make_fleet(tmp_path_factory.mktemp("report"), seed=31, count=90)
+
+
+@pytest.fixture(scope="module")
+def inventory(fleet: list[Path], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two scans; between them a feature appeared on one table."""
+    from deltaproto.cli.main import main
+
+    to = str(tmp_path_factory.mktemp("inventory") / "i")
+    root = str(fleet[0].parent.parent)
+    quiet = ("--to", to, "-q", "-o", str(tmp_path_factory.mktemp("out") / "out"))
+    changing = Log(Path(root) / "group" / "changing")
+    changing.commit(0, commit_info(), protocol(1, 2), metadata())
+    assert main(["scan", root, *quiet]) == 3
+    vectors = ["deletionVectors"]
+    changing.commit(1, commit_info("SET TBLPROPERTIES"), protocol(3, 7, vectors, vectors))
+    assert main(["scan", root, *quiet]) == 3
+    return to
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("policy") / "policy.yaml"
+    path.write_text(POLICY)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[tuple[str, ...], Ran]:
+    """The results of earlier command lines: nothing in this module changes what they read."""
+    return {}
+
+
+@pytest.fixture
+def once(cli: Cli, results: dict[tuple[str, ...], Ran]) -> Cli:
+    """Run a command line, or return the result of the same command line in another test."""
+
+    def run(*arguments: str) -> Ran:
+        if arguments not in results:
+            results[arguments] = cli(*arguments)
+        return results[arguments]
+
+    return run
+
+
+def report(once: Cli, *words: str) -> dict[str, Any]:
+    ran = once("report", *words, "--format", "json")
+    assert ran.code == 3, ran.err
+    (found,) = documents(ran, "report")
+    return found
+
+
+class TestFigures:
+    def test_protocols_features_and_isolation_are_those_of_inspect(
+        self, once: Cli, fleet: list[Path], inventory: str
+    ) -> None:
+        found = report(once, inventory)
+        names = [*map(str, fleet), str(fleet[0].parent.parent / "group" / "changing")]
+        told = once("inspect", *names, "--format", "json").json["tables"]
+        read = [entry for entry in told if "error" not in entry]
+        assert (found["tables"], found["errors"]) == (len(read), len(told) - len(read))
+        assert found["complete"] is False
+        protocols = Counter(
+            (e["protocol"]["minReaderVersion"], e["protocol"]["minWriterVersion"]) for e in read
+        )
+        assert {
+            (each["minReaderVersion"], each["minWriterVersion"]): each["tables"]
+            for each in found["protocols"]
+        } == protocols
+        supported = Counter(f["name"] for e in read for f in e["features"])
+        enabled = Counter(f["name"] for e in read for f in e["features"] if f["enabled"])
+        assert {each["feature"]: each["supported"] for each in found["features"]} == supported
+        for each in found["features"]:
+            assert each["enabled"] == enabled[each["feature"]]
+        isolation = Counter(e["isolation"]["declared"] or "not set" for e in read)
+        assert found["isolation"] == isolation
+
+    def test_clients_and_findings_are_those_of_check(
+        self, once: Cli, inventory: str, policy: str
+    ) -> None:
+        found = report(once, inventory, "--policy", policy)
+        checked = once("check", inventory, "--policy", policy, "--format", "json").json
+        verdicts = Counter(
+            (v["client"], v["version"], v["access"], v["verdict"]) for v in checked["verdicts"]
+        )
+        for each in found["clients"]:
+            client, _, version = each["client"].partition("@")
+            for verdict in ("ok", "refused", "wrong", "unknown"):
+                assert each[verdict] == verdicts.pop((client, version, each["access"], verdict), 0)
+        assert not verdicts
+        rules = Counter((f["rule"], f["severity"]) for f in checked["findings"] if f.get("table"))
+        told = {(each["rule"], each["severity"]): each["count"] for each in found["findings"]}
+        assert {key: count for key, count in rules.items() if key in told} == told
+
+    def test_what_blocks_is_what_the_verdicts_say(
+        self, once: Cli, inventory: str, policy: str
+    ) -> None:
+        found = report(once, inventory, "--policy", policy)
+        checked = once("check", inventory, "--policy", policy, "--format", "json").json
+        blocked = {
+            (f"{v['client']}@{v['version']}", feature, v["table"])
+            for v in checked["verdicts"]
+            if v["verdict"] != "ok"
+            for feature in v["because"]
+        }
+        expected = Counter((client, feature) for client, feature, _ in blocked)
+        told = {(each["client"], each["feature"]): each["tables"] for each in found["blocking"]}
+        assert told == expected
+
+    def test_the_first_to_fix_cover_who_is_hindered(
+        self, once: Cli, inventory: str, policy: str
+    ) -> None:
+        found = report(once, inventory, "--policy", policy)
+        first = found["fix_first"]
+        assert first
+        assert sum(each["tables"] for each in first) <= found["tables"] - found["compliant"]
+        for each in first:
+            assert each["clients"] or each["errors"] or not each["because"]
+            if each["command"] is not None:
+                assert each["command"].startswith("deltaproto plan-downgrade ")
+                assert each["command"].endswith(f"--policy {policy}")
+
+    def test_scans_and_changes(self, once: Cli, inventory: str) -> None:
+        found = report(once, inventory)
+        drift = once("drift", inventory, "--format", "json", "--no-commits").json
+        assert found["changes"] == len(drift["changes"]) > 0
+        assert len(found["scans"]) == 2
+        assert [sum(p["tables"] for p in each["protocols"]) for each in found["scans"]] == [
+            each["tables"] for each in found["scans"]
+        ]
+        older = report(once, inventory, "--scan", found["scans"][0]["scan_id"])
+        assert older["changes"] == 0
+        assert len(older["scans"]) == 1
+
+
+class TestPage:
+    def test_every_table_is_in_the_page_with_what_holds_for_it(
+        self, once: Cli, inventory: str, fleet: list[Path]
+    ) -> None:
+        ran = once("report", inventory)
+        assert ran.code == 3
+        data = page_data(ran.out)
+        told = {
+            entry["table"]: entry
+            for entry in once("inspect", *map(str, fleet), "--format", "json").json["tables"]
+            if "error" not in entry
+        }
+        seen = 0
+        for name, _, kind, version, _, _, _, findings in data["tables"]:
+            if name not in told:
+                continue
+            seen += 1
+            entry = told[name]
+            kind = data["kinds"][kind]
+            versions = entry["protocol"]
+            assert kind["p"] == f"({versions['minReaderVersion']},{versions['minWriterVersion']})"
+            assert version == entry["version"]
+            states = {
+                data["features"][number]: (bool(bits & 1), bool(bits & 2))
+                for number, bits in kind["f"]
+            }
+            assert states == {
+                f["name"]: (bool(f["enabled"]), bool(f["present"])) for f in entry["features"]
+            }
+            assert len(findings) >= len(entry["findings"])
+        assert seen == len(told)
+
+    def test_a_bound_on_the_list_does_not_bound_the_figures(
+        self, once: Cli, inventory: str
+    ) -> None:
+        ran = once("report", inventory, "--most", "10")
+        data = page_data(ran.out)
+        whole = report(once, inventory)
+        assert len(data["tables"]) == 10
+        assert data["left"] == whole["tables"] - 10
+        assert f">{whole['tables']:,}<" in ran.out
+
+    def test_markdown_has_the_same_chapters(self, once: Cli, inventory: str) -> None:
+        out = once("report", inventory, "--format", "markdown").out
+        chapters = re.findall(r"^## (.*)$", out, re.MULTILINE)
+        assert chapters[0] == "The fleet at a glance"
+        assert "Tables to fix first" in chapters
+        html = once("report", inventory).out
+        assert re.findall(r"<h2>(.*?)</h2>", html) == [*chapters, "All tables"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--most", "-1"), "--most -1 is less than 0"),
+        (("--scan", "nosuch"), "no scan has the id nosuch"),
+        (("--policy", "nosuch.yaml"), "nosuch.yaml"),
+    ],
+)
+def test_mistakes_are_code_2(cli: Cli, inventory: str, words: tuple[str, ...], said: str) -> None:
+    ran = cli("report", inventory, *words)
+    assert ran.code == 2
+    assert said in ran.err
+    assert ran.out == ""
+
+
+def test_what_is_no_inventory_is_code_2(cli: Cli, tmp_path: Path) -> None:
+    assert cli("report", str(tmp_path)).code == 2
+
+
+@pytest.mark.parametrize("count", [1, 23, 24, 25, 400])
+def test_groups_are_few_and_hold_their_tables(count: int) -> None:
+    locations = [f"s3://lake/area{n % 5}/db{n:03}/table{m}" for n in range(count) for m in (1, 2)]
+    groups = grouped(locations)
+    assert len(set(groups)) <= 24
+    assert all(
+        location.startswith(group) for location, group in zip(locations, groups, strict=True)
+    )
+    if count >= 5:
+        assert len(set(groups)) >= 5
+
+
+def page_data(html: str) -> dict[str, Any]:
+    (text,) = re.findall(r"<script type='application/json' id='data'>(.*?)</script>", html, re.S)
+    found: dict[str, Any] = json.loads(text)
+    return found
