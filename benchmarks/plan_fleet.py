@@ -23,7 +23,7 @@ from deltaproto.protocol.protocol import Protocol
 GOALS = {
     "--lowest": ["--lowest"],
     "--policy": ["--policy", "POLICY"],
-    "--to 1,2": ["--to", "1,2"],
+    "--protocol 1,2": ["--protocol", "1,2"],
 }
 REPEATS = 20
 _TOLD = """

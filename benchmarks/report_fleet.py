@@ -60,7 +60,7 @@ def measured(folder: Path, scale: FleetScale) -> Section:
     make_tables(folder / "reported", scale.tables, commits=1)
     inventory, page = str(folder / "reported-inventory"), folder / "report.html"
     for _ in range(3):
-        _timed("scan", str(folder / "reported"), "--to", inventory, "-q")
+        _timed("scan", str(folder / "reported"), "--inventory", inventory, "-q")
     clients = [
         word
         for client in newest(Catalogue())

@@ -17,7 +17,7 @@ from benchmarks.scale import Scale
 _TOLD = """
 Tables of three commits with checksums, in folders of a hundred. Counted are whole processes with
 their start, so that a few tables cost what starting costs. `deltaproto` finds the tables, reads and
-judges them; `--to` also writes the inventory. The peers are given the names: `deltalake` is
+judges them; `--inventory` also writes the inventory. The peers are given the names: `deltalake` is
 `DeltaTable(path).protocol()` in a pool of eight threads, `delta-kernel-rs` a native loop with one
 engine, Spark a loop of `DESCRIBE DETAIL` in a warm session, which is left out where it would take
 minutes.
@@ -35,7 +35,7 @@ def by_tables(folder: Path, scale: Scale, peers: Peers) -> Section:
             found["delta-kernel-rs"] = partial(peers.kernel.each, names)
         if peers.spark and size <= scale.by_spark:
             found["Spark, warm session"] = partial(peers.spark.detail, *_names(root))
-        return {**found, "deltaproto --to": _Kept(root)}
+        return {**found, "deltaproto --inventory": _Kept(root)}
 
     growth = Growth(
         file="scan-by-tables.svg",
@@ -60,7 +60,7 @@ class _Kept:
     def __call__(self) -> Cost:
         self._count += 1
         to = self._root.with_name(f"{self._root.name}-inventory-{self._count}")
-        return deltaproto("scan", self._root, "--quiet", "--to", to)
+        return deltaproto("scan", self._root, "--quiet", "--inventory", to)
 
 
 def _made(root: Path, size: int) -> None:

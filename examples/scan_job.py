@@ -6,7 +6,7 @@ where the executors run.
     spark-submit --packages io.delta:delta-spark_4.2_2.13:4.4.0 \\
         --conf spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension \\
         --conf spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog \\
-        examples/scan_job.py /data --to /data/_inventory --policy policy.yaml
+        examples/scan_job.py /data --inventory /data/_inventory --policy policy.yaml
 """
 
 from __future__ import annotations

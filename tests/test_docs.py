@@ -42,8 +42,8 @@ def test_every_page_is_in_the_navigation() -> None:
 
 @pytest.mark.parametrize("guide", sorted((DOCS / "guides").glob("*.md")), ids=lambda g: g.stem)
 def test_the_examples_of_guides_are_command_lines_and_yaml(guide: Path) -> None:
-    from deltaproto.cli import fast_parser
     from deltaproto.cli.main import command_named
+    from tests.support.parsed import parsed
 
     text = guide.read_text()
     for block in re.findall(r"```bash\n(.*?)```", text, re.S):
@@ -52,6 +52,6 @@ def test_the_examples_of_guides_are_command_lines_and_yaml(guide: Path) -> None:
                 continue
             name, *words = line.partition(" > ")[0].partition("#")[0].split()[1:]
             assert name in COMMANDS
-            assert fast_parser.parse(command_named(name), words) is not None, line
+            assert parsed(command_named(name), words), line
     for block in re.findall(r"```yaml\n(.*?)```", text, re.S):
         assert yaml.safe_load(block)

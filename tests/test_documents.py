@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from deltaproto.cli import fast_parser
 from deltaproto.cli.variables import OWN, variable
 from deltaproto.errors import ErrorCode, ExitCode
 from deltaproto.policy.rules import all_rules
 from tests.conftest import Ran
 from tests.support.failures import each_row
 from tests.support.logs import Log, add, commit_info, metadata, protocol
+from tests.support.parsed import parsed
 
 Cli = Callable[..., Ran]
 entry = importlib.import_module("deltaproto.cli.main")
@@ -78,7 +78,7 @@ class TestCommandLine:
         assert len(called) > len(COMMANDS)
         for match in called:
             name, *words = shlex.split(match[1], comments=True)
-            assert fast_parser.parse(COMMANDS[name], words) is not None, match[0]
+            assert parsed(COMMANDS[name], words), match[0]
 
     def test_every_environment_variable_is_one(self) -> None:
         real = {variable(c.name, o.flags[0]) for c in COMMANDS.values() for o in c.options}
@@ -170,10 +170,10 @@ class TestJson:
 
     def test_every_member_of_a_plan_is_documented(self, cli: Cli, log: Log) -> None:
         vectors(log)
-        words = ("--to", "1,2", "--client", "trino@400", "--format", "json")
+        words = ("--protocol", "1,2", "--client", "trino@400", "--format", "json")
         self.documented(cli("plan-downgrade", log.table, *words).json)
         self.documented(cli("plan-downgrade", log.table, "nosuch", *words).json)
-        words = ("--enable", "rowTracking", "--set", "a=b", "--to", "1,2", "--format", "json")
+        words = ("--enable", "rowTracking", "--set", "a=b", "--protocol", "1,2", "--format", "json")
         self.documented(
             {k: v for k, v in cli("plan-upgrade", log.table, *words).json.items() if k != "goal"}
         )

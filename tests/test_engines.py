@@ -41,7 +41,7 @@ def test_what_a_release_lacks_is_left_out_with_a_reason(monkeypatch: pytest.Monk
 
 def test_plans_are_for_the_engine_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "RUNNING", parse_engine("delta-spark@3.3.3"))
-    asked = ("plan-upgrade", "t", "--to", "2,5")
+    asked = ("plan-upgrade", "t", "--protocol", "2,5")
     assert engines.for_running(asked) == (*asked, "--engine", "delta-spark@3.3.3")
     for words in (("inspect", "t"), (*asked, "--engine", "delta-spark@4.0"), ()):
         assert engines.for_running(words) == words

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from deltaproto import __version__
-from deltaproto.cli.app import EPILOG
+from deltaproto.cli.app import MEANINGS
 from deltaproto.cli.declare import Command, Option
 from deltaproto.cli.main import COMMANDS, command_named
 
@@ -31,17 +31,16 @@ def _lines() -> Iterator[str]:
         "a whole fleet. Only apply ever writes to a table."
     )
     yield from _text(
-        "Data goes to standard output, everything else to standard error. Each option has an "
-        "environment variable, which --help shows: DELTAPROTO_ and its name in capitals, as "
-        "DELTAPROTO_FORMAT. Options that lower safety have none."
+        "Data goes to standard output, everything else to standard error. Most options have an "
+        "environment variable: DELTAPROTO_ and the name in capitals, as DELTAPROTO_FORMAT. Options "
+        "that lower safety have none; the README lists those with another name."
     )
     yield ".SH COMMANDS"
     for name in COMMANDS:
         yield from _command(command_named(name))
     yield ".SH EXIT STATUS"
-    for each in EPILOG.removeprefix("Exit codes: ").split("; "):
-        code, _, meaning = each.partition(" ")
-        yield from _item(f"\\fB{code}\\fR", meaning)
+    for code, meaning in MEANINGS.items():
+        yield from _item(f"\\fB{int(code)}\\fR", meaning)
     yield ".SH SEE ALSO"
     yield from _text("deltaproto COMMAND --help, and the guides in the documentation.")
 

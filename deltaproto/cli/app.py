@@ -1,39 +1,61 @@
-"""The typer application: help, completion, and the error messages for every mistake."""
+"""The typer application: the parser, help, completion, and a message for every mistake."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from deltaproto import __version__
-from deltaproto.cli.declare import Command, Option
+from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.variables import variable
 from deltaproto.errors import ExitCode, UsageError
 
-EPILOG = (
-    "Exit codes: 0 done; 1 findings at or above --fail-on; 2 usage or configuration error; "
-    "3 a table or engine could not be read; 4 stale plan, nothing changed; 5 a step failed or "
-    "a concurrent writer won; 10 changes pending (with --detailed-exitcode)."
+MEANINGS = {
+    ExitCode.OK: "done",
+    ExitCode.FINDINGS: "findings at or above --fail-on",
+    ExitCode.USAGE: "a mistake on the command line or in a file that it names",
+    ExitCode.UNREADABLE: "a table, an engine or a part of the answer is missing",
+    ExitCode.STALE: "the plan is stale, or a gate refuses it; nothing was changed",
+    ExitCode.FAILED: "a step failed, or a concurrent writer won",
+    ExitCode.CHANGES: "there is something to do (with --detailed-exitcode)",
+}
+"""what the exit codes mean in every command"""
+_EPILOG = (
+    "Most options can be set by environment variables: DELTAPROTO_ and the option's name in "
+    "capitals. The README lists the exceptions."
 )
 
 
-def run(commands: Sequence[Command], words: Sequence[str]) -> int:
-    """Parse `words` with typer and run the command; usage errors are printed and are code 2."""
+def run(commands: Mapping[str, str], load: Callable[[str], Command], words: Sequence[str]) -> int:
+    """Parse `words` with typer and run the command; usage errors are printed and are code 2.
+
+    Args:
+        commands: every command's name and summary, which the list of commands shows.
+        load: returns the declaration of a command; only the command that is called is loaded.
+    """
     app = typer.Typer(
         name="deltaproto",
+        cls=_Group,
         help="Inspect the protocol of Delta Lake tables, and change it without breaking anyone.",
-        epilog=EPILOG,
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_tool_options)
-    for command in commands:
-        app.command(command.name, help=command.help, epilog=EPILOG)(_function(command))
+    called = words[0] if words and words[0] in commands else ""
+    parsed: list[Callable[[], int]] = []
+    for name, summary in commands.items():
+        if name == called:
+            command = load(name)
+            app.command(name, cls=_grouped(command), help=command.help)(_function(command, parsed))
+        elif not called:
+            app.command(name, help=summary)(_nothing)
     try:
         outcome = app(args=list(words), prog_name="deltaproto", standalone_mode=False)
     except Exception as error:
@@ -44,10 +66,55 @@ def run(commands: Sequence[Command], words: Sequence[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             error.show()  # type: ignore[attr-defined]
             return int(ExitCode.USAGE)
-        called = words[0] if words and words[0] in {c.name for c in commands} else ""
         hint = " ".join(("run deltaproto", called, "--help")).replace("  ", " ")
         raise UsageError(" ".join(message().split()), hint) from None
-    return outcome if isinstance(outcome, int) else int(ExitCode.OK)
+    # Outside of typer, which would turn signals into errors of its own.
+    return parsed[0]() if parsed else int(outcome or ExitCode.OK)
+
+
+class _Group(TyperGroup):
+    """The list of commands, with what holds for all of them at its end."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(int(code)), text) for code, text in MEANINGS.items()])
+        formatter.write_paragraph()
+        formatter.write_text(_EPILOG)
+
+
+def _nothing() -> None:
+    """Stand in for a command that is only listed."""
+
+
+def _grouped(command: Command) -> type[TyperCommand]:
+    """Return a class whose help groups the options, and ends with examples and exit codes."""
+    panels = {option.name: option.panel for option in command.options}
+
+    class Grouped(TyperCommand):
+        def format_options(self, ctx: Any, formatter: Any) -> None:
+            records: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+            records |= {panel.value: [] for panel in Panel}
+            for parameter in self.get_params(ctx):
+                # Messages name the variable, the help does not.
+                setattr(parameter, "show_envvar", False)  # noqa: B010
+                record = parameter.get_help_record(ctx)
+                if record is not None:
+                    argument = parameter.param_type_name == "argument"
+                    panel = panels.get(str(parameter.name), Panel.OUTPUT)
+                    records["Arguments" if argument else panel.value].append(record)
+            for title, found in records.items():
+                if found:
+                    with formatter.section(title):
+                        formatter.write_dl(found)
+
+        def format_epilog(self, ctx: Any, formatter: Any) -> None:
+            with formatter.section("Examples"):
+                for example in command.examples:
+                    formatter.write(f"{'':>{formatter.current_indent}}deltaproto {example}\n")
+            with formatter.section("Exit codes"):
+                formatter.write_dl([(str(int(code)), MEANINGS[code]) for code in command.exits])
+
+    return Grouped
 
 
 def _show_version(wanted: bool) -> None:
@@ -69,17 +136,17 @@ def _tool_options(
     pass
 
 
-def _function(command: Command) -> Callable[..., int]:
-    """A function with the signature that typer reads a command from."""
+def _function(command: Command, parsed: list[Callable[[], int]]) -> Callable[..., None]:
+    """Return a function with the command's signature for typer, which notes what to run."""
 
-    def function(**values: Any) -> int:
+    def function(**values: Any) -> None:
         for option in command.options:
             if option.many:
                 values[option.name] = tuple(values[option.name] or ())
         argument = command.argument
         if argument is not None and argument.many:
             values[argument.name] = tuple(values[argument.name] or ())
-        return command.run(values)
+        parsed.append(partial(command.run, values))
 
     parameters = [_option(command, option) for option in command.options]
     if command.argument is not None:

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Command, Option
+from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.plan_io import FORMAT, PLANS, default_journal_dir, lazy_runner, read_all, shown
 from deltaproto.cli.signals import resume_hint, terminable
 from deltaproto.cli.undo_plan import way_back
@@ -45,7 +45,7 @@ def run(values: Mapping[str, Any]) -> int:
         policy=policy,
         checker=None
         if policy is None
-        else Checker(policy, site_catalogue(values["catalogue"], policy)),
+        else Checker(policy, site_catalogue(values["client_file"], policy)),
         allow_irreversible=values["allow_irreversible"],
         outside_window=values["outside_window"],
     )
@@ -55,7 +55,7 @@ def run(values: Mapping[str, Any]) -> int:
             *plan_files(values["plans"], allow_empty=True),
             values["policy"],
             values["audit"],
-            *values["catalogue"],
+            *values["client_file"],
         ),
     )
     with shown("apply", values, redact, many=len(plans) > 1) as to:
@@ -127,57 +127,105 @@ def _typed(table: str) -> str | None:
 
 COMMAND = Command(
     "apply",
-    "Carry out plans: warned, gated, step by step, verified, on record; again to resume.",
+    "Execute plans step by step. Each step is gated, verified and recorded; run the "
+    "command again to resume.",
     run,
     PLANS,
     (
-        Option(("--yes", "-y"), "Go on without being asked.", bool, False),
+        Option(("--yes", "-y"), "Do not ask before executing.", bool, False, panel=Panel.SAFETY),
         Option(
             ("--allow-irreversible",),
-            "Execute steps beyond the point of no return, too.",
+            "Also execute irreversible steps.",
             bool,
             False,
+            panel=Panel.SAFETY,
         ),
         Option(
-            ("--dry-run",), "Pass every gate, say what would happen, change nothing.", bool, False
+            ("--dry-run",),
+            "Evaluate every gate and show what would happen. Change nothing.",
+            bool,
+            False,
+            panel=Panel.SAFETY,
         ),
         Option(
             ("--policy",),
-            "YAML file: its clients must not lose anything, its maintenance windows hold.",
+            "Refuse plans that take access from its clients. Execute only in its maintenance "
+            "windows.",
             str,
             metavar="FILE",
+            panel=Panel.CLIENTS,
         ),
-        options.CATALOGUE,
+        options.CLIENT_FILE,
         Option(
             ("--outside-window",),
-            "Go on although no maintenance window is open.",
+            "Execute even if no maintenance window is open.",
             bool,
             False,
+            panel=Panel.SAFETY,
         ),
         Option(
-            ("--undo",), "Take back what is done of the plans, where there is a way.", bool, False
+            ("--undo",),
+            "Undo the finished steps, where possible.",
+            bool,
+            False,
+            panel=Panel.GOAL,
         ),
-        Option(("--wait",), "Stay until waiting steps may go on.", bool, False),
         Option(
-            ("--retries",), "How often a step that lost a race is tried again.", int, 5, metavar="N"
+            ("--wait",), "Wait until waiting steps may continue.", bool, False, panel=Panel.SAFETY
         ),
-        Option(("--parallel",), "So many plans at a time.", int, 1, metavar="N"),
+        Option(
+            ("--retries",),
+            "Retry a step that lost a race this many times.",
+            int,
+            5,
+            metavar="N",
+            panel=Panel.SAFETY,
+        ),
+        Option(
+            ("--parallel",),
+            "Apply this many plans at a time.",
+            int,
+            1,
+            metavar="N",
+            panel=Panel.SAFETY,
+        ),
         Option(
             ("--journal",),
-            "Folder of the journals; by default .deltaproto beside the plan file.",
+            "Keep journals in this folder. Default: .deltaproto next to the plan file.",
             str,
             metavar="DIR",
+            panel=Panel.OUTPUT,
         ),
         Option(
             ("--audit",),
-            "Audit log to append to; by default audit.jsonl beside the journals.",
+            "Append to this audit log. Default: audit.jsonl next to the journals.",
             str,
             metavar="FILE",
+            panel=Panel.OUTPUT,
         ),
-        Option(("--detailed-exitcode",), "Exit with 10 when steps are left to do.", bool, False),
+        Option(
+            ("--detailed-exitcode",),
+            "Exit with 10 if steps are left to do.",
+            bool,
+            False,
+            panel=Panel.OUTPUT,
+        ),
         FORMAT,
         options.ALLOW_EMPTY,
         options.OUTPUT,
         *options.READING,
+    ),
+    examples=(
+        "apply plan.json --dry-run --policy policy.yaml",
+        "apply plan.json --yes --wait",
+    ),
+    exits=(
+        ExitCode.OK,
+        ExitCode.FINDINGS,
+        ExitCode.USAGE,
+        ExitCode.UNREADABLE,
+        ExitCode.STALE,
+        ExitCode.FAILED,
+        ExitCode.CHANGES,
     ),
 )

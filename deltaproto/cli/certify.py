@@ -18,7 +18,7 @@ from deltaproto.certification.process import ProcessLimits
 from deltaproto.certification.published import known_tables
 from deltaproto.certification.runner import Wanted
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.progress import rated, waiting
 from deltaproto.clients.catalog import shipped, shipped_ids
 from deltaproto.clients.measurement import MeasuredOutcome, Measurement, ResultColumn, to_json
@@ -211,7 +211,7 @@ def _code(measured: Measurement, fail_on: FailOn) -> ExitCode:
 
 COMMAND = Command(
     "certify",
-    "Measure what a real client does with each feature, on tables with known answers.",
+    "Measure what a real client does with each feature, on tables with known contents.",
     run,
     Argument(
         "client",
@@ -220,37 +220,78 @@ COMMAND = Command(
         required=False,
     ),
     (
-        Option(("--make-kit",), "Make the reference tables in this folder.", str, metavar="DIR"),
         Option(
-            ("--kit",),
-            "Reference tables made before; else those in the user's cache, made when missing.",
+            ("--make-kit",),
+            "Make the reference tables in this folder.",
             str,
             metavar="DIR",
+            panel=Panel.INPUT,
         ),
-        Option(("--adapter",), "Python file that calls the client.", str, metavar="FILE"),
+        Option(
+            ("--kit",),
+            "Use the reference tables in this folder. Default: those in the user's cache, "
+            "made if missing.",
+            str,
+            metavar="DIR",
+            panel=Panel.INPUT,
+        ),
+        Option(
+            ("--adapter",),
+            "Call the client with this Python file.",
+            str,
+            metavar="FILE",
+            panel=Panel.INPUT,
+        ),
         Option(
             ("--command",),
-            "Program that calls the client, as COMMAND OPERATION TABLE.",
+            "Call the client as COMMAND OPERATION TABLE.",
             str,
             metavar="CMD",
+            panel=Panel.INPUT,
         ),
         Option(
             ("--only",),
-            "Reference tables to ask about, by name or pattern; repeatable.",
+            "Use only these reference tables, by name or pattern. Repeatable.",
             str,
             many=True,
             metavar="NAME",
+            panel=Panel.INPUT,
         ),
         Option(
-            ("--operation",), "Operations to ask for; repeatable.", str, many=True, metavar="NAME"
+            ("--operation",),
+            "Try only these operations. Repeatable.",
+            str,
+            many=True,
+            metavar="NAME",
+            panel=Panel.GOAL,
         ),
-        Option(("--timeout",), "Seconds that one request may take.", int, 30, metavar="SECONDS"),
-        Option(("--entry",), "Write a catalogue entry for --catalogue.", str, metavar="FILE"),
-        Option(("--results",), "Write every cell as JSON.", str, metavar="FILE"),
+        Option(
+            ("--timeout",),
+            "Stop a request after this many seconds.",
+            int,
+            30,
+            metavar="SECONDS",
+            panel=Panel.SAFETY,
+        ),
+        Option(
+            ("--entry",),
+            "Write a client file for --client-file.",
+            str,
+            metavar="FILE",
+            panel=Panel.OUTPUT,
+        ),
+        Option(
+            ("--results",), "Write every result as JSON.", str, metavar="FILE", panel=Panel.OUTPUT
+        ),
         options.ALLOW_EMPTY,
         options.PAGE_FORMAT,
         options.OUTPUT,
         options.FAIL_ON,
         *options.READING,
     ),
+    examples=(
+        "certify deltalake@1.6.6 --entry deltalake.yaml",
+        "certify mine@1.0 --adapter adapter.py --results cells.json",
+    ),
+    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
 )

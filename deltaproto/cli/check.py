@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inspect import READER, given_tables
 from deltaproto.cli.inventories import (
     ENGINE,
@@ -57,7 +57,7 @@ _SURVEY_FORMATS = (CheckFormat.TEXT, CheckFormat.JSON, CheckFormat.JSONL, CheckF
 def run(values: Mapping[str, Any]) -> int:
     """Check every table, render each, and return the worst exit code."""
     policy = _policy(values)
-    catalogue = site_catalogue(values["catalogue"], policy)
+    catalogue = site_catalogue(values["client_file"], policy)
     survey = _survey(values, catalogue)
     asked = () if survey else tuple(declared(text) for text in dict.fromkeys(values["client"]))
     baseline, saved = _baseline(values["baseline"])
@@ -81,7 +81,7 @@ def run(values: Mapping[str, Any]) -> int:
     codes = {ExitCode.OK}
     names = list(given_tables(values["tables"], allow_empty=values["allow_empty"]))
     options.refuse_overwrite(
-        values["output"], (*names, *values["policy"], values["baseline"], *values["catalogue"])
+        values["output"], (*names, *values["policy"], values["baseline"], *values["client_file"])
     )
     known = [UNDECLARED] if survey else list(notes(checker.clients))
     checks: Iterable[Checked] = chain(
@@ -336,53 +336,74 @@ def _read(
 
 COMMAND = Command(
     "check",
-    "Check tables against declared clients, a policy or a baseline, or show who can use them.",
+    "Check tables against declared clients, a policy or a baseline. Without any of "
+    "them, show which clients can use the tables.",
     run,
     Argument(
         "tables",
         "TABLE...",
-        "Path, URI, catalog name, inventory, or a file of `inspect --format json`; - reads names.",
+        "Path, URI, catalog name, inventory or saved inspection (JSON); - reads names "
+        "from standard input.",
         many=True,
     ),
     (
         Option(
             ("--policy",),
-            "YAML file with declared clients and rules.",
+            "Check against the clients and rules of this policy.",
             str,
             many=True,
             metavar="FILE",
+            panel=Panel.CLIENTS,
         ),
         Option(
             ("--client",),
-            "A client that uses the tables, as ID@VERSION. ID alone: what each of its versions can "
-            "do; all: of every client. Repeatable.",
+            "Check this client, as ID@VERSION. ID: show what each version can do. all: show "
+            "every client. Repeatable.",
             str,
             many=True,
             metavar="ID@VERSION",
+            panel=Panel.CLIENTS,
         ),
         Option(
             ("--access",),
-            "read, append, dml, maintain or stream, instead of what is declared; repeatable.",
+            "Check this access (read, append, dml, maintain, stream), not the declared ones. "
+            "Repeatable.",
             str,
             many=True,
             metavar="ACCESS",
+            panel=Panel.CLIENTS,
         ),
         Option(
             ("--baseline",),
-            "Saved inspection: report the drift since then. Saved check: fail on new findings.",
+            "Compare with a saved inspection (report drift) or a saved check (fail only on "
+            "new findings).",
             str,
             metavar="FILE",
+            panel=Panel.INPUT,
         ),
         SCAN,
         MAX_AGE,
         ENGINE,
-        Option(("--show-suppressed",), "Show waived findings too.", bool, False),
+        Option(
+            ("--show-suppressed",), "Show waived findings, too.", bool, False, panel=Panel.OUTPUT
+        ),
         options.ALLOW_EMPTY,
-        options.CATALOGUE,
+        options.CLIENT_FILE,
         READER,
-        Option(("--format",), "Output format.", CheckFormat, CheckFormat.TEXT),
+        Option(
+            ("--format",),
+            "Choose the output format.",
+            CheckFormat,
+            CheckFormat.TEXT,
+            panel=Panel.OUTPUT,
+        ),
         options.OUTPUT,
         options.FAIL_ON,
         *options.READING,
     ),
+    examples=(
+        "check ./orders --client trino@476 --client deltalake@1.6.6",
+        "check /data/_inventory --policy policy.yaml --format sarif -o c.sarif",
+    ),
+    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.feature_matrix import MatrixColumn, columns_of, newest_columns
 from deltaproto.clients.resolve import parse_reference
@@ -19,8 +19,8 @@ from deltaproto.render.interface import Format, PageFormat
 
 def run(values: Mapping[str, Any]) -> int:
     """Render the catalogue, one client, or one version of it with its matrix."""
-    options.refuse_overwrite(values["output"], values["catalogue"])
-    catalogue = site_catalogue(values["catalogue"])
+    options.refuse_overwrite(values["output"], values["client_file"])
+    catalogue = site_catalogue(values["client_file"])
     page, color = values["format"], not values["no_color"]
     named = values["client"]
     if values["matrix"]:
@@ -77,14 +77,21 @@ COMMAND = Command(
     (
         Option(
             ("--matrix",),
-            "All features against all clients, each in its newest version; with ID, in all.",
+            "Show all features against all clients in their newest versions; with ID, in all "
+            "its versions.",
             bool,
             False,
+            panel=Panel.GOAL,
         ),
-        options.CATALOGUE,
+        options.CLIENT_FILE,
         options.PAGE_FORMAT,
         options.OUTPUT,
         options.NO_COLOR,
         options.DEBUG,
     ),
+    examples=(
+        "clients trino",
+        "clients deltalake@1.6.6 --format markdown",
+    ),
+    exits=(ExitCode.OK, ExitCode.USAGE),
 )

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.progress import waiting
 from deltaproto.conflicts import delta_rs, exceptions, operation
 from deltaproto.conflicts.matrix import MatrixEngine
@@ -193,7 +193,8 @@ def _near(near: tuple[str, ...], every: Iterable[str]) -> str:
 
 COMMAND = Command(
     "conflicts",
-    "Show which concurrent operations conflict, for a table or an engine, and how to avoid it.",
+    "Show which concurrent operations conflict, for a table or an engine, and how to "
+    "avoid the conflicts.",
     run,
     Argument(
         "table", "[TABLE]", "Path, URI or catalog name; without it, any table.", required=False
@@ -205,53 +206,72 @@ COMMAND = Command(
             str,
             str(MatrixEngine.DATABRICKS),
             metavar="ENGINE",
+            panel=Panel.SPARK,
         ),
         Option(
             ("--isolation",),
-            "Serializable or WriteSerializable, instead of the table's or the engine's default.",
+            "Assume this isolation level, not the table's or the engine's default.",
             str,
             metavar="LEVEL",
+            panel=Panel.GOAL,
         ),
         Option(
             ("--row-level-concurrency",),
-            "auto: as the table has it, and off without a table.",
+            "Assume row-level concurrency on or off. auto: as the table has it; off without "
+            "a table.",
             RowLevel,
             RowLevel.AUTO,
+            panel=Panel.SPARK,
         ),
         Option(
             ("--runtime",),
-            "The Databricks Runtime that writes; without it, 14.2 or later.",
+            "Assume that this Databricks Runtime writes. Default: 14.2 or later.",
             str,
             metavar="VERSION",
+            panel=Panel.SPARK,
         ),
-        Option(("--photon",), "Whether that compute runs Photon.", Switch),
+        Option(
+            ("--photon",),
+            "Assume that the compute runs Photon, or that it does not.",
+            Switch,
+            panel=Panel.SPARK,
+        ),
         Option(
             ("--operation",),
             "Explain this operation, which commits last and may lose.",
             str,
             metavar="OP",
+            panel=Panel.GOAL,
         ),
         Option(
             ("--against",),
-            "Explain conflicts with this operation, committed meanwhile.",
+            "Explain conflicts with this operation, which was committed meanwhile.",
             str,
             metavar="OP",
+            panel=Panel.GOAL,
         ),
-        Option(("--exception",), "Explain this exception.", str, metavar="NAME"),
+        Option(("--exception",), "Explain this exception.", str, metavar="NAME", panel=Panel.GOAL),
         Option(
             ("--at",),
-            "When it was raised: name the commits that can have done it (UTC unless it says).",
+            "Name the commits that may have raised the exception at this time (UTC unless it "
+            "says otherwise).",
             str,
             metavar="TIME",
+            panel=Panel.GOAL,
         ),
         Option(
             ("--sql",),
-            "Say what this pending statement counts as, and explain it.",
+            "Classify this pending statement, and explain its conflicts.",
             str,
             metavar="STATEMENT",
+            panel=Panel.GOAL,
         ),
         options.FORMAT,
         options.OUTPUT,
         *options.READING,
+    ),
+    examples=(
+        "conflicts ./orders --sql \"DELETE FROM orders WHERE day = '2026-11-01'\"",
+        "conflicts --engine delta-spark --operation MERGE",
     ),
 )

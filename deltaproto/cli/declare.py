@@ -1,8 +1,7 @@
-"""How a command declares its arguments and options, once for both parsers.
+"""How a command declares its arguments, options, examples and exit codes.
 
-Typer (`app`) makes help, completion and error messages of a declaration; `short` reads plain,
-well-formed command lines with the same declaration and without typer's start-up cost. `variables`
-gives options their environment variables.
+Typer (`app`) parses the command line, and makes help and completion, from these declarations.
+`variables` gives options their environment variables.
 """
 
 from __future__ import annotations
@@ -12,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from deltaproto.errors import ExitCode
+
 
 def environment_name(flag: str) -> str:
     """The environment variable that stands in for a long flag."""
@@ -20,6 +21,17 @@ def environment_name(flag: str) -> str:
 
 def _bare(flag: str) -> str:
     return flag.lstrip("-").replace("-", "_")
+
+
+class Panel(StrEnum):
+    """The groups of options in a command's help, in their order."""
+
+    GOAL = "Goal"
+    CLIENTS = "Clients"
+    INPUT = "Input"
+    OUTPUT = "Output"
+    SPARK = "Spark"
+    SAFETY = "Safety"
 
 
 class Option(NamedTuple):
@@ -35,6 +47,9 @@ class Option(NamedTuple):
     metavar: str | None = None
     follows: Callable[[str], bool] | None = None
     """whether a word after the first value is one more value; None: each takes a flag"""
+    panel: Panel = Panel.INPUT
+    old: str | None = None
+    """the flag's spelling in earlier releases, which still works"""
 
     @property
     def name(self) -> str:
@@ -45,16 +60,6 @@ class Option(NamedTuple):
     @property
     def _bare(self) -> str:
         return _bare(self.flags[0])
-
-    def convert(self, text: str) -> Any:
-        """The value that `text` stands for.
-
-        Raises:
-            ValueError: when it stands for none.
-        """
-        if self.type is int and not (text.isascii() and text.isdecimal()):
-            raise ValueError(text)
-        return self.type(text)
 
 
 class Argument(NamedTuple):
@@ -75,6 +80,24 @@ class Command(NamedTuple):
     run: Callable[[Mapping[str, Any]], int]
     argument: Argument | None = None
     options: tuple[Option, ...] = ()
+    examples: tuple[str, ...] = ()
+    """command lines for the help, without the name `deltaproto`"""
+    exits: tuple[ExitCode, ...] = (ExitCode.OK, ExitCode.USAGE, ExitCode.UNREADABLE)
+    """the exit codes that it can return"""
+
+
+def modernize(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the words with today's spelling of old flags, and a notice for each of those."""
+    today = {option.old: option.flags[0] for option in command.options if option.old}
+    found, notices = list(words), []
+    for position, word in enumerate(words):
+        if word == "--":
+            break
+        flag, equals, value = word.partition("=")
+        if flag in today:
+            found[position] = f"{today[flag]}{equals}{value}"
+            notices.append(f"{flag} is called {today[flag]} now; the old name will be removed")
+    return found, notices
 
 
 def expand_multi_values(command: Command, words: Sequence[str]) -> list[str]:

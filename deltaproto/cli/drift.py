@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inventories import (
     ENGINE,
     MAX_AGE,
@@ -77,23 +77,33 @@ def _not_compared(asked: Asked, name: str, storage: Mapping[str, str]) -> list[s
 
 COMMAND = Command(
     "drift",
-    "Show what changed between two scans: features, protocols, isolation, tables; and who did it.",
+    "Show what changed between two scans (features, protocols, isolation levels, "
+    "tables), and which commit did it.",
     run,
-    Argument("inventory", "INVENTORY", "Folder or URI that `scan --to` fills."),
+    Argument("inventory", "INVENTORY", "Folder or URI of an inventory, from `scan --inventory`."),
     (
         Option(
             ("--since",),
-            "The earlier scan, or a time it had ended by; else the last of the same roots.",
+            "Compare with this scan, or the last one by a time. Default: the previous one of "
+            "the same roots.",
             str,
             metavar="SCAN|TIME",
+            panel=Panel.INPUT,
         ),
         Option(
             ("--until",),
-            "The later scan, or a time it had ended by; else the newest.",
+            "Compare up to this scan, or the last one by a time. Default: the newest.",
             str,
             metavar="SCAN|TIME",
+            panel=Panel.INPUT,
         ),
-        Option(("--no-commits",), "Do not look in logs for who did it.", bool, False),
+        Option(
+            ("--no-commits",),
+            "Do not look in logs for the commits that made the changes.",
+            bool,
+            False,
+            panel=Panel.INPUT,
+        ),
         MAX_AGE,
         options.ALLOW_EMPTY,
         ENGINE,
@@ -102,4 +112,9 @@ COMMAND = Command(
         options.FAIL_ON,
         *options.READING,
     ),
+    examples=(
+        "drift s3://lake/_inventory",
+        "drift /data/_inventory --since 2026-11-01 --format json",
+    ),
+    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
 )

@@ -36,8 +36,13 @@ def _hint(name: str) -> str:
 
 COMMAND = Command(
     "explain",
-    "Explain a rule: what it finds, who breaks, how to fix it.",
+    "Explain a rule: what it finds, what breaks, and how to fix it.",
     run,
     Argument("rule", "[RULE]", "Id or name of a rule; without it, a list.", required=False),
     (options.FORMAT, options.OUTPUT, options.NO_COLOR, options.DEBUG),
+    examples=(
+        "explain DP102",
+        "explain client-refused",
+    ),
+    exits=(ExitCode.OK, ExitCode.USAGE),
 )

@@ -37,8 +37,13 @@ def run(values: Mapping[str, Any]) -> int:
 
 COMMAND = Command(
     "features",
-    "Show the catalogue of table features, or everything about one.",
+    "Show the catalog of table features, or everything about one feature.",
     run,
     Argument("name", "[NAME]", "One feature; without it, all of them.", required=False),
     (options.FORMAT, options.OUTPUT, options.NO_COLOR, options.DEBUG),
+    examples=(
+        "features",
+        "features deletionVectors",
+    ),
+    exits=(ExitCode.OK, ExitCode.USAGE),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.progress import counting, waiting
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.inspection.history import table_history
@@ -49,14 +49,27 @@ def _positive(limit: int | None) -> int | None:
 
 COMMAND = Command(
     "history",
-    "Show which commit changed the table's protocol, features or isolation level, who, and why.",
+    "Show which commits changed the table's protocol, features or isolation level, "
+    "who made them, and why.",
     run,
     Argument("table", "TABLE", "Path, URI or catalog name."),
     (
-        Option(("--limit", "-n"), "Stop after this many events.", int, metavar="N"),
-        Option(("--since",), "Leave out what is older (UTC unless it says).", str, metavar="TIME"),
+        Option(
+            ("--limit", "-n"), "Stop after this many events.", int, metavar="N", panel=Panel.INPUT
+        ),
+        Option(
+            ("--since",),
+            "Omit events before this time (UTC unless it says otherwise).",
+            str,
+            metavar="TIME",
+            panel=Panel.INPUT,
+        ),
         options.PAGE_FORMAT,
         options.OUTPUT,
         *options.READING,
+    ),
+    examples=(
+        "history ./orders",
+        "history s3://lake/gold/orders --since 2026-11-01",
     ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.progress import tracked, waiting
 from deltaproto.errors import ExitCode, UsageError, no_tables
 from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_table, uses_spark
@@ -82,13 +82,15 @@ def given_tables(given: Iterable[str], *, allow_empty: bool) -> Iterator[str]:
 
 READER = Option(
     ("--reader",),
-    "auto: log for paths and URIs, spark for catalog names; all: compare the three.",
+    "Use this reader; auto: log for paths and URIs, spark for catalog names; all: "
+    "compare the three.",
     ReaderChoice,
     ReaderChoice.AUTO,
+    panel=Panel.INPUT,
 )
 COMMAND = Command(
     "inspect",
-    "Show protocol, features in their layers, isolation and findings of tables.",
+    "Show the protocol, features, isolation level and findings of tables.",
     run,
     Argument(
         "tables",
@@ -98,19 +100,21 @@ COMMAND = Command(
     ),
     (
         READER,
-        Option(("--version",), "Read this older version.", int, metavar="N"),
-        Option(("--no-crc",), "Distrust the log's checksum files.", bool, False),
+        Option(("--version",), "Read this older version.", int, metavar="N", panel=Panel.INPUT),
+        Option(("--no-crc",), "Ignore the log's checksum files.", bool, False, panel=Panel.INPUT),
         Option(
             ("--look-in-files",),
-            "Also look for traces of features in every file action; slow on large tables.",
+            "Look for traces of features in every file action, too. Slow on large tables.",
             bool,
             False,
+            panel=Panel.INPUT,
         ),
         Option(
             ("--activity",),
-            "Also tell from the recent log who writes, how often, and when it is quiet.",
+            "Show from the recent log who writes, how often, and when it is quiet.",
             bool,
             False,
+            panel=Panel.INPUT,
         ),
         options.ALLOW_EMPTY,
         options.PAGE_FORMAT,
@@ -118,4 +122,9 @@ COMMAND = Command(
         options.FAIL_ON,
         *options.READING,
     ),
+    examples=(
+        "inspect ./orders s3://lake/gold/customers",
+        "inspect main.sales.orders --reader all --format json",
+    ),
+    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from typing import Protocol as Interface
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Option
+from deltaproto.cli.declare import Option, Panel
 from deltaproto.errors import UsageError
 from deltaproto.inspection import age
 
@@ -36,24 +36,27 @@ class EngineChoice(StrEnum):
 
 ENGINE = Option(
     ("--engine",),
-    "local: this machine; spark: the executors of a Spark session.",
+    "Run on this machine (local) or on the executors of a Spark session (spark).",
     EngineChoice,
     EngineChoice.LOCAL,
+    panel=Panel.SPARK,
 )
 
 SCAN = Option(
     ("--scan",),
-    "Evaluate only this scan, or the last before a time; else the newest of each root.",
+    "Use this scan, or the last one before a time. Default: the newest of each root.",
     str,
     metavar="SCAN|TIME",
+    panel=Panel.INPUT,
 )
 
 
 MAX_AGE = Option(
     ("--max-age",),
-    f"Warn if a scan or saved inspection is N days old (default: {age.MAX_AGE}).",
+    f"Warn if a scan or saved inspection is this many days old (default: {age.MAX_AGE}).",
     int,
     metavar="DAYS",
+    panel=Panel.INPUT,
 )
 
 

@@ -10,33 +10,31 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from deltaproto.cli import fast_parser
-from deltaproto.cli.declare import Command, expand_multi_values
+from deltaproto.cli.declare import Command, expand_multi_values, modernize
 from deltaproto.cli.pipes import outlive_readers
 from deltaproto.cli.redact_argv import addresses
 from deltaproto.cli.signals import interrupted
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, UsageError
 
-# A command's module is imported when the command is called, so that each start pays only for
-# what it uses.
-COMMANDS = (
-    "inspect",
-    "scan",
-    "drift",
-    "report",
-    "history",
-    "check",
-    "plan-upgrade",
-    "plan-downgrade",
-    "rehearse",
-    "runbook",
-    "apply",
-    "conflicts",
-    "features",
-    "clients",
-    "certify",
-    "explain",
-)
+COMMANDS = {
+    "inspect": "Show protocols, features, isolation levels and findings",
+    "scan": "Find tables, read their protocols, and keep an inventory",
+    "drift": "Show what changed between two scans, and who did it",
+    "report": "Write a report about a fleet of tables",
+    "history": "Show which commits changed a table's protocol, and why",
+    "check": "Check tables against clients, a policy or a baseline",
+    "plan-upgrade": "Plan a new feature, property or isolation level",
+    "plan-downgrade": "Plan the cheapest way to a lower protocol",
+    "rehearse": "Run plans on a shallow clone, and compare the results",
+    "runbook": "Write a release runbook for plans",
+    "apply": "Execute plans step by step, gated and verified",
+    "conflicts": "Show which concurrent operations conflict",
+    "features": "Show the catalog of table features",
+    "clients": "Show what clients can read and write",
+    "certify": "Measure what a real client does with each feature",
+    "explain": "Explain a rule, and how to fix what it finds",
+}
+"""names and summaries; a command's module is imported when the command is called"""
 # What pyspark 3.5 needs beside it, and does not say.
 _LIBRARIES = {
     "numpy": "pip install 'pyarrow<26': NumPy 1, which pyspark[connect] 3.5 asks for, needs it",
@@ -87,32 +85,31 @@ def _accept_any_text() -> None:
 def _run(words: list[str]) -> int:
     if words and words[0] in COMMANDS:
         command = command_named(words[0])
+        rest, notices = modernize(command, words[1:])
         if any(name.startswith("DELTAPROTO_") for name in os.environ):
-            _heed_environment(command, words)
-        words = [words[0], *addresses(expand_multi_values(command, words[1:]))]
-        values = fast_parser.parse(command, words[1:])
-        if values is not None:
-            return command.run(values)
-        commands = [command]
-    else:
-        commands = [command_named(name) for name in COMMANDS]
+            notices += _heed_environment(command, rest)
+        if notices:
+            from deltaproto.cli.progress import warn
+
+            for notice in notices:
+                warn(notice)
+        words = [words[0], *addresses(expand_multi_values(command, rest))]
     from deltaproto.cli import app
 
-    # Typer turns an application with a single command into that command.
-    return app.run(commands, words)
+    return app.run(COMMANDS, command_named, words)
 
 
-def _heed_environment(command: Command, words: Sequence[str]) -> None:
-    from deltaproto.cli.progress import warn
-    from deltaproto.cli.variables import refuse_ambiguous, weakened
+def _heed_environment(command: Command, words: Sequence[str]) -> list[str]:
+    """Return notices of variables with an old name, and of those that weaken the gate."""
+    from deltaproto.cli.variables import modernize_variables, refuse_ambiguous, weakened
 
+    notices = modernize_variables(command)
     refuse_ambiguous(command)
-    if notices := weakened(command, words):
+    if weaker := weakened(command, words):
         from deltaproto.render import interface
 
-        interface.NOTICES.extend(notices)
-        for notice in notices:
-            warn(notice)
+        interface.NOTICES.extend(weaker)
+    return [*notices, *weaker]
 
 
 def _traceback(words: Sequence[str], *raised: Any) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.cli.atomic_output import TruncateOnFirstWrite
-from deltaproto.cli.declare import Option
+from deltaproto.cli.declare import Option, Panel
 from deltaproto.cli.progress import warn
 from deltaproto.errors import UsageError
 from deltaproto.policy.finding import FailOn
@@ -24,31 +24,59 @@ if TYPE_CHECKING:
 _NOTICES = 3
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-FORMAT = Option(("--format",), "Output format.", Format, Format.TEXT)
-PAGE_FORMAT = Option(("--format",), "Output format.", PageFormat, PageFormat.TEXT)
-OUTPUT = Option(("--output", "-o"), "Write to this file.", str, metavar="FILE")
-FAIL_ON = Option(("--fail-on",), "Severity from which on the exit code is 1.", FailOn, FailOn.ERROR)
+FORMAT = Option(("--format",), "Choose the output format.", Format, Format.TEXT, panel=Panel.OUTPUT)
+PAGE_FORMAT = Option(
+    ("--format",), "Choose the output format.", PageFormat, PageFormat.TEXT, panel=Panel.OUTPUT
+)
+OUTPUT = Option(("--output", "-o"), "Write to this file.", str, metavar="FILE", panel=Panel.OUTPUT)
+FAIL_ON = Option(
+    ("--fail-on",),
+    "Exit with 1 for findings of this severity or worse.",
+    FailOn,
+    FailOn.ERROR,
+    panel=Panel.OUTPUT,
+)
 STORAGE_OPTION = Option(
     ("--storage-option",),
-    "Object store option as deltalake takes it; repeatable.",
+    "Set an object store option, named as in deltalake. Repeatable.",
     str,
     many=True,
     metavar="K=V",
+    panel=Panel.INPUT,
 )
-SPARK_REMOTE = Option(("--spark-remote",), "Spark Connect URL.", str, metavar="sc://HOST")
-SPARK_CONF = Option(("--spark-conf",), "Spark setting; repeatable.", str, many=True, metavar="K=V")
-CATALOGUE = Option(
-    ("--catalogue",),
-    "YAML file with clients of your own; repeatable.",
+SPARK_REMOTE = Option(
+    ("--spark-remote",),
+    "Use this Spark Connect server.",
+    str,
+    metavar="sc://HOST",
+    panel=Panel.SPARK,
+)
+SPARK_CONF = Option(
+    ("--spark-conf",),
+    "Set a Spark property. Repeatable.",
+    str,
+    many=True,
+    metavar="K=V",
+    panel=Panel.SPARK,
+)
+CLIENT_FILE = Option(
+    ("--client-file",),
+    "Add the clients of this YAML file. Repeatable.",
     str,
     many=True,
     metavar="FILE",
+    panel=Panel.CLIENTS,
+    old="--catalogue",
 )
-ALLOW_EMPTY = Option(("--allow-empty",), "Accept a source without tables or plans.", bool, False)
-NO_COLOR = Option(("--no-color",), "No colour in text.", bool, False)
-NO_PROGRESS = Option(("--no-progress",), "No progress display.", bool, False)
-QUIET = Option(("--quiet", "-q"), "Only data and errors.", bool, False)
-DEBUG = Option(("--debug",), "Show Spark's own output, and tracebacks.", bool, False)
+ALLOW_EMPTY = Option(
+    ("--allow-empty",), "Accept a source without tables or plans.", bool, False, panel=Panel.SAFETY
+)
+NO_COLOR = Option(("--no-color",), "Do not color text.", bool, False, panel=Panel.OUTPUT)
+NO_PROGRESS = Option(("--no-progress",), "Do not show progress.", bool, False, panel=Panel.OUTPUT)
+QUIET = Option(("--quiet", "-q"), "Print only data and errors.", bool, False, panel=Panel.OUTPUT)
+DEBUG = Option(
+    ("--debug",), "Show Spark's own output, and tracebacks.", bool, False, panel=Panel.OUTPUT
+)
 READING = (STORAGE_OPTION, SPARK_REMOTE, SPARK_CONF, NO_COLOR, NO_PROGRESS, QUIET, DEBUG)
 """What every command that reads tables ends with."""
 

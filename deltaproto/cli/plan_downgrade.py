@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import plans
-from deltaproto.cli.declare import Command, Option
-from deltaproto.errors import UsageError
+from deltaproto.cli.declare import Command, Option, Panel
+from deltaproto.errors import ExitCode, UsageError
 from deltaproto.plan_inputs.client_scope import downgrading, letting_in
 from deltaproto.plan_inputs.parse_goal import feature_names, versions
 from deltaproto.planning.downgrade import Downgrade
 from deltaproto.planning.search.search import HistoryChoice
 from deltaproto.protocol import feature_catalog
 
-_GOALS = ("--lowest", "--drop", "--for-client", "--policy", "--to")
+_GOALS = ("--lowest", "--drop", "--for-client", "--policy", "--protocol")
 _HINT = f"one of {', '.join(_GOALS)}"
 
 
@@ -34,7 +34,7 @@ def run(values: Mapping[str, Any]) -> int:
         lowest=values["lowest"],
         include_enabled=values["include_enabled"],
         drop=feature_names(values["drop"], "--drop"),
-        to=versions(values["to"]),
+        to=versions(values["protocol"]),
         history=values["history"],
         rewrite=values["rewrite"],
     )
@@ -56,59 +56,80 @@ def is_client(word: str) -> bool:
 
 COMMAND = Command(
     "plan-downgrade",
-    "Plan the cheapest way to a lower protocol: every statement, commit, cost and consequence.",
+    "Plan the cheapest way to a lower protocol, with every statement, commit, cost "
+    "and consequence.",
     run,
     plans.TABLES,
     (
         Option(
             ("--lowest",),
-            "Goal: the lowest protocol that takes nothing from any client, dropping what nothing "
-            "uses; also with --for-client or --policy.",
+            "Reach the lowest protocol that takes nothing from any client, by dropping "
+            "unused features. Goes with --for-client or --policy.",
             bool,
             False,
+            panel=Panel.GOAL,
         ),
         Option(
             ("--include-enabled",),
-            "With --lowest: drop what is in use, too, where that is possible.",
+            "With --lowest: also drop features in use, where possible.",
             bool,
             False,
+            panel=Panel.GOAL,
         ),
         Option(
             ("--drop",),
-            "Goal: these features are gone; several may follow.",
+            "Drop these features.",
             str,
             many=True,
             metavar="FEATURE...",
             follows=is_feature,
+            panel=Panel.GOAL,
         ),
         Option(
             ("--for-client",),
-            "Goal: these clients can read and append again; several may follow.",
+            "Let these clients read and append.",
             str,
             many=True,
             metavar="ID@VERSION...",
             follows=is_client,
+            panel=Panel.GOAL,
         ),
         Option(
             ("--policy",),
-            "Goal: every client that this policy declares can do what it declares.",
+            "Let every client of this policy do what it declares.",
             str,
             metavar="FILE",
+            panel=Panel.GOAL,
         ),
-        Option(("--to",), "Goal: versions no higher than these.", str, metavar="R,W"),
+        Option(
+            ("--protocol",),
+            "Lower the versions to at most these.",
+            str,
+            metavar="R,W",
+            panel=Panel.GOAL,
+            old="--to",
+        ),
         Option(
             ("--history",),
-            "keep: nothing is truncated, checkpointProtection may stay; truncate: it does not.",
+            "keep: truncate nothing, so that checkpointProtection may stay. truncate: do not "
+            "let it stay.",
             HistoryChoice,
+            panel=Panel.GOAL,
         ),
         Option(
             ("--rewrite",),
-            "Where drops do not reach the goal: plan a copy into a new table, and a swap.",
+            "Where drops do not reach the goal, plan a copy into a new table and a swap.",
             bool,
             False,
+            panel=Panel.GOAL,
         ),
         plans.ACCESS,
         plans.CLIENT,
         *plans.ENDING,
     ),
+    examples=(
+        "plan-downgrade ./orders --lowest",
+        "plan-downgrade orders --drop deletionVectors --script sql",
+    ),
+    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE, ExitCode.CHANGES),
 )

@@ -12,7 +12,7 @@ from typing import IO, Any, NamedTuple, cast
 
 from deltaproto.cli import options
 from deltaproto.cli.apply_progress import Display
-from deltaproto.cli.declare import Argument, Option
+from deltaproto.cli.declare import Argument, Option, Panel
 from deltaproto.cli.tolerant_output import TolerantWriter
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.append_log import FOLDER
@@ -28,10 +28,12 @@ from deltaproto.render.terminal import single_line
 PLANS = Argument(
     "plans",
     "PLAN...",
-    "Plan files that `plan-… --format json` wrote; a folder stands for the plans in it.",
+    "Plan file from `plan-… --format json`, or a folder of them.",
     many=True,
 )
-FORMAT = Option(("--format",), "Output format.", ApplyFormat, ApplyFormat.TEXT)
+FORMAT = Option(
+    ("--format",), "Choose the output format.", ApplyFormat, ApplyFormat.TEXT, panel=Panel.OUTPUT
+)
 
 
 class Shown(NamedTuple):

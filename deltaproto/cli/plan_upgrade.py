@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import options, plans
-from deltaproto.cli.declare import Command, Option
+from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.plan_downgrade import is_client, is_feature
-from deltaproto.errors import UsageError
+from deltaproto.errors import ExitCode, UsageError
 from deltaproto.plan_inputs.client_scope import upgrading
 from deltaproto.plan_inputs.parse_goal import script, split, versions, wanted_features
 from deltaproto.planning.upgrade_request import Upgrade
 
-_ASKS = ("--enable", "--set", "--to", "--isolation", "--cluster-by", "--sql")
+_ASKS = ("--enable", "--set", "--protocol", "--isolation", "--cluster-by", "--sql")
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -25,7 +25,7 @@ def run(values: Mapping[str, Any]) -> int:
     asked = Upgrade(
         enable=wanted_features(values["enable"], tuple(split(values["cluster_by"])), "--enable"),
         set=options.pairs(values["set"], "--set"),
-        to=versions(values["to"]),
+        to=versions(values["protocol"]),
         isolation=values["isolation"],
         statements=tuple(parsed for text in values["sql"] for parsed in script(text)),
     )
@@ -45,58 +45,77 @@ def _is_wanted(word: str) -> bool:
 
 COMMAND = Command(
     "plan-upgrade",
-    "Plan what a feature, property or isolation level does to protocol, clients and writers.",
+    "Plan a feature, property, isolation level or SQL statement, and show its effect "
+    "on the protocol, clients and writers.",
     run,
     plans.TABLES,
     (
         Option(
             ("--enable",),
-            "Features to switch on, with what they need; columnMapping=name; several may follow.",
+            "Enable these features, and what they require; columnMapping=name chooses a mode.",
             str,
             many=True,
             metavar="FEATURE...",
             follows=_is_wanted,
+            panel=Panel.GOAL,
         ),
         Option(
             ("--set",),
-            "Table properties to set; several may follow.",
+            "Set these table properties.",
             str,
             many=True,
             metavar="PROPERTY=VALUE...",
             follows=_is_setting,
+            panel=Panel.GOAL,
         ),
-        Option(("--to",), "Versions no lower than these.", str, metavar="R,W"),
+        Option(
+            ("--protocol",),
+            "Raise the versions to at least these.",
+            str,
+            metavar="R,W",
+            panel=Panel.GOAL,
+            old="--to",
+        ),
         Option(
             ("--isolation",),
-            "Isolation level: Serializable or WriteSerializable.",
+            "Set the isolation level: Serializable or WriteSerializable.",
             str,
             metavar="LEVEL",
+            panel=Panel.GOAL,
         ),
         Option(
             ("--cluster-by",),
-            "Columns to cluster by; repeatable.",
+            "Cluster by this column. Repeatable.",
             str,
             many=True,
             metavar="COLUMN",
+            panel=Panel.GOAL,
         ),
         Option(
             ("--sql",),
-            "Statements, or a file of them, and what they would do; repeatable.",
+            "Predict these SQL statements, or a file of them. Repeatable.",
             str,
             many=True,
             metavar="SQL",
+            panel=Panel.GOAL,
         ),
         Option(
             ("--for-client",),
-            "Clients that must keep working; several may follow.",
+            "Keep these clients working.",
             str,
             many=True,
             metavar="ID@VERSION...",
             follows=is_client,
+            panel=Panel.CLIENTS,
         ),
         plans.ACCESS,
         plans.CLIENT,
         plans.POLICY,
         *plans.ENDING,
     ),
+    examples=(
+        "plan-upgrade ./orders --enable deletionVectors",
+        "plan-upgrade orders --enable rowTracking --format json -o p.json",
+    ),
+    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE, ExitCode.CHANGES),
 )

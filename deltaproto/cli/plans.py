@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Option
+from deltaproto.cli.declare import Argument, Option, Panel
 from deltaproto.cli.inspect import given_tables
 from deltaproto.cli.inventories import (
     MAX_AGE,
@@ -42,59 +42,73 @@ from deltaproto.tables.engine_errors import one_table
 TABLES = Argument(
     "tables",
     "TABLE...",
-    "Path, URI, catalog name, inventory, or a file of `inspect --format json`; - reads names.",
+    "Path, URI, catalog name, inventory or saved inspection (JSON); - reads names "
+    "from standard input.",
     many=True,
     required=False,
 )
 FROM = Option(
     ("--from",),
-    "Plan the tables of this inventory, as the newest scan of each root saw them.",
+    "Plan the tables of this inventory, as its newest scans saw them. Repeatable.",
     str,
     many=True,
     metavar="INVENTORY",
+    panel=Panel.INPUT,
 )
 WHERE = Option(
     ("--where",),
-    "Of inventories: only tables for which this holds, in SQL on the columns of `tables`.",
+    "Plan only tables of inventories that match this SQL condition on the columns of `tables`.",
     str,
     metavar="SQL",
+    panel=Panel.INPUT,
 )
 FRESH = Option(
     ("--fresh",),
-    "Of inventories: look at each table again, so that plans can be applied.",
+    "Read each table of an inventory again, so that the plans can be applied.",
     bool,
     False,
+    panel=Panel.INPUT,
 )
 ENGINE = Option(
     ("--engine",),
-    "The engine that will execute the plan, as delta-spark@4.4 or databricks@16.4.",
+    "Plan for this engine, as delta-spark@4.4 or databricks@16.4.",
     str,
     metavar="NAME@VERSION",
+    panel=Panel.SPARK,
 )
 CLIENT = Option(
     ("--client",),
-    "A client to tell the effect on, as ID@VERSION; repeatable.",
+    "Show the effect on this client, as ID@VERSION. Repeatable.",
     str,
     many=True,
     metavar="ID@VERSION",
+    panel=Panel.CLIENTS,
 )
 ACCESS = Option(
     ("--access",),
-    "What clients of the command line do, read and append unless given; repeatable.",
+    "Assume this access for clients of the command line. Default: read and append. Repeatable.",
     str,
     many=True,
     metavar="ACCESS",
+    panel=Panel.CLIENTS,
 )
 POLICY = Option(
     ("--policy",),
-    "Exit 1 if a client of this YAML file loses access or the plan violates it.",
+    "Exit with 1 if a client of this policy loses access, or the plan violates the policy.",
     str,
     metavar="FILE",
+    panel=Panel.CLIENTS,
 )
 DETAILED = Option(
-    ("--detailed-exitcode",), "Exit with 10 when there is something to do.", bool, False
+    ("--detailed-exitcode",),
+    "Exit with 10 if there is something to do.",
+    bool,
+    False,
+    panel=Panel.OUTPUT,
 )
-SCRIPT = Option(("--script",), "Print only the statements, with comments.", Script)
+SCRIPT = Option(
+    ("--script",), "Print only the statements, with comments.", Script, panel=Panel.OUTPUT
+)
 ENDING = (
     FROM,
     WHERE,
@@ -103,7 +117,7 @@ ENDING = (
     FRESH,
     options.ALLOW_EMPTY,
     ENGINE,
-    options.CATALOGUE,
+    options.CLIENT_FILE,
     DETAILED,
     SCRIPT,
     options.PAGE_FORMAT,
@@ -137,7 +151,7 @@ def plan_tables(
         )
     engine = parse_engine(values["engine"]) if values["engine"] else Engine()
     options.refuse_overwrite(
-        values["output"], (*names, values["policy"], *values.get("sql", ()), *values["catalogue"])
+        values["output"], (*names, values["policy"], *values.get("sql", ()), *values["client_file"])
     )
     codes = {ExitCode.OK}
     # SQL may name a version of the table.
@@ -280,4 +294,4 @@ def users_of(values: Mapping[str, Any]) -> Users:
             "--access without a client",
             "it goes with --for-client and --client; policies declare it",
         )
-    return Users(policy, values["catalogue"], named, access or DEFAULT_ACCESS)
+    return Users(policy, values["client_file"], named, access or DEFAULT_ACCESS)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Command, Option
+from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.plan_io import FORMAT, PLANS, default_journal_dir, lazy_runner, read_all, shown
 from deltaproto.errors import ExitCode
 from deltaproto.execution.plan_file import plan_files
@@ -42,19 +42,25 @@ def run(values: Mapping[str, Any]) -> int:
 
 COMMAND = Command(
     "rehearse",
-    "Run plans for real on a shallow clone, and compare each step with its prediction.",
+    "Run plans on a shallow clone of the table, and compare each step with its prediction.",
     run,
     PLANS,
     (
         Option(
             ("--scratch",),
-            "Folder or URI to clone into; by default a temporary folder.",
+            "Clone into this folder or URI. Default: a temporary folder.",
             str,
             metavar="DIR",
+            panel=Panel.INPUT,
         ),
         FORMAT,
         options.ALLOW_EMPTY,
         options.OUTPUT,
         *options.READING,
     ),
+    examples=(
+        "rehearse plan.json",
+        "rehearse plans/ --scratch s3://lake/_rehearsal",
+    ),
+    exits=(ExitCode.OK, ExitCode.USAGE, ExitCode.UNREADABLE, ExitCode.FAILED),
 )

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inventories import (
     MAX_AGE,
     SCAN,
@@ -38,8 +38,8 @@ def run(values: Mapping[str, Any]) -> int:
         raise UsageError(f"--most {values['most']} is less than 0", "give a number of tables")
     storage = options.pairs(values["storage_option"], "--storage-option")
     policy = values["policy"]
-    options.refuse_overwrite(values["output"], (policy, *values["catalogue"]))
-    checker = _checker(policy, values["catalogue"], allow_empty=values["allow_empty"])
+    options.refuse_overwrite(values["output"], (policy, *values["client_file"]))
+    checker = _checker(policy, values["client_file"], allow_empty=values["allow_empty"])
     show = not (values["no_progress"] or values["quiet"])
     with waiting("reading the inventory", show=show):
         questions = LocalQuestions(inventory_at(values["inventory"], storage))
@@ -86,29 +86,41 @@ def _checker(path: str | None, files: tuple[str, ...], *, allow_empty: bool) -> 
 
 COMMAND = Command(
     "report",
-    "Report on a fleet: protocols, features, clients, drift, and what to fix first; one HTML file.",
+    "Write a report about a fleet: protocols, features, clients, drift, and what to fix first.",
     run,
-    Argument("inventory", "INVENTORY", "Folder or URI that `scan --to` fills."),
+    Argument("inventory", "INVENTORY", "Folder or URI of an inventory, from `scan --inventory`."),
     (
-        Option(("--format",), "Output format.", ReportFormat, ReportFormat.HTML),
+        Option(
+            ("--format",),
+            "Choose the output format.",
+            ReportFormat,
+            ReportFormat.HTML,
+            panel=Panel.OUTPUT,
+        ),
         Option(
             ("--policy",),
-            "YAML file with declared clients and rules; else every client of the catalogue.",
+            "Evaluate the clients and rules of this policy. Default: every client of the catalog.",
             str,
             metavar="FILE",
+            panel=Panel.CLIENTS,
         ),
-        options.CATALOGUE,
+        options.CLIENT_FILE,
         SCAN,
         MAX_AGE,
         Option(
             ("--most",),
-            "List so many tables in the page; figures are of all.",
+            "List at most this many tables on the page; figures count all.",
             int,
             _MOST,
             metavar="N",
+            panel=Panel.OUTPUT,
         ),
         options.ALLOW_EMPTY,
         options.OUTPUT,
         *options.READING,
+    ),
+    examples=(
+        "report /data/_inventory --output fleet.html",
+        "report /data/_inventory --policy policy.yaml --format markdown",
     ),
 )

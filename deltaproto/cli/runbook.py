@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Command, Option
+from deltaproto.cli.declare import Command, Option, Panel
 from deltaproto.cli.plan_io import PLANS, default_journal_dir, load_all
 from deltaproto.cli.progress import counting
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
@@ -55,14 +55,14 @@ def run(values: Mapping[str, Any]) -> int:
         start,
         now,
         values["policy"],
-        values["catalogue"],
+        values["client_file"],
     )
     options.refuse_overwrite(
         values["output"],
         (
             *plan_files(values["plans"], allow_empty=True),
             *(values[name] for name in ("policy", "template", "language")),
-            *values["catalogue"],
+            *values["client_file"],
         ),
     )
     format = values["format"]
@@ -97,7 +97,7 @@ def _entries(
     spark = options.spark_settings(values)
 
     redact = Redactor(storage, spark.conf)
-    catalogue = None if policy is None else site_catalogue(values["catalogue"], policy)
+    catalogue = None if policy is None else site_catalogue(values["client_file"], policy)
     day = datetime.fromtimestamp(start, UTC).date()
     checker = None
     if policy is not None and catalogue is not None:
@@ -142,42 +142,61 @@ def _entries(
 
 COMMAND = Command(
     "runbook",
-    "Write the release runbook of plans: whom to tell, what to stop, commands, checks, sign-off.",
+    "Write a release runbook for plans: whom to notify, what to stop, commands, "
+    "checks and sign-off.",
     run,
     PLANS,
     (
-        Option(("--format",), "Output format.", RunbookFormat, RunbookFormat.MARKDOWN),
+        Option(
+            ("--format",),
+            "Choose the output format.",
+            RunbookFormat,
+            RunbookFormat.MARKDOWN,
+            panel=Panel.OUTPUT,
+        ),
         Option(
             ("--start",),
-            "When the first step is meant to be carried out (UTC unless it says); else now.",
+            "Plan the first step for this time (UTC unless it says otherwise). Default: now.",
             str,
             metavar="TIME",
+            panel=Panel.INPUT,
         ),
         Option(
             ("--policy",),
-            "Policy file: evaluate the gates of apply, and pass it to the printed commands.",
+            "Evaluate apply's gates with this policy, and pass it to the printed commands.",
             str,
             metavar="FILE",
+            panel=Panel.CLIENTS,
         ),
-        options.CATALOGUE,
+        options.CLIENT_FILE,
         Option(
-            ("--no-activity",), "Do not look into the tables' logs for who writes.", bool, False
+            ("--no-activity",),
+            "Do not look in the tables' logs for who writes.",
+            bool,
+            False,
+            panel=Panel.INPUT,
         ),
         Option(
             ("--template",),
-            "Template of your own (jinja2), in which the chapters are put.",
+            "Put the chapters into this jinja2 template.",
             str,
             metavar="FILE",
+            panel=Panel.OUTPUT,
         ),
         Option(
             ("--language",),
-            "Language, or a YAML file with phrases of your own.",
+            "Write in this language, or with the phrases of this YAML file.",
             str,
             "en",
             metavar="LANGUAGE",
+            panel=Panel.OUTPUT,
         ),
         options.ALLOW_EMPTY,
         options.OUTPUT,
         *options.READING,
+    ),
+    examples=(
+        "runbook plan.json --output runbook.md",
+        "runbook plans/ --policy policy.yaml --format html -o runbook.html",
     ),
 )

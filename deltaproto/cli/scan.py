@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option
+from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.inventories import ENGINE, EngineChoice, opened_inventory
 from deltaproto.cli.progress import rated, waiting
 from deltaproto.cli.signals import resume_hint
@@ -40,23 +40,25 @@ def run(values: Mapping[str, Any]) -> int:
         )
     for name, most in NUMBERS.items():
         options.require_range(values[name], f"--{name}", most)
-    if values["keep"] and not values["to"]:
-        raise UsageError("--keep needs --to", "it is about the inventory's old scans")
-    if values["resume"] and not values["to"]:
-        raise UsageError("--resume needs --to", "it names the inventory of the scan to resume")
+    if values["keep"] and not values["inventory"]:
+        raise UsageError("--keep needs --inventory", "it is about the inventory's old scans")
+    if values["resume"] and not values["inventory"]:
+        raise UsageError(
+            "--resume needs --inventory", "it names the inventory of the scan to resume"
+        )
     storage = options.pairs(values["storage_option"], "--storage-option")
     request = ScanRequest(
         Source(
             tuple(values["roots"]),
             tuple(values["list"]),
             Selection(tuple(values["include"]), tuple(values["exclude"])),
-            values["to"] or None,
+            values["inventory"] or None,
             tuple(values["catalog"]),
             lambda: _in_catalogs(values),
             values["allow_empty"],
         ),
         storage,
-        inventory_at(values["to"], storage) if values["to"] else None,
+        inventory_at(values["inventory"], storage) if values["inventory"] else None,
         values["parallel"],
         float(values["timeout"] or _SECONDS),
         values["resume"],
@@ -71,7 +73,7 @@ def run(values: Mapping[str, Any]) -> int:
         show = not (values["no_progress"] or values["quiet"])
         total = _expected(request) if show else None
         with (
-            resume_hint(_RESUME if values["to"] else None),
+            resume_hint(_RESUME if values["inventory"] else None),
             rated("tables", total=total, show=show) as progress,
         ):
             if values["engine"] is EngineChoice.SPARK:
@@ -80,9 +82,13 @@ def run(values: Mapping[str, Any]) -> int:
                 done = scan_with_spark(request, options.spark_settings(values), progress)
             else:
                 done = scan(request, progress)
-        with waiting("comparing with the policy and the last scan", show=show and values["to"]):
+        with waiting(
+            "comparing with the policy and the last scan", show=show and values["inventory"]
+        ):
             after = _afterwards(done, checker, values)
-        write_scan(done, after, values["to"], values["format"], file, color=not values["no_color"])
+        write_scan(
+            done, after, values["inventory"], values["format"], file, color=not values["no_color"]
+        )
     return int(_exit_code(done, after, values["fail_on"]))
 
 
@@ -135,16 +141,16 @@ def _in_catalogs(values: Mapping[str, Any]) -> Iterator[DiscoveredTable | Unread
 def _checker(values: Mapping[str, Any]) -> Checker | None:
     if not values["policy"]:
         return None
-    if not values["to"]:
-        raise UsageError("--policy needs --to", "it is asked of the inventory; name one")
+    if not values["inventory"]:
+        raise UsageError("--policy needs --inventory", "it is asked of the inventory; name one")
     policy = site_policy(values["policy"])
     return Checker(policy, site_catalogue((), policy))
 
 
 def _afterwards(done: Scan, checker: Checker | None, values: Mapping[str, Any]) -> Afterwards:
-    if not values["to"]:
+    if not values["inventory"]:
         return Afterwards()
-    asked = opened_inventory(values["to"], values)
+    asked = opened_inventory(values["inventory"], values)
     scans = asked.scans()
     newest = pick(scans, done.scan_id)
     after = Afterwards(None if checker is None else asked.counted(newest, checker))
@@ -169,7 +175,8 @@ def _exit_code(done: Scan, after: Afterwards, fail_on: FailOn) -> ExitCode:
 
 COMMAND = Command(
     "scan",
-    "Find all tables below roots, read every protocol, and keep it as Delta inventory tables.",
+    "Find all tables below the roots, read their protocols, and append them to an "
+    "inventory of Delta tables.",
     run,
     Argument(
         "roots",
@@ -180,75 +187,103 @@ COMMAND = Command(
     ),
     (
         Option(
-            ("--to",),
-            "Folder or URI of the inventory that keeps what was seen.",
+            ("--inventory",),
+            "Append what was read to the inventory in this folder or URI.",
             str,
             metavar="INVENTORY",
+            panel=Panel.OUTPUT,
+            old="--to",
         ),
         Option(
             ("--policy",),
-            "YAML file with declared clients and rules, asked of what the inventory holds now.",
+            "Check what the inventory holds now against this policy.",
             str,
             metavar="FILE",
+            panel=Panel.CLIENTS,
         ),
         Option(
             ("--catalog",),
-            "Catalog, catalog.schema or schema that Spark knows; repeatable.",
+            "Scan the tables of this catalog, catalog.schema or schema. Repeatable.",
             str,
             many=True,
             metavar="NAME",
+            panel=Panel.INPUT,
         ),
         Option(
             ("--list",),
-            "File with a table's path or URI in each line; repeatable.",
+            "Scan the tables in this file, one path or URI per line. Repeatable.",
             str,
             many=True,
             metavar="FILE",
+            panel=Panel.INPUT,
         ),
         Option(
             ("--include",),
-            "Only tables in folders of this name or path; opens hidden folders; repeatable.",
+            "Scan only tables in folders of this name or path; opens hidden folders. Repeatable.",
             str,
             many=True,
             metavar="GLOB",
+            panel=Panel.INPUT,
         ),
         Option(
             ("--exclude",),
-            "Do not look into folders of this name or path; repeatable.",
+            "Skip folders of this name or path. Repeatable.",
             str,
             many=True,
             metavar="GLOB",
+            panel=Panel.INPUT,
         ),
-        ENGINE._replace(default=None, help=f"{ENGINE.help[:-1]}; local unless given."),
+        ENGINE._replace(default=None, help=f"{ENGINE.help} Default: local."),
         Option(
             ("--parallel",),
-            "Processes for disks, threads for object stores, tasks with Spark.",
+            "Use this many processes (disks), threads (object stores) or tasks (Spark).",
             int,
             metavar="N",
+            panel=Panel.SPARK,
         ),
         Option(
             ("--timeout",),
             f"Give up on a table after this many seconds (default: {_SECONDS}).",
             int,
             metavar="SECONDS",
+            panel=Panel.SAFETY,
         ),
         Option(
             ("--keep",),
-            "Forget scans of the inventory that ended more than so many days ago.",
+            "Delete scans from the inventory that ended more than this many days ago.",
             int,
             metavar="DAYS",
+            panel=Panel.OUTPUT,
         ),
         Option(
             ("--config",),
-            f"File that says what the command line does not; ./{NAME} where it names no root.",
+            f"Read settings from this file. Default: ./{NAME} if the command line names no tables.",
             str,
             metavar="FILE",
+            panel=Panel.INPUT,
         ),
         options.ALLOW_EMPTY,
-        Option(("--resume",), "Go on with the last scan that was not finished.", bool, False),
-        Option(("--format",), "Output format.", ScanFormat, ScanFormat.TEXT),
+        Option(
+            ("--resume",),
+            "Continue the last scan that did not finish.",
+            bool,
+            False,
+            panel=Panel.INPUT,
+        ),
+        Option(
+            ("--format",),
+            "Choose the output format.",
+            ScanFormat,
+            ScanFormat.TEXT,
+            panel=Panel.OUTPUT,
+        ),
         options.OUTPUT,
         options.FAIL_ON,
         *options.READING,
     ),
+    examples=(
+        "scan s3://lake/gold --inventory s3://lake/_inventory",
+        "scan /data --inventory /data/_inventory --policy policy.yaml",
+    ),
+    exits=(ExitCode.OK, ExitCode.FINDINGS, ExitCode.USAGE, ExitCode.UNREADABLE),
 )

@@ -21,10 +21,9 @@ _FAIL_ON = "--fail-on"
 _INVENTORY_ENGINE = "DELTAPROTO_INVENTORY_ENGINE"
 _PLAN_ENGINE = "DELTAPROTO_PLAN_ENGINE"
 OWN: Mapping[str, Mapping[str, str]] = {
-    "--to": {
-        "scan": "DELTAPROTO_SCAN_TO",
-        "plan-upgrade": "DELTAPROTO_UPGRADE_TO",
-        "plan-downgrade": "DELTAPROTO_DOWNGRADE_TO",
+    "--protocol": {
+        "plan-upgrade": "DELTAPROTO_UPGRADE_PROTOCOL",
+        "plan-downgrade": "DELTAPROTO_DOWNGRADE_PROTOCOL",
     },
     "--engine": {
         "scan": _INVENTORY_ENGINE,
@@ -53,6 +52,14 @@ OWN: Mapping[str, Mapping[str, str]] = {
 }
 """the variable of a flag that has several meanings, by command"""
 
+RENAMED: Mapping[str, str] = {
+    "DELTAPROTO_CATALOGUE": "DELTAPROTO_CLIENT_FILE",
+    "DELTAPROTO_SCAN_TO": "DELTAPROTO_INVENTORY",
+    "DELTAPROTO_UPGRADE_TO": "DELTAPROTO_UPGRADE_PROTOCOL",
+    "DELTAPROTO_DOWNGRADE_TO": "DELTAPROTO_DOWNGRADE_PROTOCOL",
+}
+"""variables of earlier releases, which still work, and what they are called now"""
+
 SHARED: Mapping[str, str] = {
     "--access": "what clients do with a table",
     "--client": "clients whose access is evaluated",
@@ -68,6 +75,20 @@ def variable(command: str, flag: str) -> str | None:
     if flag in COMMAND_LINE_ONLY:
         return None
     return OWN.get(flag, {}).get(command) or environment_name(flag)
+
+
+def modernize_variables(command: Command) -> list[str]:
+    """Give variables of earlier releases today's names in this process; return notices.
+
+    A variable with today's name wins.
+    """
+    read = {variable(command.name, option.flags[0]) for option in command.options}
+    notices = []
+    for old, new in RENAMED.items():
+        if new in read and os.environ.get(old):
+            os.environ.setdefault(new, os.environ[old])
+            notices.append(f"{old} is called {new} now; the old name will be removed")
+    return notices
 
 
 def weakened(command: Command, words: Sequence[str]) -> list[str]:
@@ -89,8 +110,11 @@ def refuse_ambiguous(command: Command) -> None:
     """
     for option in command.options:
         flag = option.flags[0]
-        read, name = variable(command.name, flag), environment_name(flag)
-        if read == name or not os.environ.get(name):
+        read, names = variable(command.name, flag), {environment_name(flag)}
+        if option.old:
+            names |= {environment_name(option.old)} - RENAMED.keys()
+        name = next((name for name in names - {read} if os.environ.get(name)), None)
+        if name is None:
             continue
         if read is None:
             raise UsageError(

@@ -94,7 +94,7 @@ class InventoryTables:
         except (DeltaError, OSError) as error:
             raise UsageError(
                 f"cannot write the inventory's table {name}: {self._told(error)}",
-                "give another --to, or mend it: it is a Delta table like any other",
+                "give another --inventory, or mend it: it is a Delta table like any other",
             ) from None
 
     def _create(self, name: Inventory) -> None:
@@ -179,7 +179,7 @@ class InventoryTables:
         except (DeltaError, OSError) as error:
             raise UsageError(
                 f"cannot read the inventory's table {name}: {self._told(error)}",
-                "give another --to, or mend it: it is a Delta table like any other",
+                "give another --inventory, or mend it: it is a Delta table like any other",
             ) from None
 
 
@@ -200,7 +200,7 @@ def wrong_type(name: Inventory, column: str, found: str, wanted: str) -> TableEr
     return TableError(
         ErrorCode.CORRUPT_LOG,
         f"column {column} of the inventory's table {name} has the type {found}, not {wanted}",
-        "the inventory is damaged; scan again with another --to",
+        "the inventory is damaged; scan again with another --inventory",
     )
 
 
@@ -217,7 +217,7 @@ def _plain(type_: Any) -> Any:
 def no_inventory(where: str) -> UsageError:
     """There is no inventory at that place, or no scan was ever finished there."""
     return UsageError(
-        f"{where} is no inventory", "make one with `deltaproto scan ROOT --to INVENTORY`"
+        f"{where} is no inventory", "make one with `deltaproto scan ROOT --inventory INVENTORY`"
     )
 
 

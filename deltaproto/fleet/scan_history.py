@@ -156,7 +156,9 @@ def newest(scans: list[PastScan]) -> PastScan:
         UsageError: when there is none.
     """
     if not scans:
-        raise UsageError("the inventory holds no scan", "make one with `deltaproto scan --to`")
+        raise UsageError(
+            "the inventory holds no scan", "make one with `deltaproto scan --inventory`"
+        )
     return scans[-1]
 
 

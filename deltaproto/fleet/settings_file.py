@@ -3,7 +3,7 @@
     scan:
       roots: [s3://lake/gold, ./local]
       catalogs: [main]
-      to: s3://lake/_inventory
+      inventory: s3://lake/_inventory
       policy: policy.yaml
       storage_options:
         AWS_REGION: eu-west-1
@@ -26,7 +26,9 @@ from deltaproto.policy.document.source import Node, Scalar
 NAME = "deltaproto.yaml"
 _PATHS = ("roots", "lists")
 _LISTS = (*_PATHS, "catalogs", "include", "exclude")
-_PATH = ("to", "policy")
+_OLD = {"to": "inventory"}
+"""keys of earlier releases, which still work"""
+_PATH = ("inventory", "policy")
 _ENGINES = ("local", "spark")
 NUMBERS = {"parallel": 512, "timeout": 86_400, "keep": 100_000}
 """the highest that makes sense; parallel is a count, timeout in seconds, keep in days"""
@@ -43,7 +45,8 @@ def read_settings(path: str, environment: Mapping[str, str]) -> dict[str, Any]:
     folder = os.path.dirname(os.path.abspath(path))
     try:
         root = reader.fields(source.read(path), ("scan",), ("scan",))
-        values = reader.fields(root["scan"], _FIELDS)
+        values = reader.fields(root["scan"], (*_FIELDS, *_OLD))
+        values = {_OLD.get(key, key): node for key, node in values.items()}
         return {key: _value(key, node, folder, environment) for key, node in values.items()}
     except Fault as fault:
         hint = "begin it with scan:" if fault.problem == source.EMPTY else fault.hint

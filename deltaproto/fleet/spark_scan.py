@@ -34,7 +34,9 @@ def scan_with_spark(request: ScanRequest, spark: SparkSettings, progress: Progre
         EngineError: when there is no Spark.
     """
     if request.inventory is None:
-        raise UsageError("--engine spark needs --to", "Spark keeps what it sees in the inventory")
+        raise UsageError(
+            "--engine spark needs --inventory", "Spark keeps what it sees in the inventory"
+        )
     began, clock = datetime.now(UTC), time.monotonic()
     session = spark_session(spark)
     where = request.inventory.location.path or request.inventory.location.uri

@@ -183,5 +183,6 @@ def _locked(path: str) -> Any:
 
 def _unwritable(folder: str, error: OSError) -> UsageError:
     return UsageError(
-        f"cannot write {folder}: {error.strerror or error}", "give another --to, or make room"
+        f"cannot write {folder}: {error.strerror or error}",
+        "give another --inventory, or make room",
     )

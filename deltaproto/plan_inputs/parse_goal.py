@@ -84,7 +84,7 @@ def accesses(given: Iterable[str], flag: str) -> tuple[Access, ...]:
     return tuple(found)
 
 
-def versions(text: str | None, flag: str = "--to") -> tuple[int, int] | None:
+def versions(text: str | None, flag: str = "--protocol") -> tuple[int, int] | None:
     """Reader and writer version as `R,W`.
 
     Raises:

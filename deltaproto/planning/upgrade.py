@@ -175,7 +175,7 @@ class _Walk:
             self.notes.append(_NEVER_LOWER)
 
     def raised(self, pair: tuple[int, int]) -> None:
-        """`--to R,W`."""
+        """`--protocol R,W`."""
         before = self.table.protocol
         self.go(versions(pair))
         if self.blocked or self.table.protocol != before:

@@ -52,7 +52,7 @@ def _hint(judged: DeclaredVerdict, table: str) -> str:
     if judged.verdict.reason.startswith(OFFERS_NO):
         return "declare it with the access that it needs, such as access: [read] or --access read"
     if judged.verdict.verdict is Verdict.UNKNOWN:
-        return "try it on a copy of the table, and declare what you know with --catalogue"
+        return "try it on a copy of the table, and declare what you know with --client-file"
     if not judged.verdict.because:
         return (
             "no release of it that is known passes: use another client, or change what the reason "

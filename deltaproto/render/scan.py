@@ -173,7 +173,11 @@ def _text(scan: Scan, after: Afterwards, inventory: str | None, out: Painter) ->
             else f"{len(after.forgotten)} old scans are"
         )
         out.line(out.paint(f"{old} forgotten", DIM))
-    kept = f"scan {scan.scan_id} is in {inventory}" if inventory else "nothing was kept: give --to"
+    kept = (
+        f"scan {scan.scan_id} is in {inventory}"
+        if inventory
+        else "nothing was kept: give --inventory"
+    )
     out.line(out.paint(kept, DIM))
 
 

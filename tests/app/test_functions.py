@@ -79,7 +79,7 @@ def test_what_cannot_be_read_is_not_complete(table: str, tmp_path: Path) -> None
         ({"lowest": True}, ("--lowest",)),
         ({"lowest": True, "include_enabled": True}, ("--lowest", "--include-enabled")),
         ({"drop": ["rowTracking"]}, ("--drop", "rowTracking")),
-        ({"to": (1, 7), "history": "truncate"}, ("--to", "1,7", "--history", "truncate")),
+        ({"to": (1, 7), "history": "truncate"}, ("--protocol", "1,7", "--history", "truncate")),
         (
             {"for_clients": ["trino@452"], "clients": ["daft@0.5.22"]},
             ("--for-client", "trino@452", "--client", "daft@0.5.22"),
@@ -107,7 +107,7 @@ def test_a_downgrade(cli: Cli, table: str, named: dict[str, Any], words: tuple[s
             ("--set", "delta.enableChangeDataFeed=true"),
         ),
         ({"isolation": "Serializable"}, ("--isolation", "Serializable")),
-        ({"to": (3, 7)}, ("--to", "3,7")),
+        ({"to": (3, 7)}, ("--protocol", "3,7")),
         ({"cluster_by": ["id"]}, ("--cluster-by", "id")),
         (
             {"enable": ["v2Checkpoint"], "for_clients": ["trino@452"]},

@@ -56,7 +56,7 @@ def test_in_logs(cli: Cli, opened: Open) -> None:
 
 def test_in_an_inventory(cli: Cli, opened: Open) -> None:
     logged()
-    assert cli("scan", ".", "--to", "inventory", "-o", "out").code in (0, 1, 3)
+    assert cli("scan", ".", "--inventory", "inventory", "-o", "out").code in (0, 1, 3)
     assert cli("report", "inventory", "-o", "page.html").code in (0, 3)
     found = opened("page.html")
     found.page.locator("#list button.open").first.click()

@@ -38,7 +38,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Log(root / "group" / name).commit(0, commit_info(), stored, metadata())
     to, out = str(folder / "inventory"), folder / "report.html"
     for _ in range(2):
-        assert main(["scan", str(root), "--to", to, "-q", "-o", str(folder / "scan")]) == 3
+        assert main(["scan", str(root), "--inventory", to, "-q", "-o", str(folder / "scan")]) == 3
         Log(root / "late").commit(0, commit_info(), protocol(1, 2), metadata()) if not (
             root / "late"
         ).exists() else None

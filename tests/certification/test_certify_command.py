@@ -100,9 +100,9 @@ def test_results_and_entry_are_written(
         ("deletionVectors.enabled", "ok"),
     ):
         words = ("check", str(kit.folder / "tables" / table), "--policy", str(policy))
-        checked = cli(*words, "--catalogue", str(entry), "--format", "json", "--look-in-files")
+        checked = cli(*words, "--client-file", str(entry), "--format", "json", "--look-in-files")
         if checked.code == 2:
-            checked = cli(*words, "--catalogue", str(entry), "--format", "json")
+            checked = cli(*words, "--client-file", str(entry), "--format", "json")
         (said,) = checked.json["verdicts"]
         assert said["verdict"] == verdict, (table, said)
         assert said["confidence"] == "measured"

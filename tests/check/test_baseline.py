@@ -104,6 +104,6 @@ def test_from_an_inventory(cli: Cli, save: Callable[..., str], tmp_path: Path) -
     changed = metadata({"delta.appendOnly": "true"}, id="id-1")
     change(Path(name), commit_info("SET TBLPROPERTIES"), changed)
     where = str(tmp_path / "inventory")
-    assert cli("scan", str(tmp_path / "lake"), "--to", where).code == 0
+    assert cli("scan", str(tmp_path / "lake"), "--inventory", where).code == 0
     ran = cli("check", where, "--baseline", before, "--format", "json")
     assert (ran.code, {each[0] for each in rules(ran)}) == (1, {"DP224"})

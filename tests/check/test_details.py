@@ -55,7 +55,7 @@ def test_a_client_that_streams_is_a_stream(
 def test_an_empty_catalogue_file_is_told_what_belongs_there(
     cli: Cli, write: Callable[..., str]
 ) -> None:
-    ran = cli("clients", "--catalogue", write("", "own.yaml"))
+    ran = cli("clients", "--client-file", write("", "own.yaml"))
     assert ran.code == 2
     assert "policy_version" not in ran.err
     assert "ranges" in ran.err

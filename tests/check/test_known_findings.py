@@ -214,7 +214,7 @@ def test_item_9_a_policy_grades_tables_that_are_missing(
 def test_item_9_of_an_inventory(cli: Cli, saved: Callable[..., str], tmp_path: Path) -> None:
     name = table(tmp_path / "lake" / "a", DV)
     where = str(tmp_path / "inventory")
-    words = ("scan", str(tmp_path / "lake"), "--to", where)
+    words = ("scan", str(tmp_path / "lake"), "--inventory", where)
     assert cli(*words).code == 0
     known = saved(where, *CLIENT)
     assert cli("check", where, *CLIENT).code == 1

@@ -638,7 +638,7 @@ class TestClientsOfASite:
     ) -> None:
         file = write(f"id: nightly\n{OURS}", "ours.yaml")
         table = make("t", VECTORS, DV_ON)
-        asked = ("--catalogue", file, "--client", "nightly", "--access", "read")
+        asked = ("--client-file", file, "--client", "nightly", "--access", "read")
         (verdict,) = checked(table, *asked, code=0)["verdicts"]
         assert verdict["verdict"] == "ok"
         narrower = OURS.replace(", features: [deletionVectors]", "")

@@ -318,7 +318,14 @@ def test_a_scan_reports_findings_on_the_policy_and_does_not_end_with_them(
     make("lake/orders", protocol(1, 2))
     expired = "{rule: DP202, reason: x, expires: 2026-01-01}"
     file = policy(f"clients: [{GOOD}]\ntables: {{'glod/**': {{}}}}\nwaivers: [{expired}]\n")
-    words = ("scan", str(tmp_path / "lake"), "--to", str(tmp_path / "inventory"), "--policy", file)
+    words = (
+        "scan",
+        str(tmp_path / "lake"),
+        "--inventory",
+        str(tmp_path / "inventory"),
+        "--policy",
+        file,
+    )
     ran = cli(*words, "--format", "json")
     assert ran.code == 0, ran.err
     told = ran.json["policy"]
@@ -350,7 +357,7 @@ class TestFleets:
         make("lake/vectors", protocol(3, 7, names, [*names, "appendOnly", "invariants"]), on)
         make("lake/plain", protocol(1, 2))
         where = str(tmp_path / "inventory")
-        assert cli("scan", str(tmp_path / "lake"), "--to", where).code == 0
+        assert cli("scan", str(tmp_path / "lake"), "--inventory", where).code == 0
         return str(tmp_path / "lake"), where
 
     def test_scan_and_report_count_what_the_policy_hides(
@@ -361,7 +368,7 @@ class TestFleets:
         summary = checked(where, "--policy", file, code=0)["summary"]
         assert summary["waived"] == 1
         assert summary["off"] > 0
-        words = ("scan", lake, "--to", where, "--policy", file)
+        words = ("scan", lake, "--inventory", where, "--policy", file)
         told = cli(*words, "--format", "json").json["policy"]
         assert (told["waived"], told["off"]) == (1, summary["off"])
         shown = f"1 waived, {summary['off']} turned off by severities"

@@ -150,7 +150,7 @@ def test_saved_inspections_and_inventories_too(
     live = cli("check", table, "--format", "json").json["usability"]
     saved = cli("check", save(table), "--format", "json").json["usability"]
     inventory = str(tmp_path / "inventory")
-    assert cli("scan", str(Path(table).parent), "--to", inventory).code == 0
+    assert cli("scan", str(Path(table).parent), "--inventory", inventory).code == 0
     kept = cli("check", inventory, "--format", "json").json["usability"]
     assert [{**each, "table": ""} for each in live] == [{**each, "table": ""} for each in saved]
     assert [{**each, "table": ""} for each in live] == [{**each, "table": ""} for each in kept]

@@ -261,7 +261,7 @@ class TestOutput:
             ("rehearse", str(plans), "--output", plan),
             ("apply", str(plans), "--dry-run", "--output", plan),
             ("apply", plan, "--audit", "audit.jsonl", "--output", "audit.jsonl"),
-            ("clients", "--catalogue", "own.yaml", "--output", "own.yaml"),
+            ("clients", "--client-file", "own.yaml", "--output", "own.yaml"),
         ):
             ran = cli(*words)
             assert (ran.code, "would overwrite" in ran.err) == (2, True), words

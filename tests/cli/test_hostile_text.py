@@ -266,7 +266,7 @@ def test_errors_of_policies_and_catalogs(cli: Cli, tables: list[str], tmp_path: 
             ran = cli("check", tables[0], "--policy", str(file), "--format", format_)
             assert ran.code == 2
             assert_inert(ran, format_)
-        assert_inert(cli("clients", "--catalogue", str(file)), "text")
+        assert_inert(cli("clients", "--client-file", str(file)), "text")
     for evil in EVIL:
         file.write_text(evil)
         assert_inert(cli("check", tables[0], "--policy", str(file)), "text")
@@ -278,7 +278,9 @@ def test_inventories_and_reports(
     inventory = tmp_path / STARTS
     roots = [str(lake / name) for name in NAMED]
     for format_ in ("text", "json"):
-        ran = cli("scan", *roots, "--to", str(inventory), "--policy", policy, "--format", format_)
+        ran = cli(
+            "scan", *roots, "--inventory", str(inventory), "--policy", policy, "--format", format_
+        )
         assert ran.out, ran.err
         assert_inert(ran, format_)
         for table in (table for table in tables if "damaged" not in table):
@@ -340,7 +342,7 @@ ARGUMENTS = (
     ("explain", "{}"),
     ("clients", "{}"),
     ("clients", "trino@{}"),
-    ("clients", "--catalogue", "{}"),
+    ("clients", "--client-file", "{}"),
     ("certify", "{}"),
     ("certify", "trino@{}"),
     ("certify", "x@1", "--adapter", "{}"),
@@ -419,7 +421,7 @@ def test_catalogs_of_clients(cli: Cli, tmp_path: Path) -> None:
         file.write_text(yaml.safe_dump(entry))
         for words in ((), (name,), (f"{name}@1",), ("--matrix",), (name, "--matrix")):
             for format_ in ("text", "markdown", "json", *(["html"] if "--matrix" in words else [])):
-                ran = cli("clients", *words, "--catalogue", str(file), "--format", format_)
+                ran = cli("clients", *words, "--client-file", str(file), "--format", format_)
                 assert ran.out, ran.err
                 assert_inert(ran, format_)
 

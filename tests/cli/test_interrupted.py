@@ -59,7 +59,7 @@ def test_a_scan_is_interrupted_and_goes_on(tmp_path: Path, cli: Cli) -> None:
     for number in range(TABLES):
         Log(tmp_path / "lake" / f"t{number}").commit(0, protocol(1, 2), metadata())
     inventory = tmp_path / "inventory"
-    words = ("scan", str(tmp_path / "lake"), "--to", str(inventory), "--no-progress")
+    words = ("scan", str(tmp_path / "lake"), "--inventory", str(inventory), "--no-progress")
     running = subprocess.Popen(
         [sys.executable, "-c", STUCK, str(tmp_path / "first"), *words, "--parallel", "2"],
         stdout=subprocess.PIPE,

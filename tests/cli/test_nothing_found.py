@@ -48,7 +48,7 @@ def barren(tmp_path: Path) -> Path:
 def inventory(tmp_path: Path, cli: Cli, barren: Path) -> str:
     """An inventory whose scan found no table."""
     where = str(tmp_path / "inventory")
-    assert cli("scan", str(barren), "--to", where, "--allow-empty").code == 0
+    assert cli("scan", str(barren), "--inventory", where, "--allow-empty").code == 0
     return where
 
 
@@ -125,8 +125,8 @@ class TestScan:
         where = tmp_path / "own" / "inventory"
         where.parent.mkdir()
         for _ in range(2):
-            assert cli("scan", str(where.parent), "--to", str(where)).code == 3
-        assert cli("scan", str(where / "tables"), "--to", str(where)).code == 3
+            assert cli("scan", str(where.parent), "--inventory", str(where)).code == 3
+        assert cli("scan", str(where / "tables"), "--inventory", str(where)).code == 3
 
     def test_a_root_whose_tables_are_all_below_another_root_or_a_link(
         self, cli: Cli, tmp_path: Path, table: str
@@ -145,9 +145,9 @@ class TestScan:
         where, root = str(tmp_path / "inventory"), tmp_path / "root"
         root.mkdir()
         Path(table).rename(root / "t")
-        assert cli("scan", str(root), "--to", where).code == 0
+        assert cli("scan", str(root), "--inventory", where).code == 0
         (root / "t").rename(tmp_path / "elsewhere")
-        assert cli("scan", str(root), "--to", where).code == 3
+        assert cli("scan", str(root), "--inventory", where).code == 3
         changes = cli("drift", where, "--format", "json").json["changes"]
         assert {change["change"] for change in changes} == {"unreadable"}
 
@@ -161,13 +161,13 @@ class TestInventory:
         assert cli(*words, inventory, "--allow-empty").code == 0
 
     def test_compared_with_another(self, cli: Cli, inventory: str, barren: Path) -> None:
-        assert cli("scan", str(barren), "--to", inventory, "--allow-empty").code == 0
+        assert cli("scan", str(barren), "--inventory", inventory, "--allow-empty").code == 0
         assert cli("drift", inventory).code == 3
         assert cli("drift", inventory, "--allow-empty").code == 0
 
     def test_a_condition_that_no_table_meets(self, cli: Cli, tmp_path: Path, table: str) -> None:
         where = str(tmp_path / "inventory")
-        assert cli("scan", table, "--to", where).code == 0
+        assert cli("scan", table, "--inventory", where).code == 0
         words = (*PLAN, "--from", where, "--where")
         assert cli(*words, "min_reader_version = 1").code == 0
         assert cli(*words, "min_reader_version = 9").code == 3
@@ -177,7 +177,7 @@ class TestInventory:
         self, cli: Cli, tmp_path: Path, table: str
     ) -> None:
         where, policy = str(tmp_path / "inventory"), tmp_path / "policy.yaml"
-        assert cli("scan", table, "--to", where).code == 0
+        assert cli("scan", table, "--inventory", where).code == 0
         for text in ("policy_version: 1\n", "policy_version: 1\nclients: []\ntables: {}\n"):
             policy.write_text(text)
             words = ("report", where, "--policy", str(policy), "--format", "json")

@@ -27,7 +27,7 @@ def table(log: Log) -> str:
     "words",
     [
         ("plan-downgrade", "TABLE", "--lowest"),
-        ("plan-upgrade", "TABLE", "--to", "3,7"),
+        ("plan-upgrade", "TABLE", "--protocol", "3,7"),
         ("history", "TABLE"),
         ("conflicts", "TABLE"),
     ],

@@ -85,7 +85,7 @@ def test_scan_and_drift_and_report(
     (tmp_path / "broken" / "_delta_log").mkdir(parents=True)
     where = str(tmp_path / "inventory")
     for _ in range(2):
-        assert into_a_closed_pipe("scan", str(tmp_path), "--to", where) == 3
+        assert into_a_closed_pipe("scan", str(tmp_path), "--inventory", where) == 3
     assert into_a_closed_pipe("report", where) == 3
     assert into_a_closed_pipe("drift", where, "--since", "2001-01-01") == 2
 

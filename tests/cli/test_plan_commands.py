@@ -48,7 +48,7 @@ class TestGoals:
             assert bool(found["cost"]["history"]) is (history == "truncate")
 
     def test_waits_are_counted_from_now(self, cli: Cli, vectors: str) -> None:
-        found = plan(cli("plan-downgrade", vectors, "--to", "1,2", "--format", "json"))
+        found = plan(cli("plan-downgrade", vectors, "--protocol", "1,2", "--format", "json"))
         first, wait, second = found["steps"]
         assert first["not_before"] is None
         assert wait["wait"]["hours"] == 24
@@ -85,7 +85,11 @@ class TestGoals:
 
     @pytest.mark.parametrize(
         "words",
-        [("--to", "3,7"), ("--to", "1,1"), ("--set", "delta.appendOnly=false", "--to", "1,2")],
+        [
+            ("--protocol", "3,7"),
+            ("--protocol", "1,1"),
+            ("--set", "delta.appendOnly=false", "--protocol", "1,2"),
+        ],
         ids=" ".join,
     )
     def test_versions_alone_change_nothing(
@@ -93,7 +97,7 @@ class TestGoals:
     ) -> None:
         found = plan(cli("plan-upgrade", plain, *words, "--format", "json"), "plan-upgrade")
         assert found["protocol_after"] == found["protocol_before"]
-        if words[0] == "--to":
+        if words[0] == "--protocol":
             assert found["steps"] == []
             assert found["warnings"]
 
@@ -180,10 +184,10 @@ class TestExitCodes:
         ("words", "cause"),
         [
             (("--lowest", "--drop", VECTORS), "different goals"),
-            (("--lowest", "--to", "1,2", "--for-client", "trino@476"), "different goals"),
+            (("--lowest", "--protocol", "1,2", "--for-client", "trino@476"), "different goals"),
             ((), "no goal"),
-            (("--to", "4,7"), "no protocol has"),
-            (("--to", "x"), "no pair of versions"),
+            (("--protocol", "4,7"), "no protocol has"),
+            (("--protocol", "x"), "no pair of versions"),
             (("--drop", "deletionVector"), "no feature deletionVector"),
             (("--for-client", "nosuch@1"), "nosuch"),
             (("--lowest", "--engine", "delta-spark@2.4"), "older than DROP FEATURE"),
@@ -237,8 +241,8 @@ class TestManyTables:
     ) -> None:
         saved = tmp_path / "saved.json"
         saved.write_text(cli("inspect", vectors, plain, "--look-in-files", "--format", "json").out)
-        live = plan(cli("plan-downgrade", vectors, plain, "--to", "1,2", "--format", "json"))
-        then = plan(cli("plan-downgrade", str(saved), "--to", "1,2", "--format", "json"))
+        live = plan(cli("plan-downgrade", vectors, plain, "--protocol", "1,2", "--format", "json"))
+        then = plan(cli("plan-downgrade", str(saved), "--protocol", "1,2", "--format", "json"))
         for one, other in zip(live["plans"], then["plans"], strict=True):
             assert one["protocol_after"] == other["protocol_after"]
             assert [s["sql"] for s in one["steps"]] == [s["sql"] for s in other["steps"]]
@@ -259,7 +263,7 @@ class TestScript:
         assert "spark.sql.variable.substitute=false" in ran.out
 
     def test_only_statements_and_comments(self, cli: Cli, vectors: str) -> None:
-        ran = cli("plan-downgrade", vectors, "--to", "1,2", "--script", "sql")
+        ran = cli("plan-downgrade", vectors, "--protocol", "1,2", "--script", "sql")
         lines = [line for line in ran.out.splitlines() if line and not line.startswith("-- ")]
         drop = f"ALTER TABLE delta.`{vectors}` DROP FEATURE `{VECTORS}` TRUNCATE HISTORY;"
         assert lines == [drop, drop]
@@ -274,7 +278,7 @@ class TestScript:
 
 
 def test_text_names_features_first(cli: Cli, vectors: str) -> None:
-    out = cli("plan-downgrade", vectors, "--to", "1,2").out
+    out = cli("plan-downgrade", vectors, "--protocol", "1,2").out
     assert out.index("- deletionVectors") < out.index("(3,7) -> (1,2)")
     assert "point of no return" in out
     headings = [

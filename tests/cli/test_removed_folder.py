@@ -35,7 +35,7 @@ def table(log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ("plan-upgrade", "t/x", "--enable", "deletionVectors"),
         ("conflicts", "t/x"),
         ("scan", "t/x"),
-        ("scan", "{}", "--to", "inventory"),
+        ("scan", "{}", "--inventory", "inventory"),
         ("scan", "--config", "scan.yaml"),
         ("drift", "inventory"),
         ("report", "inventory"),
@@ -55,7 +55,7 @@ def test_a_relative_path(cli: Cli, table: str, words: tuple[str, ...], format_: 
     assert "Traceback" not in ran.err
 
 
-@pytest.mark.parametrize("words", [("inspect", "t/x"), ("scan", "{}", "--to", "inventory")])
+@pytest.mark.parametrize("words", [("inspect", "t/x"), ("scan", "{}", "--inventory", "inventory")])
 def test_the_message_says_so(cli: Cli, table: str, words: tuple[str, ...]) -> None:
     ran = cli(*(word.format(table) for word in words))
     assert "the working directory was removed" in ran.out + ran.err

@@ -49,7 +49,7 @@ ADDRESSES = (
     f"DefaultEndpointsProtocol=https;AccountName=a;AccountKey={CANARY};EndpointSuffix=x",
 )
 ELSEWHERE = (
-    ("scan", "ok", "--to={}"),
+    ("scan", "ok", "--inventory={}"),
     ("scan", "--list", "{}"),
     ("scan", "--config", "{}"),
     ("scan", "--config", "roots.json"),
@@ -70,7 +70,7 @@ ELSEWHERE = (
     ("inspect", "ok", "--format", "{}"),
     ("inspect", "ok", "--{}"),
     ("clients", "{}"),
-    ("clients", "--catalogue", "{}"),
+    ("clients", "--client-file", "{}"),
     ("features", "{}"),
     ("explain", "{}"),
     ("certify", "x@1", "--adapter", "{}"),
@@ -140,11 +140,11 @@ def test_in_lists_and_inventories(
 ) -> None:
     names, where = tmp_path / "names", tmp_path / "inventory"
     names.write_text(f"{address}\n")
-    for words in (("scan", "--list", str(names)), ("scan", ".", "--to", address)):
+    for words in (("scan", "--list", str(names)), ("scan", ".", "--inventory", address)):
         monkeypatch.chdir(tmp_path)
         ran = cli(*words, "--format", "json")
         assert CANARY not in ran.out + ran.err
-    assert cli("scan", "--list", str(names), "--to", str(where)).code == 3
+    assert cli("scan", "--list", str(names), "--inventory", str(where)).code == 3
     ran = cli("check", str(where), "--client", "trino@476")
     assert CANARY not in ran.out + ran.err
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{address}\n"))

@@ -52,10 +52,10 @@ READS = (
     f"conflicts {NAME} --exception ConcurrentAppendException --at 2030-01-01",
     f"plan-upgrade {NAME} --set delta.appendOnly=true --output {{lake}}/up.json",
     f"plan-downgrade {NAME} --drop {DROPPED} --output {{lake}}/down.json",
-    "scan --catalog connected --to {lake}/local",
-    "scan {lake}/orders --engine spark --to {lake}/other",
-    "scan {lake}/orders --to {lake}/inventory",
-    "scan {lake}/orders --to {lake}/inventory",
+    "scan --catalog connected --inventory {lake}/local",
+    "scan {lake}/orders --engine spark --inventory {lake}/other",
+    "scan {lake}/orders --inventory {lake}/inventory",
+    "scan {lake}/orders --inventory {lake}/inventory",
     "drift {lake}/inventory --engine spark",
     "check {lake}/inventory --engine spark --client delta-spark@2.2.0",
 )
@@ -270,7 +270,7 @@ def test_a_dead_server_is_told_in_time(there: Side, connect: ConnectServer, tmp_
     lines = [
         line
         for line in dict.fromkeys(READS + WRITES)
-        if "--output" not in line and line != "scan {lake}/orders --to {lake}/inventory"
+        if "--output" not in line and line != "scan {lake}/orders --inventory {lake}/inventory"
     ]
     asked = [line.replace("{lake}/inv", f"{tmp_path}/inv") for line in lines]
     shutil.copytree(lake / "inventory", tmp_path / "inventory")
@@ -293,7 +293,7 @@ def test_commands_that_need_no_server(cli: Callable[..., Ran], tmp_path: Path) -
     dead = ("--spark-remote", "sc://localhost:9")
     lake = Log(tmp_path / "lake" / "t").commit(0, protocol(1, 2), metadata()).table
     inventory = str(tmp_path / "inventory")
-    assert cli("scan", str(Path(lake).parent), "--to", inventory, *dead).code == 0
+    assert cli("scan", str(Path(lake).parent), "--inventory", inventory, *dead).code == 0
     assert cli("report", inventory, *JSON, *dead).code == 0
     refused = cli("certify", "polars@1.0", "--make-kit", str(tmp_path / "kit"), *dead)
     assert refused.code == 2

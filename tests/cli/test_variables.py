@@ -66,6 +66,7 @@ class TestMeaning:
         (("scan", "."), "DELTAPROTO_TO"),
         (("scan", "."), "DELTAPROTO_ENGINE"),
         (("plan-upgrade", "t"), "DELTAPROTO_TO"),
+        (("plan-downgrade", "t"), "DELTAPROTO_PROTOCOL"),
         (("conflicts",), "DELTAPROTO_ISOLATION"),
         (("apply", "plan.json"), "DELTAPROTO_YES"),
         (("apply", "plan.json"), "DELTAPROTO_PARALLEL"),
@@ -85,9 +86,16 @@ def test_an_ambiguous_name_is_refused(
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"error: {name} is set")
     assert list(tmp_path.iterdir()) == []
+    meant = [
+        variable(c.name, o.flags[0])
+        for c in COMMANDS
+        for o in c.options
+        if c.name == words[0] and name in {environment_name(f) for f in (o.flags[0], o.old or "")}
+    ]
     flag = "--" + name.removeprefix("DELTAPROTO_").lower().replace("_", "-")
     assert environment_name(flag) == name
-    assert (variable(words[0], flag) or flag) in ran.err.splitlines()[1]
+    read = next((v for v in meant if v), None) or flag
+    assert read in ran.err.splitlines()[1]
 
 
 def test_the_name_for_plans_is_nothing_to_a_scan(
@@ -95,7 +103,7 @@ def test_the_name_for_plans_is_nothing_to_a_scan(
 ) -> None:
     Log(tmp_path / "t").commit(0, commit_info(), protocol(1, 2), metadata())
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DELTAPROTO_UPGRADE_TO", "1,3")
+    monkeypatch.setenv("DELTAPROTO_UPGRADE_PROTOCOL", "1,3")
     assert cli("scan", ".").code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
     assert cli("plan-upgrade", "t", "--format", "json").json["goal"]["kind"]
@@ -152,8 +160,10 @@ class TestFailOnNever:
     ) -> None:
         monkeypatch.setenv("DELTAPROTO_FAIL_ON", "never")
         where = str(tmp_path / "inventory")
-        assert json.loads(cli("scan", table, "--to", where, "--format", "json").out)["notices"]
-        assert "FAIL_ON" in cli("scan", table, "--to", where).out
+        assert json.loads(cli("scan", table, "--inventory", where, "--format", "json").out)[
+            "notices"
+        ]
+        assert "FAIL_ON" in cli("scan", table, "--inventory", where).out
         for format_ in ("text", "json", "markdown"):
             assert "FAIL" in cli("drift", where, "--format", format_).out
         assert cli("history", table).err == ""

@@ -164,16 +164,16 @@ class TestMistakes:
 class TestSites:
     def test_a_file_extends_the_catalogue(self, cli: Cli, ours: Callable[[str], str]) -> None:
         file = ours(OURS)
-        found = shown(cli("clients", "--catalogue", file, "--format", "json"))
+        found = shown(cli("clients", "--client-file", file, "--format", "json"))
         assert {client["id"] for client in found} == {*shipped_ids(), "house-engine"}
-        (client,) = shown(cli("clients", "HE@1.2", "--catalogue", file, "--format", "json"))
+        (client,) = shown(cli("clients", "HE@1.2", "--client-file", file, "--format", "json"))
         assert client["id"] == "house-engine"
         rows = {row["feature"]: row["read"] for row in client["matrix"]}
         assert (rows["deletionVectors"], rows["timestampNtz"]) == ("yes", "no")
 
     def test_a_file_overrides_the_catalogue(self, cli: Cli, ours: Callable[[str], str]) -> None:
         words = ("clients", "trino", "--format", "json")
-        (client,) = shown(cli(*words, "--catalogue", ours(OURS_TRINO)))
+        (client,) = shown(cli(*words, "--client-file", ours(OURS_TRINO)))
         assert client["name"] == "Our build of Trino"
         assert [each["from"] for each in client["ranges"]] == ["1"]
         (client,) = shown(cli(*words))
@@ -196,7 +196,7 @@ class TestSites:
         self, cli: Cli, ours: Callable[[str], str], text: str, said: str
     ) -> None:
         file = ours(text)
-        ran = cli("clients", "--catalogue", file)
+        ran = cli("clients", "--client-file", file)
         assert (ran.code, ran.out) == (2, "")
         assert file in ran.err
         assert said in ran.err
@@ -204,7 +204,7 @@ class TestSites:
 
     def test_a_missing_file_is_named(self, cli: Cli, tmp_path: Path) -> None:
         file = str(tmp_path / "none.yaml")
-        ran = cli("clients", "--catalogue", file)
+        ran = cli("clients", "--client-file", file)
         assert (ran.code, ran.out) == (2, "")
         assert file in ran.err
 

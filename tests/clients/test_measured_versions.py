@@ -157,7 +157,7 @@ def test_check_uses_an_entry_file(cli: Any, tmp_path: Path, log: Any) -> None:
     file.write_text(yaml.safe_dump(plain))
     words = ("check", log.table, "--policy", str(policy), "--format", "json")
     assert [v["verdict"] for v in cli(*words).json["verdicts"]] == ["ok"]
-    after = cli(*words, "--catalogue", str(file))
+    after = cli(*words, "--client-file", str(file))
     assert [v["verdict"] for v in after.json["verdicts"]] == ["refused"]
 
 
@@ -166,7 +166,7 @@ def test_files_with_measurements_of_one_client_join(cli: Any, tmp_path: Path) ->
     for version in ("1.0", "2.0"):
         file = tmp_path / f"{version}.yaml"
         file.write_text(yaml.safe_dump(entry("mine", version)))
-        names += ["--catalogue", str(file)]
+        names += ["--client-file", str(file)]
     for version in ("1.0", "2.0"):
         assert cli("clients", f"mine@{version}", *names, "--format", "json").json["clients"][0][
             "known"

@@ -103,7 +103,7 @@ def test_a_fleet_is_scanned_and_asked(server: ConnectServer, tmp_path: Path) -> 
         return document
 
     over = ("--engine", "spark", "--spark-remote", server.remote)
-    scan = ("scan", str(tmp_path / "lake"), "--to", inventory)
+    scan = ("scan", str(tmp_path / "lake"), "--inventory", inventory)
     assert told(*scan, *over)["tables"] == 30
     move(tables, 72)
     last = told(*scan, *over, "--policy", str(ROOT / "policies" / "spark-oss.yaml"))

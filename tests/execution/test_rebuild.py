@@ -86,7 +86,7 @@ def sql(old: str, new: str) -> Callable[[dict[str, Any]], None]:
         TWO,
         ("--set", "delta.appendOnly=true", "--set", "we'ird=${x}\\", "--set", "new\nline=y"),
         ("--enable", "deletionVectors", "rowTracking"),
-        ("--to", "3,7"),
+        ("--protocol", "3,7"),
         ("--enable", "clustering", "--cluster-by", "id"),
         ("--drop", "checkConstraints"),
         ("--drop", "checkConstraints", "--history", "truncate"),
@@ -102,7 +102,7 @@ def test_a_plan_as_it_was_made_fits(
     monkeypatch.setitem(sys.modules, "pyspark", None)
     words = tuple(word.replace("{t}", f"delta.`{table.table}`") for word in words)
     plan = read(planned(cli, table, *words))
-    assert plan.steps or words[0] == "--to"
+    assert plan.steps or words[0] == "--protocol"
     assert mismatch(plan) is None
     assert unrequested(plan) is None
     ran = cli("apply", str(Path(table.table).parent / "plan.json"), "--dry-run", "--format", "json")

@@ -32,7 +32,14 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     tables = without_contradictions(make_fleet(folder / "lake", seed=61, count=150))
     made = Fleet(tables, str(folder / "i"), str(folder / "saved.json"))
     for words in (
-        ("scan", str(folder / "lake"), "--to", made.inventory, "--output", str(folder / "scan")),
+        (
+            "scan",
+            str(folder / "lake"),
+            "--inventory",
+            made.inventory,
+            "--output",
+            str(folder / "scan"),
+        ),
         ("inspect", *map(str, tables), "--format", "json", "--output", made.saved),
     ):
         assert main(list(words)) == 3
@@ -55,7 +62,7 @@ def bare(plan: dict[str, Any]) -> dict[str, Any]:
     "goal",
     [
         ("plan-downgrade", "--lowest"),
-        ("plan-downgrade", "--to", "2,5"),
+        ("plan-downgrade", "--protocol", "2,5"),
         ("plan-downgrade", "--lowest", "--include-enabled"),
         ("plan-upgrade", "--enable", "deletionVectors"),
     ],
@@ -84,7 +91,7 @@ def test_the_plans_are_those_of_a_saved_inspection(
 def test_the_summary_adds_up(cli: Cli, tmp_path: Path) -> None:
     sound_fleet(tmp_path / "lake", 63, 60)
     make_fleet(tmp_path / "lake" / "odd", seed=64, count=60)
-    cli("scan", str(tmp_path / "lake"), "--to", str(tmp_path / "i"))
+    cli("scan", str(tmp_path / "lake"), "--inventory", str(tmp_path / "i"))
     clients = ("--client", "delta-spark@2.4", "--client", "trino@400", "--client", "polars@2.1.0")
     words = (str(tmp_path / "i"), "--lowest", "--include-enabled", *clients, "--format", "json")
     document = cli("plan-downgrade", *words).json
@@ -137,7 +144,7 @@ def test_some_of_the_tables(cli: Cli, fleet: Fleet) -> None:
 def test_fresh_plans_can_be_applied(cli: Cli, tmp_path: Path) -> None:
     tables = sound_fleet(tmp_path / "lake", 62, 6)
     inventory = str(tmp_path / "i")
-    cli("scan", str(tmp_path / "lake"), "--to", inventory)
+    cli("scan", str(tmp_path / "lake"), "--inventory", inventory)
     words = ("--enable", "deletionVectors", "--format", "json")
     fresh = cli("plan-upgrade", "--from", inventory, "--fresh", *words).json["plans"]
     for plan, table in zip(fresh, sorted(tables), strict=True):

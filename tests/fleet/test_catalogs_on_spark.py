@@ -85,7 +85,7 @@ def test_without_the_extended_list(
 
 def test_a_scan_of_a_catalog(spark: SparkSession, shop: Path, cli: Cli, tmp_path: Path) -> None:
     root, inventory = str(shop / "out side"), str(tmp_path / "i")
-    words = ("--catalog", "shop", "--to", inventory, "--format", "json")
+    words = ("--catalog", "shop", "--inventory", inventory, "--format", "json")
     assert cli("scan", root, *words).json["tables"] == 3
     rows = DeltaTable(f"{inventory}/tables").to_pyarrow_table().to_pylist()
     kept = {row["table"]: row["location"] for row in rows}

@@ -38,7 +38,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     fleet = without_contradictions(make_fleet(made.lake, seed=51, count=160))
     tables = [str(table) for table in fleet]
     for words in (
-        ("scan", str(made.lake), "--to", made.inventory, "--output", str(folder / "scan")),
+        ("scan", str(made.lake), "--inventory", made.inventory, "--output", str(folder / "scan")),
         ("inspect", *tables, "--format", "json", "--output", made.saved),
     ):
         assert main(list(words)) == 3
@@ -72,7 +72,7 @@ def test_the_verdicts_are_those_of_a_saved_inspection(cli: Cli, fleet: Fleet, po
 def test_an_inventory_by_its_uri_is_the_same(cli: Cli, tmp_path: Path) -> None:
     sound_fleet(tmp_path / "lake", 5, 6)
     inventory = tmp_path / "i"
-    cli("scan", str(tmp_path / "lake"), "--to", str(inventory))
+    cli("scan", str(tmp_path / "lake"), "--inventory", str(inventory))
     words = ("--client", "polars@2.1.0", "--format", "json")
     by_path, by_uri = (cli("check", each, *words) for each in (str(inventory), inventory.as_uri()))
     assert len(by_uri.json["verdicts"]) == len(by_path.json["verdicts"]) > 5
@@ -90,7 +90,7 @@ def test_an_older_scan(cli: Cli, fleet: Fleet, tmp_path: Path) -> None:
     inventory = str(shutil.copytree(fleet.inventory, tmp_path / "i"))
     ask = ("check", inventory, "--client", "polars@2.1.0", "--format", "json")
     first = cli(*ask).json
-    cli("scan", str(fleet.lake / "area 1"), "--to", inventory)
+    cli("scan", str(fleet.lake / "area 1"), "--inventory", inventory)
     second = cli(*ask).json
     # What the newer scan did not search comes from the older one.
     assert said_of(second) == said_of(first)
@@ -108,7 +108,7 @@ def test_a_scan_tells_what_the_policy_says(cli: Cli, tmp_path: Path) -> None:
     lake, inventory = tmp_path / "lake", str(tmp_path / "i")
     tables = sound_fleet(lake, 9, 40)
     policy = ("--policy", str(POLICIES / "spark-oss.yaml"))
-    words = ("scan", str(lake), "--to", inventory, *policy, "--format", "json")
+    words = ("scan", str(lake), "--inventory", inventory, *policy, "--format", "json")
     first = cli(*words)
     validate("scan", first.json)
     assert first.json["drift"] is None
@@ -136,7 +136,7 @@ def test_a_scan_tells_what_the_policy_says(cli: Cli, tmp_path: Path) -> None:
     assert "clients" in shown.out
     assert "nothing changed" in shown.out
     assert cli("scan", str(lake), *policy).code == 2
-    assert cli("scan", str(lake), "--to", inventory, "--policy", "none.yaml").code == 2
+    assert cli("scan", str(lake), "--inventory", inventory, "--policy", "none.yaml").code == 2
 
 
 def test_counts_can_be_added() -> None:

@@ -26,7 +26,7 @@ Entry = dict[str, Any]
 
 
 def scan(cli: Cli, root: Path, inventory: Path) -> str:
-    ran = cli("scan", str(root), "--to", str(inventory), "--format", "json")
+    ran = cli("scan", str(root), "--inventory", str(inventory), "--format", "json")
     return str(ran.json["scan_id"])
 
 

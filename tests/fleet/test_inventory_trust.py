@@ -33,7 +33,7 @@ def lake(tmp_path: Path) -> Path:
 
 def test_rows_that_are_lost(cli: Cli, lake: Path, tmp_path: Path) -> None:
     where = str(tmp_path / "inventory")
-    assert cli("scan", str(lake), "--to", where).code == 0
+    assert cli("scan", str(lake), "--inventory", where).code == 0
     assert cli(*CHECK, where).code == 0
     DeltaTable(f"{where}/tables").delete("location LIKE '%two%'")
     ran = cli(*CHECK, where)
@@ -46,7 +46,7 @@ def test_rows_that_are_lost(cli: Cli, lake: Path, tmp_path: Path) -> None:
 def test_plans_and_drift_with_lost_rows(cli: Cli, lake: Path, tmp_path: Path) -> None:
     where = str(tmp_path / "inventory")
     for _ in range(2):
-        assert cli("scan", str(lake), "--to", where).code == 0
+        assert cli("scan", str(lake), "--inventory", where).code == 0
     plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true", "--format", "json")
     assert cli(*plan).code == 0
     assert cli("drift", where).code == 0
@@ -59,7 +59,7 @@ def test_plans_and_drift_with_lost_rows(cli: Cli, lake: Path, tmp_path: Path) ->
 
 def test_a_row_lost_and_another_stored_twice(cli: Cli, lake: Path, tmp_path: Path) -> None:
     where = str(tmp_path / "inventory")
-    assert cli("scan", str(lake), "--to", where).code == 0
+    assert cli("scan", str(lake), "--inventory", where).code == 0
     tables = DeltaTable(f"{where}/tables")
     rows = tables.to_pyarrow_table()
     one = rows.filter([str(each).endswith("one") for each in rows["location"].to_pylist()])
@@ -82,7 +82,7 @@ def test_features_and_findings_that_are_lost_or_doubled(
         0, commit_info(), protocol(3, 7, ["zzz"], ["zzz"]), metadata(id="four")
     )
     for _ in range(2):
-        cli("scan", str(lake), "--to", where)
+        cli("scan", str(lake), "--inventory", where)
     plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
     commands = ((*CHECK, where), ("report", where), plan, ("drift", where))
     table = DeltaTable(f"{where}/{name}")
@@ -120,7 +120,7 @@ def checked_tables(ran: Ran) -> list[str]:
 def test_other_roots(cli: Cli, lake: Path, tmp_path: Path) -> None:
     where = str(tmp_path / "inventory")
     for name in ("a", "b"):
-        assert cli("scan", str(lake / name), "--to", where).code == 0
+        assert cli("scan", str(lake / name), "--inventory", where).code == 0
     ran = cli(*CHECK, where)
     assert (ran.code, checked_tables(ran)) == (0, ["one", "three", "two"])
     (notice,) = ran.json["notices"]
@@ -138,13 +138,13 @@ def test_other_roots(cli: Cli, lake: Path, tmp_path: Path) -> None:
 
 def test_a_newer_scan_with_patterns(cli: Cli, lake: Path, tmp_path: Path) -> None:
     where = str(tmp_path / "inventory")
-    assert cli("scan", str(lake), "--to", where).code == 0
-    assert cli("scan", str(lake), "--to", where, "--exclude", "a").code == 0
+    assert cli("scan", str(lake), "--inventory", where).code == 0
+    assert cli("scan", str(lake), "--inventory", where, "--exclude", "a").code == 0
     assert checked_tables(cli(*CHECK, where)) == ["one", "three", "two"]
-    assert cli("scan", str(lake), "--to", where, "--include", "b").code == 0
+    assert cli("scan", str(lake), "--inventory", where, "--include", "b").code == 0
     assert checked_tables(cli(*CHECK, where)) == ["one", "three", "two"]
     shutil.rmtree(lake / "a" / "two")
-    assert cli("scan", str(lake), "--to", where).code == 0
+    assert cli("scan", str(lake), "--inventory", where).code == 0
     ran = cli(*CHECK, where)
     assert (checked_tables(ran), "notices" in ran.json) == (["one", "three"], False)
 
@@ -186,7 +186,7 @@ def test_a_table_that_is_gone(
     def scan(words: str) -> None:
         roots, dashes, patterns = words.partition(" --")
         named = [str(lake / root) for root in roots.split()]
-        assert cli("scan", *named, *f"{dashes}{patterns}".split(), "--to", where).code == 0
+        assert cli("scan", *named, *f"{dashes}{patterns}".split(), "--inventory", where).code == 0
 
     scan(before)
     shutil.rmtree(lake / "a/two")
@@ -203,9 +203,9 @@ def test_a_table_that_is_gone_below_what_could_not_be_searched(
 ) -> None:
     where = str(tmp_path / "inventory")
     Log(lake / "b/three/nested").commit(0, commit_info(), protocol(1, 2), metadata(id="n"))
-    assert cli("scan", str(lake / "b/three"), "--to", where).code == 0
+    assert cli("scan", str(lake / "b/three"), "--inventory", where).code == 0
     shutil.rmtree(lake / "b/three/nested")
-    assert cli("scan", str(lake), "--exclude", "zzz", "--to", where).code == 0
+    assert cli("scan", str(lake), "--exclude", "zzz", "--inventory", where).code == 0
     ran = cli(*CHECK, where)
     assert checked_tables(ran) == ["nested", "one", "three", "two"]
     assert any("did not search come from scan" in each for each in ran.json["notices"])
@@ -213,10 +213,10 @@ def test_a_table_that_is_gone_below_what_could_not_be_searched(
 
 def test_a_row_of_an_older_scan_is_replaced(cli: Cli, lake: Path, tmp_path: Path) -> None:
     where = str(tmp_path / "inventory")
-    assert cli("scan", str(lake), "--to", where).code == 0
+    assert cli("scan", str(lake), "--inventory", where).code == 0
     shutil.rmtree(lake / "b/three")
     Log(lake / "b/three").commit(0, commit_info(), protocol(1, 4), metadata(id="three"))
-    assert cli("scan", str(lake), "--to", where, "--exclude", "a").code == 0
+    assert cli("scan", str(lake), "--inventory", where, "--exclude", "a").code == 0
     plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true", "--format", "json")
     # The older state has another protocol and would match.
     ran = cli(*plan, "--where", "min_writer_version = 2")
@@ -227,11 +227,11 @@ def test_drift_of_a_setting_that_the_protocol_supported(
     cli: Cli, lake: Path, tmp_path: Path
 ) -> None:
     where = str(tmp_path / "inventory")
-    assert cli("scan", str(lake), "--to", where).code == 0
+    assert cli("scan", str(lake), "--inventory", where).code == 0
     shutil.rmtree(lake / "b/three")
     settings = metadata(id="b/three", configuration={"delta.appendOnly": "true"})
     Log(lake / "b/three").commit(0, commit_info(), protocol(1, 2), settings)
-    assert cli("scan", str(lake), "--to", where).code == 0
+    assert cli("scan", str(lake), "--inventory", where).code == 0
     ran = cli("drift", where, "--format", "json")
     assert ran.code == 1
     (change,) = ran.json["changes"]
@@ -252,7 +252,7 @@ def test_a_text_column_instead_of_numbers(
 ) -> None:
     where = str(tmp_path / "inventory")
     for _ in range(2):
-        assert cli("scan", str(lake), "--to", where).code == 0
+        assert cli("scan", str(lake), "--inventory", where).code == 0
     rows = DeltaTable(f"{where}/{name}").to_pyarrow_table()
     index = rows.schema.get_field_index(column)
     texts = pa.array([f"x{value}" for value in rows.column(column).to_pylist()], pa.string())
@@ -269,7 +269,7 @@ def test_a_text_column_instead_of_numbers(
 def test_drift_of_one_root_of_two(cli: Cli, lake: Path, tmp_path: Path) -> None:
     where = str(tmp_path / "inventory")
     for name in ("a", "b", "b"):
-        assert cli("scan", str(lake / name), "--to", where).code == 0
+        assert cli("scan", str(lake / name), "--inventory", where).code == 0
     ran = cli("drift", where, "--format", "json")
     assert ran.code == 3
     assert "not compared" in ran.json["notices"][0]
@@ -277,7 +277,7 @@ def test_drift_of_one_root_of_two(cli: Cli, lake: Path, tmp_path: Path) -> None:
 
 def test_a_scan_that_was_killed(cli: Cli, lake: Path, tmp_path: Path) -> None:
     where = str(tmp_path / "inventory")
-    assert cli("scan", str(lake), "--to", where).code == 0
+    assert cli("scan", str(lake), "--inventory", where).code == 0
     (scan,) = DeltaTable(f"{where}/scans").to_pyarrow_table().to_pylist()
     (Path(where) / "_staging" / "29991231T000000Z-00000000").mkdir(parents=True)
     plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
@@ -303,7 +303,7 @@ def test_the_age(age: timedelta, words: str) -> None:
 
 def test_an_old_scan_is_a_warning(cli: Cli, lake: Path, tmp_path: Path) -> None:
     where = str(tmp_path / "inventory")
-    assert cli("scan", str(lake), "--to", where).code == 0
+    assert cli("scan", str(lake), "--inventory", where).code == 0
     old = datetime.now(UTC) - timedelta(days=8)
     DeltaTable(f"{where}/scans").update(
         {"ended_at": f"to_timestamp_micros({int(old.timestamp() * 1e6)})"}
@@ -320,7 +320,7 @@ def test_every_command_shows_the_age(
 ) -> None:
     where = str(tmp_path / "inventory")
     for _ in range(2):
-        assert cli("scan", str(lake), "--to", where).code == 0
+        assert cli("scan", str(lake), "--inventory", where).code == 0
     old = datetime.now(UTC) - timedelta(days=3)
     DeltaTable(f"{where}/scans").update(
         {"ended_at": f"to_timestamp_micros({int(old.timestamp() * 1e6)})"}
@@ -353,7 +353,7 @@ def test_every_command_shows_the_age(
 def test_a_report_names_every_scan_that_it_uses(cli: Cli, lake: Path, tmp_path: Path) -> None:
     where = str(tmp_path / "inventory")
     for name in ("a", "b"):
-        assert cli("scan", str(lake / name), "--to", where).code == 0
+        assert cli("scan", str(lake / name), "--inventory", where).code == 0
     report = cli("report", where, *CHECK[-2:]).json
     assert [each["roots"] for each in report["sources"]] == [
         [(lake / name).as_uri()] for name in ("b", "a")
@@ -374,12 +374,12 @@ def test_drift_names_the_commit_that_enabled_a_feature(
         return metadata(id="new", configuration={"delta.appendOnly": value})
 
     table = Log(lake / "a/new").commit(0, commit_info(), protocol(1, 2), append_only("false"))
-    assert cli("scan", str(lake), "--to", where).code == 0
+    assert cli("scan", str(lake), "--inventory", where).code == 0
     for version, action in enumerate(
         (append_only("true"), append_only("false"), append_only("true"), add()), start=1
     ):
         table.commit(version, commit_info(f"STEP {version}", userName="ada"), action)
-    assert cli("scan", str(lake), "--to", where).code == 0
+    assert cli("scan", str(lake), "--inventory", where).code == 0
     (change,) = cli("drift", where, "--format", "json").json["changes"]
     assert (change["change"], change["feature"]) == ("feature-enabled", "appendOnly")
     assert {key: change["commit"][key] for key in ("version", "operation", "user")} == {
@@ -400,11 +400,11 @@ def test_drift_and_baseline_compare_the_same_isolation_levels(
     table = Log(lake / "a/new").commit(0, commit_info(), protocol(1, 2), level)
     names = [str(lake / each) for each in ("a/new", "a/two", "b/three")]
     cli("inspect", *names, "--format", "json", "-o", saved)
-    cli("scan", str(lake), "--to", where)
+    cli("scan", str(lake), "--inventory", where)
     # delta-rs takes this spelling at its word, the others do not care.
     level["metaData"]["configuration"]["delta.isolationLevel"] = "writeSerializable"
     table.commit(1, commit_info("SET"), level)
-    cli("scan", str(lake), "--to", where)
+    cli("scan", str(lake), "--inventory", where)
     words = "WriteSerializable (Serializable on delta-rs)"
     then = "writeSerializable (WriteSerializable on delta-rs)"
     (change,) = cli("drift", where, "--format", "json").json["changes"]
@@ -435,11 +435,11 @@ def test_the_charts_of_a_report_cover_every_root(cli: Cli, lake: Path, tmp_path:
         0, commit_info(), protocol(3, 7, vectors, vectors), metadata(id="v")
     )
     for name in ("a", "b", "a"):
-        assert cli("scan", str(lake / name), "--to", where).code == 0
+        assert cli("scan", str(lake / name), "--inventory", where).code == 0
     shutil.rmtree(lake / "a/two")
     table = Log(lake / "a/four").commit(0, commit_info(), protocol(1, 2), metadata(id="four"))
     for name in ("a", "b"):
-        assert cli("scan", str(lake / name), "--to", where).code == 0
+        assert cli("scan", str(lake / name), "--inventory", where).code == 0
     report = cli("report", where, "--format", "json").json
     assert [each["tables"] for each in report["scans"]] == [3, 4, 4, 4, 4]
     assert report["scans"][-1]["protocols"] == report["protocols"]
@@ -462,7 +462,7 @@ def test_a_running_scan_with_spark_is_not_one_that_was_stopped(
     cli: Cli, lake: Path, tmp_path: Path
 ) -> None:
     where = str(tmp_path / "inventory")
-    assert cli("scan", str(lake), "--to", where).code == 0
+    assert cli("scan", str(lake), "--inventory", where).code == 0
     scan_id = "29991231T000000Z-00000000"
     (Path(where) / "_staging_spark" / scan_id).mkdir(parents=True)
     with spark_lock(where, scan_id):

@@ -66,7 +66,7 @@ def test_old_scans_go_from_every_table(
     lake, inventory = tmp_path / "lake", tmp_path / "i"
     sound_fleet(lake, 1, 8)
     (lake / "area 0" / "t000" / "_delta_log" / f"{1:020}.json").write_text("{damaged")
-    words = ("scan", str(lake), "--to", str(inventory), "--format", "json")
+    words = ("scan", str(lake), "--inventory", str(inventory), "--format", "json")
     first, second = cli(*words).json["scan_id"], cli(*words).json["scan_id"]
     other = cli("scan", str(lake / "area 1"), *words[2:]).json["scan_id"]
     assert cli(*words, "--keep", "1").json["forgotten"] == []
@@ -128,7 +128,7 @@ def test_the_command_line_wins_also_with_what_is_usual(
     config.write_text("scan:\n  roots: [lake]\n  engine: spark\n  parallel: 1\n")
     monkeypatch.chdir(tmp_path)
     refused = cli("scan", "--format", "json")
-    assert "--engine spark needs --to" in refused.err
+    assert "--engine spark needs --inventory" in refused.err
     assert cli("scan", "--engine", "local", "--format", "json").json["tables"] == 2
     assert "--parallel 0 makes no sense" in cli("scan", "--engine", "local", "--parallel", "0").err
 

@@ -52,7 +52,7 @@ def root(fleet: list[Path]) -> str:
 def whole(root: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The inventory of a scan with two processes, which the tests only read."""
     folder = tmp_path_factory.mktemp("whole")
-    words = ["scan", root, "--to", str(folder / "i"), "--parallel", "2"]
+    words = ["scan", root, "--inventory", str(folder / "i"), "--parallel", "2"]
     assert main([*words, "--output", str(folder / "out")]) == 3
     return folder / "i"
 
@@ -61,7 +61,7 @@ def test_the_inventory_says_what_inspect_says(
     cli: Cli, fleet: list[Path], root: str, tmp_path: Path
 ) -> None:
     inventory = tmp_path / "inventory"
-    done = scanned(cli, root, "--to", str(inventory), "--parallel", "2")
+    done = scanned(cli, root, "--inventory", str(inventory), "--parallel", "2")
     told = cli("inspect", *map(str, fleet), "--format", "json").json["tables"]
     read = {entry["table"]: entry for entry in told if "error" not in entry}
     failed = {entry["table"]: entry for entry in told if "error" in entry}
@@ -133,7 +133,7 @@ def same_rows(one: Path, two: Path) -> None:
 
 
 def test_one_process_says_the_same_as_two(cli: Cli, root: str, whole: Path, tmp_path: Path) -> None:
-    scanned(cli, root, "--to", str(tmp_path), "--parallel", "1")
+    scanned(cli, root, "--inventory", str(tmp_path), "--parallel", "1")
     same_rows(tmp_path, whole)
 
 
@@ -153,7 +153,9 @@ def test_scans_are_appended_and_nothing_is_left_over(
     cli: Cli, fleet: list[Path], tmp_path: Path
 ) -> None:
     ids = [
-        scanned(cli, str(fleet[0].parent), "--to", str(tmp_path), "--fail-on", "never")["scan_id"]
+        scanned(cli, str(fleet[0].parent), "--inventory", str(tmp_path), "--fail-on", "never")[
+            "scan_id"
+        ]
         for _ in range(2)
     ]
     scans = rows(tmp_path, "scans")
@@ -168,7 +170,7 @@ def test_the_inventory_is_no_part_of_the_fleet(cli: Cli, fleet: list[Path], tmp_
     shutil.copytree(fleet[0].parent, root / "area")
     (tmp_path / "link").symlink_to(root)
     inventory = str(tmp_path / "link" / "inventory")
-    first, second = (scanned(cli, str(root), "--to", inventory) for _ in range(2))
+    first, second = (scanned(cli, str(root), "--inventory", inventory) for _ in range(2))
     assert first["tables"] == second["tables"]
     assert scanned(cli, str(root / "inventory"))["tables"] == 5
 
@@ -176,7 +178,7 @@ def test_the_inventory_is_no_part_of_the_fleet(cli: Cli, fleet: list[Path], tmp_
 def test_a_list_of_tables(cli: Cli, fleet: list[Path], tmp_path: Path) -> None:
     lines = ["# ours", "", str(fleet[0]), f"file://{fleet[1]}".replace(" ", "%20"), "a.b.c"]
     (tmp_path / "list").write_text("\n".join([*lines, str(fleet[0]) + "/"]) + "\n")
-    done = scanned(cli, "--list", str(tmp_path / "list"), "--to", str(tmp_path / "i"))
+    done = scanned(cli, "--list", str(tmp_path / "list"), "--inventory", str(tmp_path / "i"))
     assert done["tables"] + done["errors"] == 3
     assert done["first_errors"][-1]["table"] == "a.b.c"
 
@@ -188,14 +190,16 @@ def test_mistakes_are_told(cli: Cli, tmp_path: Path, fleet: list[Path]) -> None:
         return ran.err
 
     assert "nothing to scan" in refused()
-    assert "--resume needs --to" in refused(str(tmp_path), "--resume")
-    assert "no unfinished scan" in refused(str(tmp_path), "--resume", "--to", str(tmp_path / "i"))
+    assert "--resume needs --inventory" in refused(str(tmp_path), "--resume")
+    assert "no unfinished scan" in refused(
+        str(tmp_path), "--resume", "--inventory", str(tmp_path / "i")
+    )
     assert "--parallel 0" in refused(str(tmp_path), "--parallel", "0")
     assert "cannot read" in refused("--list", str(tmp_path / "none"))
     assert "neither a folder" in refused("main.sales")
-    assert "no folder" in refused(str(tmp_path), "--to", "main.inventory")
+    assert "no folder" in refused(str(tmp_path), "--inventory", "main.inventory")
     (tmp_path / "file").write_text("x")
-    assert "cannot write" in refused(str(fleet[0]), "--to", str(tmp_path / "file"))
+    assert "cannot write" in refused(str(fleet[0]), "--inventory", str(tmp_path / "file"))
     ran = cli("scan", str(tmp_path / "none"))
     # A long path moves the line breaks.
     assert (ran.code, "does not exist" in " ".join(ran.out.split())) == (3, True)
@@ -239,7 +243,7 @@ sys.exit(main(sys.argv[3:]))
 
 def begin(root: str, inventory: Path, command: Sequence[str] = SCAN) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*command, root, "--to", str(inventory), "--format", "json", "--parallel", "2"],
+        [*command, root, "--inventory", str(inventory), "--format", "json", "--parallel", "2"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -261,7 +265,7 @@ def test_a_scan_that_is_killed_goes_on(
     assert len(list(inventory.glob("_staging/*/*.arrow"))) == parts
     assert not (inventory / "scans").exists()
 
-    resumed = scanned(cli, root, "--to", str(inventory), "--resume")
+    resumed = scanned(cli, root, "--inventory", str(inventory), "--resume")
     assert resumed["resumed"] >= 100 * parts
     assert resumed["tables"] == len(rows(whole, "tables"))
     same_rows(inventory, whole)

@@ -96,7 +96,7 @@ def scanned(server: ThreadedMotoServer, tmp_path_factory: pytest.TempPathFactory
     inventory, out = folder / "remote", folder / "scan.json"
     with opened(server) as store:
         root = store.upload(folder / "fleet", "same")
-        words = ["scan", root, *store.options, "--to", str(inventory), "--format", "json"]
+        words = ["scan", root, *store.options, "--inventory", str(inventory), "--format", "json"]
         assert main([*words, "--output", str(out)]) == 3
     tables = json.loads(out.read_text())["tables"]
     return Scanned(folder / "fleet", root, inventory, tables)
@@ -119,7 +119,7 @@ def test_one_get_more_where_the_checksum_names_no_files(
     log.commit(1, commit_info(txnId="1"), add()).checksum(1, stored, described, txnId="1")
     root = store.upload(tmp_path / "r", "cloned")
     store.proxy.requests.clear()
-    assert cli("scan", root, *store.options, "--to", str(tmp_path / "i")).code == 0
+    assert cli("scan", root, *store.options, "--inventory", str(tmp_path / "i")).code == 0
     found = [unquote(path)[-6:] for kind, path in store.proxy.requests if kind == "GET"]
     assert sorted(found) == ["0.json", "01.crc", "1.json"]
     (finding,) = DeltaTable(tmp_path / "i" / "findings").to_pyarrow_table().to_pylist()
@@ -174,7 +174,15 @@ def test_a_disturbed_store_with_pauses_between_retries(
 def disturbed(cli: Cli, store: Store, scanned: Scanned, inventory: Path) -> None:
     faults = store.proxy.faults
     faults.refused, faults.cut, faults.slow = 0.05, 0.05, 0.01
-    words = ("scan", scanned.root, *store.options, "--to", str(inventory), "--format", "json")
+    words = (
+        "scan",
+        scanned.root,
+        *store.options,
+        "--inventory",
+        str(inventory),
+        "--format",
+        "json",
+    )
     loud = cli(*words)
     assert faults.met["refused"] > 10
     assert faults.met["cut"] > 10
@@ -184,7 +192,7 @@ def disturbed(cli: Cli, store: Store, scanned: Scanned, inventory: Path) -> None
 
 
 def test_the_same_rows_as_on_disk(cli: Cli, scanned: Scanned, tmp_path: Path) -> None:
-    cli("scan", str(scanned.fleet), "--to", str(tmp_path))
+    cli("scan", str(scanned.fleet), "--inventory", str(tmp_path))
     place = ("location", "table")
     for name in ("tables", "features"):
         assert told(scanned.inventory, name, without=place) == told(tmp_path, name, without=place)
@@ -194,7 +202,13 @@ def test_an_inventory_on_an_object_store(cli: Cli, store: Store, tmp_path: Path)
     make_fleet(tmp_path / "fleet", seed=5, count=20)
     inventory = f"s3://{BUCKET}/inventory"
     done = cli(
-        "scan", str(tmp_path / "fleet"), "--to", inventory, *store.options, "--format", "json"
+        "scan",
+        str(tmp_path / "fleet"),
+        "--inventory",
+        inventory,
+        *store.options,
+        "--format",
+        "json",
     )
     assert done.json["inventory"] == inventory, done
     options = dict(word.split("=", 1) for word in store.options[1::2])

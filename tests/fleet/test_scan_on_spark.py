@@ -62,8 +62,8 @@ def test_the_same_rows_as_on_this_machine(
     spark: SparkSession, cli: Cli, root: Path, tmp_path: Path
 ) -> None:
     roots = (str(root), str(tmp_path / "nothing"))
-    here = scanned(cli, *roots, "--to", str(tmp_path / "local"))
-    there = scanned(cli, *roots, "--to", str(tmp_path / "spark"), "--engine", "spark")
+    here = scanned(cli, *roots, "--inventory", str(tmp_path / "local"))
+    there = scanned(cli, *roots, "--inventory", str(tmp_path / "spark"), "--engine", "spark")
     assert here["errors"] > 50
     changing = ("scan_id", "seconds", "inventory", "generated_at", "first_errors")
     for key in here.keys() - set(changing):
@@ -80,7 +80,7 @@ def test_both_engines_share_an_inventory(
 ) -> None:
     area = str(root / "area 0")
     ids = [
-        scanned(cli, area, "--to", str(tmp_path / "i"), "--engine", engine)["scan_id"]
+        scanned(cli, area, "--inventory", str(tmp_path / "i"), "--engine", engine)["scan_id"]
         for engine in ("local", "spark", "local")
     ]
     scans = DeltaTable(tmp_path / "i" / "scans").to_pyarrow_table().to_pylist()
@@ -111,12 +111,12 @@ def test_a_scan_that_dies_goes_on(
 
     with monkeypatch.context() as cut:
         cut.setattr("deltaproto.fleet.spark_scan.SparkEngine.look", dies)
-        assert cli("scan", area, "--to", inventory, "--engine", "spark").code == 130
+        assert cli("scan", area, "--inventory", inventory, "--engine", "spark").code == 130
     assert not (tmp_path / "i" / "scans").exists()
-    assert cli("scan", area, "--to", inventory, "--resume").code == 2
-    done = scanned(cli, area, "--to", inventory, "--engine", "spark", "--resume")
+    assert cli("scan", area, "--inventory", inventory, "--resume").code == 2
+    done = scanned(cli, area, "--inventory", inventory, "--engine", "spark", "--resume")
     assert done["resumed"] == min(150 * (jobs + 1), done["tables"] + done["errors"])
-    scanned(cli, area, "--to", str(tmp_path / "whole"))
+    scanned(cli, area, "--inventory", str(tmp_path / "whole"))
     for name in TABLES:
         assert rows(tmp_path / "i", name) == rows(tmp_path / "whole", name)
 
@@ -125,7 +125,7 @@ def test_what_could_not_be_looked_into_is_told_once_after_a_resume(
     spark: SparkSession, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sound_fleet(tmp_path / "lake", 9, 3)
-    words = (str(tmp_path / "lake"), str(tmp_path / "gone"), "--to", str(tmp_path / "i"))
+    words = (str(tmp_path / "lake"), str(tmp_path / "gone"), "--inventory", str(tmp_path / "i"))
 
     def dies(engine: Any, scan: Any) -> None:
         raise KeyboardInterrupt
@@ -140,9 +140,9 @@ def test_what_could_not_be_looked_into_is_told_once_after_a_resume(
 def test_drift_is_the_same(spark: SparkSession, cli: Cli, tmp_path: Path) -> None:
     lake, inventory = tmp_path / "lake", str(tmp_path / "i")
     tables = sound_fleet(lake, 7, 60)
-    scanned(cli, str(lake), "--to", inventory, "--engine", "spark")
+    scanned(cli, str(lake), "--inventory", inventory, "--engine", "spark")
     move(tables, 8)
-    scanned(cli, str(lake), "--to", inventory)
+    scanned(cli, str(lake), "--inventory", inventory)
     here = cli("drift", inventory, "--format", "json").json
     there = cli("drift", inventory, "--format", "json", "--engine", "spark").json
     validate("drift", there)
@@ -159,7 +159,7 @@ def test_drift_is_the_same(spark: SparkSession, cli: Cli, tmp_path: Path) -> Non
 
 def test_a_policy_says_the_same(spark: SparkSession, cli: Cli, root: Path, tmp_path: Path) -> None:
     inventory, policy = str(tmp_path / "i"), str(POLICIES / "databricks-and-open-readers.yaml")
-    scanned(cli, str(root / "area 2"), "--to", inventory)
+    scanned(cli, str(root / "area 2"), "--inventory", inventory)
     words = ("check", inventory, "--policy", policy, "--format", "json")
     here, there = cli(*words), cli(*words, "--engine", "spark")
     validate("check", there.json)
@@ -227,7 +227,7 @@ def test_a_running_scan_is_not_resumed(
 ) -> None:
     sound_fleet(tmp_path / "lake", 9, 3)
     where = str(tmp_path / "i")
-    words = ("scan", str(tmp_path / "lake"), "--to", where, "--engine", "spark")
+    words = ("scan", str(tmp_path / "lake"), "--inventory", where, "--engine", "spark")
 
     def dies(engine: Any, scan: Any) -> None:
         raise KeyboardInterrupt
@@ -246,7 +246,7 @@ def test_a_damaged_inventory(spark: SparkSession, cli: Cli, tmp_path: Path) -> N
     lake, whole = tmp_path / "lake", tmp_path / "whole"
     sound_fleet(lake, 5, 6)
     for _ in range(2):
-        scanned(cli, str(lake), "--to", str(whole))
+        scanned(cli, str(lake), "--inventory", str(whole))
     newest = LocalQuestions(inventory_at(str(whole), {})).scans()[-1].scan_id
 
     def damaged(name: str) -> Path:
@@ -294,7 +294,7 @@ def test_a_scan_shows_the_findings_on_the_policy(
     )
     words = (str(tmp_path / "lake"), "--policy", str(policy))
     here, there = (
-        scanned(cli, *words, "--to", str(tmp_path / engine), "--engine", engine)["policy"]
+        scanned(cli, *words, "--inventory", str(tmp_path / engine), "--engine", engine)["policy"]
         for engine in ("local", "spark")
     )
     assert here == there

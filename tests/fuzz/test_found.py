@@ -87,6 +87,6 @@ def test_an_error_is_one_line_whatever_it_quotes(cli: Cli, tmp_path: Path) -> No
     file = tmp_path / "ours.yaml"
     entry = {"id": "ours", "name": "a", "versions": "x\nhint: all is well", "ranges": []}
     file.write_text(json.dumps(entry))
-    ran = cli("clients", "ours", "--catalogue", str(file))
+    ran = cli("clients", "ours", "--client-file", str(file))
     assert ran.code == 2
     assert [line.partition(":")[0] for line in ran.err.splitlines()] == ["error", "hint"]

@@ -107,7 +107,7 @@ def test_every_command_that_reads(
     for format_ in ("markdown", "html"):
         run("runbook", "plan.json", "--format", format_, *options)
     root = table.rpartition("/")[0]
-    assert run("scan", root, "--to", "inventory", *policy, *options)[0] in (0, 1)
+    assert run("scan", root, "--inventory", "inventory", *policy, *options)[0] in (0, 1)
     for format_ in ("html", "json", "markdown"):
         assert run("report", "inventory", "--format", format_)[0] in (0, 1)
 
@@ -210,7 +210,7 @@ def refused(
             assert code == 3
     code, _, _ = run("plan-downgrade", table, "--lowest", "--format", "json", *words)
     assert code == 3
-    code, _, _ = run("scan", table, "--to", "inventory", *words)
+    code, _, _ = run("scan", table, "--inventory", "inventory", *words)
     assert code == 3
     DeltaTable("inventory/errors").to_pyarrow_table()
 
@@ -283,7 +283,7 @@ def test_a_defect_on_one_table_of_a_scan(
         monkeypatch.setattr(LogReader, name, fails)
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", CANARY)
     words = ("--storage-option", f"aws_secret_access_key={CANARY}", "--format", "json")
-    code, out, _ = run("scan", log.table, "--to", "inventory", *words)
+    code, out, _ = run("scan", log.table, "--inventory", "inventory", *words)
     assert code == 3
     (error,) = DeltaTable("inventory/errors").to_pyarrow_table().to_pylist()
     assert "internal error" in error["message"], out
@@ -313,9 +313,9 @@ def test_an_address_with_credentials(watch: Watch, run: Run, table: str, tmp_pat
         ("plan-downgrade", table, "--lowest"),
         ("plan-upgrade", table, "--enable", "deletionVectors", "--output", "plan.json"),
         ("conflicts", table),
-        ("scan", table, "--to", "inventory"),
-        ("scan", ".", "--to", table),
-        ("scan", "--list", str(listed), "--to", "inventory"),
+        ("scan", table, "--inventory", "inventory"),
+        ("scan", ".", "--inventory", table),
+        ("scan", "--list", str(listed), "--inventory", "inventory"),
         ("report", table),
     ):
         for format_ in ("text", "json") if words[0] != "report" else ("json",):

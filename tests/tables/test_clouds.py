@@ -105,7 +105,7 @@ def without_places(value: object) -> object:
 def test_scan(cli: Cli, lake: Lake, orders: str, tmp_path: Path) -> None:
     root = f"{lake.roots[-1]}/{orders.partition('/')[0]}"
     inventory = str(tmp_path / "inventory")
-    done = cli("scan", root, *lake.words(), "--to", inventory, "--format", "json")
+    done = cli("scan", root, *lake.words(), "--inventory", inventory, "--format", "json")
     assert (done.code, done.json["tables"], done.json["errors"]) == (0, 1, 0), done
     (row,) = DeltaTable(f"{inventory}/tables").to_pyarrow_table().to_pylist()
     assert row["location"] == f"{lake.roots[-1]}/{orders}"

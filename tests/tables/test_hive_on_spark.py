@@ -118,7 +118,7 @@ def lines(folder: Path) -> Iterator[tuple[str, ...]]:
     yield "check", BY_NAME, *CLIENT, *JSON
     for name in (*LISTED, *UNKNOWN):
         yield "scan", "--catalog", name, *JSON
-    yield "scan", "--catalog", "sales", "--to", f"{folder}/inventory", *JSON
+    yield "scan", "--catalog", "sales", "--inventory", f"{folder}/inventory", *JSON
     yield "plan-downgrade", BY_NAME, "--drop", "deletionVectors", *JSON
     yield (
         *("plan-upgrade", BY_NAME, "--set", "delta.appendOnly=true", *JSON),

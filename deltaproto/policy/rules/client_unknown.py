@@ -11,7 +11,7 @@ What is not known is not counted on: a check that passes on a guess is worse tha
 Perhaps nobody. Try the client on a copy of the table.
 
 ## How to fix
-Declare a version that is known, add what you know in a catalogue of your own (`--catalogue`), or
+Declare a version that is known, add what you know in a catalogue of your own (`--client-file`), or
 inspect with a reader that sees the schema (`--reader log`).
 
 ## How safe

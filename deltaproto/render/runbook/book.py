@@ -137,7 +137,7 @@ class Book:
         self.entries, self.unplanned = tuple(entries), tuple(unplanned)
         self.start, self.written, self.policy = start, written, policy
         self._arguments = tuple(arguments)
-        self._files = [word for file in catalogue for word in ("--catalogue", file)]
+        self._files = [word for file in catalogue for word in ("--client-file", file)]
 
     @cached_property
     def groups(self) -> tuple[Group[RunbookEntry], ...]:

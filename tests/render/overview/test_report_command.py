@@ -38,7 +38,7 @@ def inventory(fleet: list[Path], tmp_path_factory: pytest.TempPathFactory) -> st
 
     to = str(tmp_path_factory.mktemp("inventory") / "i")
     root = str(fleet[0].parent.parent)
-    quiet = ("--to", to, "-q", "-o", str(tmp_path_factory.mktemp("out") / "out"))
+    quiet = ("--inventory", to, "-q", "-o", str(tmp_path_factory.mktemp("out") / "out"))
     changing = Log(Path(root) / "group" / "changing")
     changing.commit(0, commit_info(), protocol(1, 2), metadata())
     assert main(["scan", root, *quiet]) == 3

@@ -76,7 +76,7 @@ def _ON(name: str) -> dict[str, str]:
 
 CASES = (
     Case("fast-drop", vectors, ("plan-downgrade", "--drop", "deletionVectors")),
-    Case("truncating", vectors, ("plan-downgrade", "--to", "1,2")),
+    Case("truncating", vectors, ("plan-downgrade", "--protocol", "1,2")),
     Case("enable", plain, ("plan-upgrade", "--enable", "deletionVectors", "rowTracking")),
     Case("isolation", plain, ("plan-upgrade", "--isolation", "Serializable")),
     Case("mapping-away", mapped, ("plan-downgrade", "--drop", "columnMapping")),

@@ -39,7 +39,9 @@ def table(name: str, *listed: str) -> Log:
 
 
 def planned(cli: Cli, *words: str, file: str = "plan.json") -> str:
-    command = "plan-downgrade" if {"--to", "--lowest", "--drop"} & {*words} else "plan-upgrade"
+    command = (
+        "plan-downgrade" if {"--protocol", "--lowest", "--drop"} & {*words} else "plan-upgrade"
+    )
     ran = cli(command, *words, "--format", "json", "-o", file)
     assert ran.code in (0, 1), ran
     return file
@@ -71,7 +73,7 @@ def truncating(cli: Cli) -> str:
     settings = metadata({"delta.enableDeletionVectors": "true"})
     listed = protocol(3, 7, names, ["appendOnly", "invariants", *names])
     log.commit(0, commit_info("CREATE TABLE"), listed, settings)
-    return planned(cli, log.table, "--to", "1,2")
+    return planned(cli, log.table, "--protocol", "1,2")
 
 
 def kept(cli: Cli) -> str:
@@ -269,11 +271,11 @@ def test_clients_of_own_files_are_known(cli: Cli) -> None:
     rules = policy("clients: [{client: ours, access: [read]}]")
     file = up(cli)
     assert cli("runbook", file, "--policy", rules).code == 2
-    ran = cli("runbook", file, "--policy", rules, "--catalogue", "own.yaml")
-    gate = cli("apply", file, "--policy", rules, "--catalogue", "own.yaml", "--dry-run").out
+    ran = cli("runbook", file, "--policy", rules, "--client-file", "own.yaml")
+    gate = cli("apply", file, "--policy", rules, "--client-file", "own.yaml", "--dry-run").out
     assert ("NO  policy" in gate) == ("**policy**" in ran.out)
-    assert f"apply {file} --policy {rules} --catalogue own.yaml" in ran.out
-    assert f"--policy {rules} --catalogue own.yaml\n" in ran.out.partition("deltaproto check")[2]
+    assert f"apply {file} --policy {rules} --client-file own.yaml" in ran.out
+    assert f"--policy {rules} --client-file own.yaml\n" in ran.out.partition("deltaproto check")[2]
 
 
 def test_a_phrase_of_an_earlier_release_is_passed_over(cli: Cli) -> None:

@@ -144,7 +144,7 @@ def from_saved(world: World) -> Words:
 @situation("Only one scan of these roots exists", "drift")
 def only_one(world: World) -> Words:
     where = str(world.folder / "inventory")
-    world.made("scan", world.table(), "--to", where)
+    world.made("scan", world.table(), "--inventory", where)
     return (where,)
 
 
@@ -152,7 +152,7 @@ def only_one(world: World) -> Words:
 def not_alike(world: World) -> Words:
     lake, where = world.lake(), str(world.folder / "inventory")
     for name in ("a", "b"):
-        world.made("scan", str(lake / name), "--to", where)
+        world.made("scan", str(lake / name), "--inventory", where)
     first, second = (row["scan_id"] for row in scans(where))
     return (where, "--since", first, "--until", second)
 
@@ -161,7 +161,7 @@ def not_alike(world: World) -> Words:
 def other_root(world: World) -> Words:
     lake, where = world.lake(), str(world.folder / "inventory")
     for name in ("a", "b", "b"):
-        world.made("scan", str(lake / name), "--to", where)
+        world.made("scan", str(lake / name), "--inventory", where)
     world.names["SCAN"] = scans(where)[-1]["scan_id"]
     return (where,)
 

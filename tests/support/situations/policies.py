@@ -23,7 +23,7 @@ def judged(world: World, text: str, table: str | None = None) -> Words | list[Wo
             return [("check", table or world.table(), *policy)]
         case "scan":
             where = str(world.folder / "inventory")
-            return (table or world.table(), "--to", where, *policy)
+            return (table or world.table(), "--inventory", where, *policy)
         case "report":
             return (world.inventory(table or world.table()), *policy)
         case "apply":
@@ -157,6 +157,6 @@ def never(world: World) -> Words | list[Words]:
         where = world.inventory(table)
         shutil.rmtree(table)
         refused_table(world)
-        world.made("scan", table, "--to", where, codes=(0, 1))
+        world.made("scan", table, "--inventory", where, codes=(0, 1))
         return (where,)
     return (world.table("table", protocol(3, 2)),)

@@ -151,12 +151,12 @@ def nowhere(world: World) -> Words:
 @situation("A root holds only the inventory itself", "scan")
 def only_inventory(world: World) -> Words:
     (world.folder / "own").mkdir()
-    return (str(world.folder / "own"), "--to", str(world.folder / "own" / "inventory"))
+    return (str(world.folder / "own"), "--inventory", str(world.folder / "own" / "inventory"))
 
 
 @situation("There is no unfinished scan to resume", "scan")
 def nothing_to_resume(world: World) -> Words:
-    return (world.table(), "--to", str(world.folder / "inventory"), "--resume")
+    return (world.table(), "--inventory", str(world.folder / "inventory"), "--resume")
 
 
 @situation("A catalog is scanned, and Spark is not installed", "scan")
@@ -177,4 +177,4 @@ def gone(world: World) -> Words:
 
     where = world.inventory(str(world.lake()))
     shutil.rmtree(world.folder / "lake" / "a" / "one")
-    return (str(world.folder / "lake"), "--to", where)
+    return (str(world.folder / "lake"), "--inventory", where)

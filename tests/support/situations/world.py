@@ -124,7 +124,7 @@ class World:
         """An inventory with scans of these roots; two where two are compared."""
         where = str(self.folder / "inventory")
         for _ in range(times + (self.section == "drift")):
-            self.made("scan", *roots, "--to", where, *more, codes=(0, 1, 3))
+            self.made("scan", *roots, "--inventory", where, *more, codes=(0, 1, 3))
         return where
 
     def lake(self) -> Path:
