@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from deltaproto.clients.requirements import TableRequirements
-from deltaproto.clients.verdicts import ClientVerdict
 from deltaproto.policy.contents import Contents, contents
-from deltaproto.policy.document.model import Declared, PolicySettings
 from deltaproto.policy.finding import Finding
 from deltaproto.protocol.layers import FeatureState, feature_states
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import ProtocolChange, TableState
 from deltaproto.protocol.violations import Violation
+
+if TYPE_CHECKING:
+    # An inspection needs no policy.
+    from deltaproto.clients.requirements import TableRequirements
+    from deltaproto.clients.verdicts import ClientVerdict
+    from deltaproto.policy.document.model import Declared, PolicySettings
 
 
 class DeclaredVerdict(NamedTuple):
