@@ -1,6 +1,6 @@
 """The client under test, as something that answers requests.
 
-Two kinds: a Python file that is served by `host.py` in one process for all requests, and a
+Two kinds: a Python file that is served by `adapter_server.py` in one process for all requests, and a
 command that is started anew for each.
 """
 
@@ -21,7 +21,7 @@ from deltaproto.certification.operation import AdapterRequest
 from deltaproto.certification.process import Process, ProcessEnd, ProcessLimits, Stopped
 from deltaproto.errors import EngineError
 
-HOST = Path(__file__).parent / "host.py"
+HOST = Path(__file__).parent / "adapter_server.py"
 _NUMBERS = ("count", "total")
 _NO_KNOWN_FORM = (ValueError, KeyError, TypeError, AttributeError)
 _STRANGE = "its process answers in no known form"
@@ -67,7 +67,7 @@ class Adapter(Protocol):
 
 
 class Served:
-    """A Python adapter, run by `host.py` with the Python of the client's environment.
+    """A Python adapter, run by `adapter_server.py` with the Python of the client's environment.
 
     A process that ended is started again for the next request.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
@@ -48,7 +49,7 @@ def run(commands: Mapping[str, str], load: Callable[[str], Command], words: Sequ
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_tool_options)
-    called = words[0] if words and words[0] in commands else ""
+    called = next((word for word in [*words, *_completed()][:1] if word in commands), "")
     parsed: list[Callable[[], int]] = []
     for name, summary in commands.items():
         if name == called:
@@ -70,6 +71,15 @@ def run(commands: Mapping[str, str], load: Callable[[str], Command], words: Sequ
         raise UsageError(" ".join(message().split()), hint) from None
     # Outside of typer, which would turn signals into errors of its own.
     return parsed[0]() if parsed else int(outcome or ExitCode.OK)
+
+
+def _completed() -> list[str]:
+    """Return the words that a shell wants completed, without the program's name."""
+    if "_DELTAPROTO_COMPLETE" not in os.environ:
+        return []
+    # bash sets the first; typer's scripts for zsh and fish set the second.
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    return line.split()[1:]
 
 
 class _Group(TyperGroup):

@@ -30,6 +30,14 @@ def served(said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return Served(Path(sys.executable), tmp_path / "pid", tmp_path, ProcessLimits(seconds=10))
 
 
+def test_the_real_server_answers(tmp_path: Path) -> None:
+    file = Path(__file__).parent / "adapters" / "honest.py"
+    adapter = Served(Path(sys.executable), file, tmp_path, ProcessLimits(seconds=60))
+    adapter.start()
+    adapter.close()
+    assert adapter.offers
+
+
 def running(tmp_path: Path) -> bool:
     try:
         os.kill(int((tmp_path / "pid").read_text()), 0)

@@ -243,29 +243,6 @@ def _proxies() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k.startswith(wanted)}
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_for_each_shell(shell: str, tmp_path: Path) -> None:
-    program = Path(sys.executable).parent / "deltaproto"
-    script = fine(program, env={**os.environ, "_DELTAPROTO_COMPLETE": f"source_{shell}"})
-    assert "deltaproto" in script
-    if (found := shutil.which(shell)) is not None:
-        file = tmp_path / "completion"
-        file.write_text(script)
-        fine(found, "-n", file)
-
-
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [("plan-", "plan-upgrade"), ("inspect --rea", "--reader"), ("inspect --reader de", "delta-rs")],
-)
-def test_what_is_completed(typed: str, offered: str) -> None:
-    program = Path(sys.executable).parent / "deltaproto"
-    words = f"deltaproto {typed}"
-    env = {"_DELTAPROTO_COMPLETE": "complete_bash", "COMP_WORDS": words}
-    more = {"COMP_CWORD": str(len(words.split()) - 1)}
-    assert offered in fine(program, env={**os.environ, **env, **more}).split()
-
-
 def _action(inputs: dict[str, str], program: Path, tmp_path: Path) -> Any:
     """What the action's last step does with these inputs."""
     action = yaml.safe_load((ROOT / "action.yml").read_text())
