@@ -1,6 +1,6 @@
 """The client under test, as something that answers requests.
 
-Two kinds: a Python file that is served by `adapter_server.py` in one process for all requests, and a
+Two kinds: a Python file that `adapter_server.py` serves in one process for all requests, and a
 command that is started anew for each.
 """
 
