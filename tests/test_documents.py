@@ -264,6 +264,16 @@ class TestMake:
             named = [w for w in shlex.split(words, comments=True) if "=" not in w]
             assert set(named) <= set(targets), words
 
+    def test_the_tests_of_make_and_mutmut_exist(self) -> None:
+        makefile = (ROOT / "Makefile").read_text()
+        (covering,) = re.findall(
+            r"^COVERING := \$\(addprefix (\S+?),(.+)\)$", makefile, re.MULTILINE
+        )
+        named = {f"{covering[0]}{name}" for name in covering[1].split()}
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+        named.update(project["tool"]["mutmut"]["pytest_add_cli_args_test_selection"])
+        assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
     def test_the_versions_are_those_of_the_project(self) -> None:
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
         python = project["requires-python"].removeprefix(">=")
