@@ -253,16 +253,16 @@ def _writers_reading(path: Path) -> ProtocolGate:
 def _of_hazards(path: Path, table: TableRequirements, access: Access) -> Iterator[PathVerdict]:
     for hazard in sorted(table.hazards):
         handling = path.handling(hazard, access)
-        if handling is None and access not in _concerned(hazard):
+        if handling is None and access not in _affected_accesses(hazard):
             continue
         if handling is None and hazard in HARMLESS_UNLESS_KNOWN:
             continue
         if handling is None:
             reason = f"{described(hazard)}, and its handling of that was not measured"
-            yield PathVerdict(Verdict.UNKNOWN, _behind(hazard, table), reason)
+            yield PathVerdict(Verdict.UNKNOWN, _causing_features(hazard, table), reason)
         elif handling.verdict is not Verdict.OK:
             reason = f"{described(hazard)}: {_phrase(handling.what)}".rstrip(": ")
-            yield PathVerdict(handling.verdict, _behind(hazard, table), reason)
+            yield PathVerdict(handling.verdict, _causing_features(hazard, table), reason)
     # With doubts about the log, no earlier verdict was ok.
     for hazard in () if table.doubts else sorted(table.unseen - table.hazards):
         handling = path.handling(hazard, access)
@@ -271,13 +271,13 @@ def _of_hazards(path: Path, table: TableRequirements, access: Access) -> Iterato
             yield PathVerdict(Verdict.UNKNOWN, (), reason)
 
 
-def _behind(hazard: str, table: TableRequirements) -> tuple[str, ...]:
+def _causing_features(hazard: str, table: TableRequirements) -> tuple[str, ...]:
     """Return the supported features that cause a hazard."""
     supported = table.protocol.supported
     return tuple(n for n, words in OF_FEATURES.items() if hazard in words and n in supported)
 
 
-def _concerned(hazard: str) -> frozenset[Access]:
+def _affected_accesses(hazard: str) -> frozenset[Access]:
     """Return the accesses that a hazard can affect by default."""
     if hazard == APPEND_ONLY:
         return _NO_ACCESS

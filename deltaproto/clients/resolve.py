@@ -135,18 +135,18 @@ def _known(
     """Return a known version; measurements take precedence over its range."""
     found = each
     for one in measured:
-        found = one if found is None else _over(one, found)
+        found = one if found is None else _merge_paths(one, found)
     assert found is not None
     candidate = _candidate(reference, client, found)
     return candidate._replace(documented=each) if measured else candidate
 
 
-def _over(measured: Range, below: Range) -> Range:
+def _merge_paths(measured: Range, below: Range) -> Range:
     """Return the paths of `measured`, and the unmeasured ones of `below`."""
     found = {path.name: path for path in measured.paths}
     # Split the unnamed path if measurements distinguish several.
     paths = [
-        _joined(found.pop(path.name), path) if path.name in found else path
+        _merge_path(found.pop(path.name), path) if path.name in found else path
         for path in below.paths
         if path.name is not None or None in found
     ]
@@ -163,7 +163,7 @@ def _over(measured: Range, below: Range) -> Range:
     )
 
 
-def _joined(measured: Path, below: Path) -> Path:
+def _merge_path(measured: Path, below: Path) -> Path:
     """Combine a measured path with the documented side that was not measured."""
     sides = {Access.READ: measured.read, Access.APPEND: measured.write}
     missing = {side for side, gate in sides.items() if gate is None}

@@ -219,9 +219,9 @@ def search(text: str) -> tuple[ExceptionRecord | None, tuple[str, ...]]:
 
     Also accepts its error class and deltalake's message.
     """
-    said = text.casefold()
+    folded = text.casefold()
     for name, message in delta_rs.MESSAGES.items():
-        if message in said:
+        if message in folded:
             return _BY_NAME[name], ()
     wanted = _key(text)
     keys = {_key(name): item for item in RECORDS for name in (item.name, item.error_class)}

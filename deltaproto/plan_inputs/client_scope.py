@@ -101,13 +101,13 @@ class Users:
             return Ruled(_blocked(plan, given, [Blocked(None, why, "plan without --policy")]))
         found = policy_impact(self.checker, given.facts, after, plan.goal_text)
         loses = "would lose" if found.violations else "loses"
-        told = [
+        notes = [
             f"The policy's client {loses} access: {in_words(one)}." for one, _ in found.unapproved
         ]
-        told += [f"{ruling.text}." for ruling in found.rulings if ruling.approved or ruling.near]
+        notes += [f"{ruling.text}." for ruling in found.rulings if ruling.approved or ruling.near]
         if found.hidden:
-            told.append(f"The policy hides findings on the result: {found.hidden}.")
-        plan = plan._replace(warnings=(*plan.warnings, *told))
+            notes.append(f"The policy hides findings on the result: {found.hidden}.")
+        plan = plan._replace(warnings=(*plan.warnings, *notes))
         broken = [
             Blocked(each.feature, f"the result violates the policy: {each.message}", each.hint)
             for each in found.violations

@@ -123,8 +123,12 @@ def digest(metadata: Metadata) -> str:
     configuration = {
         key: value for key, value in metadata.configuration.items() if key.startswith("delta.")
     }
-    told = [metadata.schema_string, list(metadata.partition_columns), sorted(configuration.items())]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    parts = [
+        metadata.schema_string,
+        list(metadata.partition_columns),
+        sorted(configuration.items()),
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def refuse_broken(protocol: Protocol) -> None:

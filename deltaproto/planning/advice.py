@@ -146,9 +146,9 @@ def what_it_does(parsed: Parsed, step: Step) -> str:
     """Describe the effect of a user's SQL statement."""
     before, after = step.protocol_before.supported, step.protocol_after.supported
     gained, lost = sorted(after - before), sorted(before - after)
-    said = [f"adds {', '.join(gained)} to the protocol"] if gained else []
-    said += [f"removes {', '.join(lost)} from the protocol"] if lost else []
+    effects = [f"adds {', '.join(gained)} to the protocol"] if gained else []
+    effects += [f"removes {', '.join(lost)} from the protocol"] if lost else []
     if parsed.operation is not None and not gained and not lost:
-        said.append(f"does not change the protocol; other writers see it as {parsed.operation}")
+        effects.append(f"does not change the protocol; other writers see it as {parsed.operation}")
     kept = "; only OPTIMIZE FULL rewrites existing files" if KEEPS_FILES in step.warnings else ""
-    return f"line {parsed.line}: {' and '.join(said) or 'does not change the protocol'}{kept}"
+    return f"line {parsed.line}: {' and '.join(effects) or 'does not change the protocol'}{kept}"

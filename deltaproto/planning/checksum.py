@@ -27,7 +27,7 @@ def plan_id(plan: Plan) -> str:
         "readerFeatures": _sorted(before.reader_features),
         "writerFeatures": _sorted(before.writer_features),
     }
-    told = json.dumps(
+    content = json.dumps(
         [
             plan.command,
             plan.location,
@@ -41,7 +41,7 @@ def plan_id(plan: Plan) -> str:
         ],
         sort_keys=True,
     )
-    return hashlib.sha256(told.encode()).hexdigest()[:_ID_LENGTH]
+    return hashlib.sha256(content.encode()).hexdigest()[:_ID_LENGTH]
 
 
 def seal(fields: Mapping[str, Any]) -> str:
@@ -49,8 +49,8 @@ def seal(fields: Mapping[str, Any]) -> str:
 
     It detects mistakes and damage. It is not a signature: anyone who can edit a plan can reseal it.
     """
-    told = {key: value for key, value in fields.items() if key not in _OUTSIDE}
-    text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    content = {key: value for key, value in fields.items() if key not in _OUTSIDE}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -61,7 +61,7 @@ def enabling(wanted: Wanted, table: Table, engine: Engine) -> list[Statement] | 
         return Impossible(name, f"{engine} does not support it", engine.instead(record))
     if name == "clustering":
         return _clustered(wanted, table)
-    statements = list(_made_room(record, table))
+    statements = list(_disable_conflicting(record, table))
     properties = _properties(record, wanted, table, engine)
     if properties:
         statements.append(SetProperties(properties, name))
@@ -79,7 +79,7 @@ def _clustered(wanted: Wanted, table: Table) -> list[Statement] | Impossible:
     return [] if table.clustering == wanted.columns else [ClusterBy(wanted.columns)]
 
 
-def _made_room(record: Feature, table: Table) -> Iterator[Statement]:
+def _disable_conflicting(record: Feature, table: Table) -> Iterator[Statement]:
     """Yield statements that disable conflicting features."""
     for requirement in record.requires:
         if requirement.need in (Need.NOT_ENABLED, Need.NOT_SUPPORTED):

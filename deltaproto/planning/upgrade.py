@@ -57,14 +57,14 @@ def plan_upgrade(given: PlanInput, asked: Upgrade) -> Plan:
     for parsed in asked.statements:
         walk.own(parsed, given.sql)
     ending = ending_of(walk.table)
-    walk.blocked += _shut_out(given, asked, ending)
+    walk.blocked += _lost_access(given, asked, ending)
     if walk.moves:
         walk.blocked += incapable(given)
     moves = [] if walk.blocked else walk.moves
     made = steps(moves, given.engine, given.files, given.sql, given.writers)
     made = tuple(
-        step._replace(why=what_it_does(walk.told[id(move.statement)], step))
-        if id(move.statement) in walk.told
+        step._replace(why=what_it_does(walk.parsed_by_id[id(move.statement)], step))
+        if id(move.statement) in walk.parsed_by_id
         else step
         for step, move in zip(made, moves, strict=True)
     )
@@ -100,7 +100,7 @@ class _Walk:
         self.moves: list[PredictedStatement] = []
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []
-        self.told: dict[int, Parsed] = {}
+        self.parsed_by_id: dict[int, Parsed] = {}
         """the parsed statements of the user's SQL, by identity"""
 
     def own(self, parsed: Parsed, table: str) -> None:
@@ -120,7 +120,7 @@ class _Walk:
             if note not in self.notes:
                 self.notes.append(note)
         if outcome.commits:
-            self.told[id(parsed.statement)] = parsed
+            self.parsed_by_id[id(parsed.statement)] = parsed
             self.moves.append(PredictedStatement(parsed.statement, self.table, outcome))
         self.table = outcome.table
 
@@ -222,7 +222,7 @@ def _remedy(access: Access) -> str:
     return f"{remedy}; {READ_COPY}" if access is Access.READ else remedy
 
 
-def _shut_out(given: PlanInput, asked: Upgrade, ending: EndState) -> Iterator[Blocked]:
+def _lost_access(given: PlanInput, asked: Upgrade, ending: EndState) -> Iterator[Blocked]:
     """Yield a blocker for each protected client that loses access."""
     for change in impact(asked.keep, given.needs, needs_after(given.needs, ending)):
         if change.after is not Verdict.OK:

@@ -179,10 +179,10 @@ class PolicyUse:
 
 def requires(policy: Policy) -> bool:
     """Return True if the policy requires anything of any table."""
-    return bool(policy.clients) or any(_asks(entry.settings) for entry in policy.tables)
+    return bool(policy.clients) or any(_has_requirement(entry.settings) for entry in policy.tables)
 
 
-def _asks(settings: PolicySettings) -> bool:
+def _has_requirement(settings: PolicySettings) -> bool:
     # An empty list of windows is also a requirement: no change at any time.
     return settings.maintenance_windows is not None or any(settings._replace(severities={}))
 

@@ -130,7 +130,10 @@ def test_an_upgrade(cli: Cli, table: str, named: dict[str, Any], words: tuple[st
         (lambda t: deltaproto.check(t), "nothing to check against"),
         (lambda t: deltaproto.check(t, clients="trino@452"), "clients is one text"),
         (lambda t: deltaproto.check(t, clients=["trin@452"]), "trin"),
-        (lambda t: deltaproto.check(t, clients=["trino@452"], access=["look"]), "unknown access look"),
+        (
+            lambda t: deltaproto.check(t, clients=["trino@452"], access=["look"]),
+            "unknown access look",
+        ),
         (lambda t: deltaproto.plan_downgrade(t), "not one goal"),
         (lambda t: deltaproto.plan_downgrade(t, lowest=True, to=(1, 2)), "not one goal"),
         (lambda t: deltaproto.plan_downgrade(t, to=(1, 9)), "writer version 9"),

@@ -249,7 +249,9 @@ class TestDatabricks:
             (line,) = advice(DATABRICKS, columns, row_level=False, identity=True)
             assert "one after the other" in line
             assert "Enable deletion vectors" not in line
-        assert advice(SPARK, ["day"], row_level=False, identity=True)[0].startswith("Concurrent jobs")
+        assert advice(SPARK, ["day"], row_level=False, identity=True)[0].startswith(
+            "Concurrent jobs"
+        )
 
     def test_where_identity_columns_are_not_known_the_documented_cells_say_so(self) -> None:
         found = matrix(DATABRICKS, WS, identity=None)

@@ -46,7 +46,7 @@ def changed(table: Table, properties: Mapping[str, str], engine: Engine) -> Refu
     before = table.configuration.get(MODE, NONE).lower()
     after = properties.get(MODE, before).lower()
     if after == NONE:
-        return None if removes(engine) or before == NONE else _not_yet(engine)
+        return None if removes(engine) or before == NONE else _unsupported(engine)
     if after != before and not (before == NONE and after == "name"):
         return Refusal(
             _CHANGE,
@@ -67,7 +67,7 @@ def removed(table: Table, engine: Engine, *, keep_mode: bool) -> Outcome:
     If the engine supports it, it rewrites every file, even if there was no mapping.
     """
     if not removes(engine):
-        return Outcome(table, refusal=_not_yet(engine) if table.mapped else None)
+        return Outcome(table, refusal=_unsupported(engine) if table.mapped else None)
     after = table.without_mapping()
     after = after.with_properties({MODE: NONE}) if keep_mode else after
     refusal = unnameable(table) or broken(table, after, engine)
@@ -93,7 +93,7 @@ def harm(table: Table) -> tuple[str, ...]:
     return (CLUSTERED,) if table.mapped and table.clustering != () else ()
 
 
-def _not_yet(engine: Engine) -> Refusal:
+def _unsupported(engine: Engine) -> Refusal:
     since = feature_catalog.record("columnMapping").drop
     return Refusal(
         _CHANGE,

@@ -65,7 +65,7 @@ def set_properties(
     refusal = broken(table, changed, engine, setting=True)
     if refusal is not None:
         return Outcome(table, tuple(commits), done.rewrites, refusal)
-    changed = _forgotten(table, changed)
+    changed = _after_row_tracking(table, changed)
     of_copies = consistency.warnings(table, properties)
     warnings = (*done.warnings, *of_copies, *_by_name(table, changed))
     return Outcome(changed, (*commits, PredictedCommit(SET, after)), done.rewrites, None, warnings)
@@ -93,7 +93,7 @@ def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT
     if refusal is not None:
         return done._replace(refusal=refusal)
     commits = (*done.commits, PredictedCommit(UNSET, table.protocol))
-    changed = _forgotten(table, changed)
+    changed = _after_row_tracking(table, changed)
     return Outcome(changed, commits, done.rewrites, None, done.warnings)
 
 
@@ -103,7 +103,7 @@ def _by_name(before: Table, after: Table) -> tuple[str, ...]:
     return (_CONVERTS,) if "iceberg" in new and new != old else ()
 
 
-def _forgotten(before: Table, after: Table) -> Table:
+def _after_row_tracking(before: Table, after: Table) -> Table:
     """Update the table after row tracking: REORG treats its row ids as dropped columns."""
     off = before.on(ROW_TRACKING) and not after.on(ROW_TRACKING)
     if off and after.strays is False and after.names_row_ids:

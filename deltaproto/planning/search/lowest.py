@@ -103,13 +103,15 @@ def lowest_goal(
         found.setdefault(before.protocol, before)
     harmless = [each for each in found.values() if not each.losers] or [*found.values()]
     best = min(harmless, key=_rank)
-    others = [each for each in found.values() if each is not best and _rivals(each, best)]
-    others = [each for each in others if not any(_beats(other, each) for other in others)]
+    others = [each for each in found.values() if each is not best and _is_alternative(each, best)]
+    others = [each for each in others if not any(_dominates(other, each) for other in others)]
     kept = []
     for state in every.values():
         if state.name not in best.gone:
             more = DropSelection(best.gone | {state.name}, needed.off - {state.name})
-            kept.append(_stuck(state, can) or _worse(state.name, best, _result(given, task, more)))
+            kept.append(
+                _why_kept(state, can) or _worse(state.name, best, _result(given, task, more))
+            )
     return Lowest(best, tuple(sorted(others, key=_rank)[:_MOST_OTHERS]), tuple(kept))
 
 
@@ -182,18 +184,18 @@ def _rank(result: Result) -> tuple[int, int, tuple[int, int], int]:
     )
 
 
-def _rivals(one: Result, best: Result) -> bool:
+def _is_alternative(one: Result, best: Result) -> bool:
     """Return True if a result is lower than the best, or unblocks a client that the best blocks."""
     return rises(one.versions, best.versions) or bool(one.working - best.working)
 
 
-def _beats(one: Result, other: Result) -> bool:
+def _dominates(one: Result, other: Result) -> bool:
     """Return True if one result is at least as good as another, and better in some way."""
     as_good = not rises(other.versions, one.versions) and one.working >= other.working
     return as_good and (one.versions, one.working) != (other.versions, other.working)
 
 
-def _stuck(state: FeatureState, can: DroppableFeatures) -> Blocked | None:
+def _why_kept(state: FeatureState, can: DroppableFeatures) -> Blocked | None:
     """Return why a feature stays, unless versions and clients decide."""
     name = state.name
     stuck = can.stuck.get(name)

@@ -73,7 +73,7 @@ def route(
     """
     walk = _Walk(table, engine)
     if drops is Drops.TRUNCATING:
-        _drop_at_once(walk, choice)
+        _drop_immediately(walk, choice)
     clustering = _unclustered(table, choice)
     if clustering:
         walk.go(ClusterBy(()))
@@ -153,13 +153,13 @@ class _Walk:
         return outcome.refusal is None
 
 
-def _drop_at_once(walk: _Walk, choice: DropSelection) -> None:
+def _drop_immediately(walk: _Walk, choice: DropSelection) -> None:
     """Drop what the history allows now but not after another commit.
 
     First comes a drop that keeps the history of the others old: one whose first commit writes a
     checkpoint. Any commit prevents the rest.
     """
-    ready = walk.table.open - _held(choice, walk.table)
+    ready = walk.table.open - _dropped_after_vectors(choice, walk.table)
     outcomes = [
         (drop, predict(drop, walk.table, walk.engine))
         for drop in _drops(choice, truncate=True)
@@ -175,7 +175,7 @@ def _drop(walk: _Walk, choice: DropSelection, drops: Drops) -> None:
     waits: list[Wait] = []
     idle: list[DropFeature] = []
     last: list[DropFeature] = []
-    held = _held(choice, walk.table)
+    held = _dropped_after_vectors(choice, walk.table)
     for drop in _drops(choice, truncate=drops is Drops.TRUNCATING):
         if drop.feature not in walk.table.protocol.supported:
             continue
@@ -209,7 +209,7 @@ def _drop(walk: _Walk, choice: DropSelection, drops: Drops) -> None:
         walk.go(drop)
 
 
-def _held(choice: DropSelection, table: Table) -> frozenset[str]:
+def _dropped_after_vectors(choice: DropSelection, table: Table) -> frozenset[str]:
     """Return features to drop after deletion vectors, whose REORG keeps their columns.
 
     If column mapping is dropped, it rewrites every file anyway, without these columns.
