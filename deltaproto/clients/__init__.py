@@ -1,1 +1,1 @@
-"""What each client version can read and write: the catalogue, and matching a table with it."""
+"""The client catalog, and matching its client versions with tables."""

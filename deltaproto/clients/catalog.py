@@ -1,4 +1,4 @@
-"""The clients that are known: one YAML file each in `data/`, and those that a site declares."""
+"""Known clients: one YAML file each in `data/`, plus those that a site declares."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ _MEASURED = File(__file__).parent / "measured" / "entries"
 
 
 class Catalogue:
-    """The clients of the package, and those of a site, which come first.
+    """The built-in clients and a site's clients, which take precedence.
 
     Args:
-        own: declared by the site, in files or in its policy.
+        own: clients from the site's files or policy.
     """
 
     def __init__(self, own: Iterable[Client] = ()) -> None:
         self._own: Mapping[str, Client] = {client.id: _extended(client) for client in own}
 
     def ids(self) -> tuple[str, ...]:
-        """Every id, sorted."""
+        """Return every id, sorted."""
         return tuple(sorted({*self._own, *(self.get(name).id for name in shipped_ids())}))
 
     def clients(self) -> tuple[Client, ...]:
-        """Every client, by id."""
+        """Return every client, sorted by id."""
         return tuple(self.get(name) for name in self.ids())
 
     def get(self, name: str) -> Client:
-        """The client with this id or alias, in any case.
+        """Return the client with this id or alias (case-insensitive).
 
         Raises:
-            UsageError: suggesting the nearest.
+            UsageError: with a suggestion, if the name is unknown.
         """
         wanted = name.casefold()
         for own in self._own.values():
@@ -55,21 +55,21 @@ class Catalogue:
         import difflib
 
         near = difflib.get_close_matches(wanted, [*self.ids(), *aliases], n=3, cutoff=0.5)
-        hint = f"did you mean {', '.join(near)}?" if near else "run `deltaproto clients` for all"
-        raise UsageError(f"no client is called {name}", hint)
+        hint = f"did you mean {', '.join(near)}?" if near else "run `deltaproto clients`"
+        raise UsageError(f"unknown client {name}", hint)
 
     def resolve(self, text: str) -> Candidate:
-        """The client that `text` refers to, as `id`, `id@version` or `id/path@version`.
+        """Resolve a reference of the form `id`, `id@version` or `id/path@version`.
 
         Raises:
-            UsageError: for an unknown id or path, a version that is none, or one that is missing.
+            UsageError: for an unknown id or path, or an invalid or missing version.
         """
         reference = parse_reference(text)
         return referred(reference, self.get(reference.id))
 
 
 def _extended(client: Client) -> Client:
-    """A site's measurements of a client that the package knows go before the package's."""
+    """Let a site's measurements take precedence over the built-in ones."""
     if client.ranges or client.id not in shipped_ids():
         return client
     known = shipped(client.id)
@@ -78,13 +78,13 @@ def _extended(client: Client) -> Client:
 
 @cache
 def shipped_ids() -> tuple[str, ...]:
-    """The ids of the package's own catalogue."""
+    """Return the ids of the built-in catalog."""
     return tuple(sorted(file.stem for file in _DATA.glob("*.yaml")))
 
 
 @cache
 def shipped(name: str) -> Client:
-    """One client of the package's own catalogue, with what was measured of it."""
+    """Return one client of the built-in catalog, with its measurements."""
     file, measured = _DATA / f"{name}.yaml", _MEASURED / f"{name}.json"
     plain = _loaded(file)
     if measured.exists():
@@ -95,6 +95,6 @@ def shipped(name: str) -> Client:
 def _loaded(file: File) -> Any:
     import yaml
 
-    # libyaml's loader where it is built in: the same as safe_load, ten times as fast.
+    # libyaml's loader, if available: equivalent to safe_load, ten times as fast.
     safe = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return yaml.load(file.read_text(encoding="utf-8"), Loader=safe)  # noqa: S506

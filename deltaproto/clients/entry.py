@@ -1,4 +1,4 @@
-"""Catalogue entries from plain mappings, as YAML files and policies hold them."""
+"""Parse catalog entries from plain mappings, as in YAML files and policies."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _RANGE = _PATH | {
 }
 _GATE = {"legacy", "features", "unused", "legacy_unused", "unchecked", "modes"}
 _WRITERS_READING = ("readers", "reader_features")
-"""what a writer takes of the reader's side, where another library than its reader writes"""
+"""the reader's side of a writer that uses another library than its reader"""
 _HAZARD = {"hazards", "access", "verdict", "what", "reference"}
 _OF_VERSIONS = {"from", "before"}
-"""which versions a hazard of the whole client is about"""
-_MISLED = "it takes a percent sign in a path for an escape, and looks for another table"
+"""the versions to which a client-wide hazard applies"""
+_MISLED = "it treats a percent sign in a path as an escape, and looks for another table"
 _EVIDENCE = {"kind", "reference", "date"}
 _KNOWN_BAD = {
     "features",
@@ -62,20 +62,20 @@ KINDS = ("measured", "source", "documentation", "inference")
 _MODES = {"columnMapping": ("none", "name", "id")}
 """Source: the protocol specification, delta.columnMapping.mode."""
 _LEGACY = {"read": 2, "write": 6}
-"""the highest version of each side that has no list of features"""
+"""the highest version of each side without feature lists"""
 
 
 def parse_client(plain: Mapping[str, Any], where: str) -> Client:
-    """The client that `plain` declares; `where` begins the message of an error.
+    """Parse a client; `where` is the prefix of error messages.
 
     Raises:
-        EntryError: naming the member that is wrong.
+        EntryError: with the invalid member.
     """
     members.known_keys(plain, _CLIENT, where)
     versions = members.text(plain, "versions", where, "none")
     if versions not in version_scheme.SCHEMES:
         raise EntryError(
-            f"{where}: versions: {versions}", f"one of {', '.join(version_scheme.SCHEMES)}"
+            f"{where}: versions: {versions}", f"use one of {', '.join(version_scheme.SCHEMES)}"
         )
     name = _name(members.text(plain, "id", where), f"{where}: id")
     ranges = [
@@ -88,7 +88,7 @@ def parse_client(plain: Mapping[str, Any], where: str) -> Client:
     ]
     if not ranges and not measured:
         raise EntryError(
-            f"{where}: it has no ranges", "one range without from and before is enough"
+            f"{where}: ranges are missing", "one range without from and before is enough"
         )
     _ordered(ranges, versions, where)
     ranges = [_with(each, _of_all(plain, each, versions, where)) for each in ranges]
@@ -109,7 +109,7 @@ _Hazards = Mapping[tuple[str, Access], Handling]
 
 
 def _of_all(plain: Mapping[str, Any], each: Range, versions: str, where: str) -> _Hazards:
-    """What holds for every path of the client in these versions."""
+    """Return client-wide facts that apply to every path in these versions."""
     found = dict(_hazards(plain, where, (each.start, versions)))
     if members.flag(plain, "decodes_paths", where):
         handling = Handling(Verdict.UNKNOWN, _MISLED)
@@ -127,7 +127,7 @@ def _with(each: Range, of_all: _Hazards) -> Range:
 def _hazards(
     plain: Mapping[str, Any], where: str, start: tuple[str | None, str] | None = None
 ) -> _Hazards:
-    """The hazards of a path, or of a client for the versions that begin at `start`."""
+    """Parse the hazards of a path, or of a client for versions from `start`."""
     found: dict[tuple[str, Access], Handling] = {}
     for number, item in enumerate(members.items(plain, "hazards", where, [])):
         place = f"{where}: hazards[{number}]"
@@ -140,7 +140,7 @@ def _hazards(
                 known = ", ".join(sorted(requirements.WORDS))
                 raise EntryError(
                     f"{place}: unknown hazard {word}",
-                    f"one of {known}, type NAME, or expression NAME",
+                    f"use one of {known}, type NAME, or expression NAME",
                 )
         access = [
             members.member(Access, text, f"{place}: access")
@@ -148,7 +148,9 @@ def _hazards(
         ]
         if not words or not access:
             missing = "access" if words else "hazards"
-            raise EntryError(f"{place}: no {missing}, so it never applies", f"name the {missing}")
+            raise EntryError(
+                f"{place}: {missing} is missing, so it never applies", f"add {missing}"
+            )
         verdict = members.member(Verdict, members.text(item, "verdict", place), place)
         what = members.text(item, "what", place, "")
         reference = members.text(item, "reference", place, "")
@@ -167,7 +169,10 @@ def _range(plain: Any, versions: str, where: str) -> Range:
         paths.append(_path(item, place, _name(members.text(item, "name", place), place)))
     known = [path.name for path in paths]
     if len(known) > 1 and known[0] is None:
-        raise EntryError(f"{where}: with several paths, the first one needs a name", "path: engine")
+        raise EntryError(
+            f"{where}: with several paths, the first one needs a name",
+            "add a name such as path: engine",
+        )
     if len(set(known)) < len(known):
         raise EntryError(f"{where}: two paths have the same name", f"paths: {known}")
     return Range(
@@ -195,14 +200,16 @@ def _measured(plain: Any, versions: str, where: str) -> Range:
         version = members.text(plain, "version", where)
         if version_scheme.parse(versions, version) is None:
             example = version_scheme.EXAMPLES[versions]
-            raise EntryError(f"{where}: {version} is no {versions} version", f"such as {example}")
+            raise EntryError(
+                f"{where}: {version} is not a {versions} version", f"for example {example}"
+            )
     rest = {key: value for key, value in plain.items() if key != "version"}
     each = _range({"confidence": Confidence.MEASURED.value, **rest}, versions, where)
     return each._replace(start=version, exact=True)
 
 
 def _among(item: Mapping[str, Any], start: str | None, versions: str, where: str) -> bool:
-    """Whether the versions that begin at `start` are among those that an item is about."""
+    """Return True if the versions from `start` are in an item's range."""
     first, end = (_version(item, key, versions, where) for key in ("from", "before"))
     if first is None and end is None:
         return True
@@ -220,7 +227,7 @@ def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
         for side in ("read", "write")
     )
     if read is None and write is None:
-        raise EntryError(f"{where}: neither read nor write", "give at least one gate")
+        raise EntryError(f"{where}: neither read nor write", "add at least one of them")
     offered = ((read, Access.READ), (write, Access.APPEND))
     default = [access for gate, access in offered if gate is not None]
     given = [
@@ -230,7 +237,7 @@ def _path(plain: Mapping[str, Any], where: str, name: str | None) -> Path:
     for access in given:
         if (read if access in READING else write) is None:
             side = "read" if access in READING else "write"
-            raise EntryError(f"{where}: access: {access} without {side}", f"say what {side} takes")
+            raise EntryError(f"{where}: access: {access} without {side}", f"add {side}")
     return Path(
         name=name,
         read=read,
@@ -248,7 +255,7 @@ def _gate(plain: Any, side: str, where: str) -> ProtocolGate:
     members.known_keys(plain, _GATE | set(_WRITERS_READING), where)
     for key in _WRITERS_READING:
         if side == "read" and key in plain:
-            raise EntryError(f"{where}: {key} belongs to write", "it says what writers take")
+            raise EntryError(f"{where}: {key} belongs to write", "it describes what writers accept")
     unchecked = plain.get("unchecked")
     return ProtocolGate(
         legacy=_versions(plain, "legacy", side, where),
@@ -273,12 +280,14 @@ def _modes(plain: Mapping[str, Any], where: str) -> dict[str, frozenset[str]]:
     if modes is None:
         return {}
     if not isinstance(modes, Mapping):
-        raise EntryError(f"{where} takes a mapping", "for example {columnMapping: [name]}")
+        raise EntryError(f"{where} must be a mapping", "for example {columnMapping: [name]}")
     members.no_mistakes(map(str, modes), where)
     found = {}
     for feature in modes:
         if feature not in _MODES:
-            raise EntryError(f"{where}: {feature} has no modes", f"known: {', '.join(_MODES)}")
+            raise EntryError(
+                f"{where}: {feature} has no modes", f"features with modes: {', '.join(_MODES)}"
+            )
         names = members.names(modes, feature, where)
         for name in names:
             if name not in _MODES[feature]:
@@ -295,8 +304,8 @@ def _versions(plain: Mapping[str, Any], key: str, side: str, where: str) -> froz
     known = range(1, _LEGACY[side] + 1)
     if not all(type(number) is int and number in known for number in given):
         raise EntryError(
-            f"{where}: {key} takes version numbers from 1 to {known[-1]}",
-            "for example [1, 2]; higher ones list their features: name them under features",
+            f"{where}: {key} must be version numbers from 1 to {known[-1]}",
+            "for example [1, 2]; higher versions list their features: use the key features",
         )
     return frozenset(given)
 
@@ -311,7 +320,7 @@ def _known_bad(plain: Any, where: str) -> KnownBad:
     features = [EVERY] if every else members.features(plain, "features", where)
     if not features or not access:
         missing = "access" if features else "features"
-        raise EntryError(f"{where}: no {missing}, so it never applies", f"name the {missing}")
+        raise EntryError(f"{where}: {missing} is missing, so it never applies", f"add {missing}")
     return KnownBad(
         features=frozenset(features),
         access=frozenset(access),
@@ -330,7 +339,8 @@ def _pairs(plain: Mapping[str, Any], where: str) -> frozenset[tuple[int, int]]:
     for pair in pairs:
         if not isinstance(pair, list) or len(pair) != 2 or not all(type(n) is int for n in pair):
             raise EntryError(
-                f"{where}: pairs takes pairs of reader and writer version", "pairs: [[1, 5]]"
+                f"{where}: pairs must be a list of reader and writer versions",
+                "for example pairs: [[1, 5]]",
             )
     return frozenset((reader, writer) for reader, writer in pairs)
 
@@ -339,7 +349,7 @@ def _evidence(plain: Any, where: str) -> Evidence:
     members.known_keys(plain, _EVIDENCE, where)
     kind = members.text(plain, "kind", where)
     if kind not in KINDS:
-        raise EntryError(f"{where}: kind: {kind}", f"one of {', '.join(KINDS)}")
+        raise EntryError(f"{where}: kind: {kind}", f"use one of {', '.join(KINDS)}")
     date = plain.get("date")
     if not isinstance(date, str | datetime.date | None):
         raise EntryError(f"{where}: date: {date}", "write YYYY-MM-DD")
@@ -349,9 +359,11 @@ def _evidence(plain: Any, where: str) -> Evidence:
 
 
 def _name(text: str, where: str) -> str:
-    """What can be written as ID/PATH@VERSION."""
+    """Check that a name can be part of ID/PATH@VERSION."""
     if not text.strip() or "@" in text or "/" in text:
-        raise EntryError(f"{where}: {text!r} is no name", "a name is not empty and has no @ or /")
+        raise EntryError(
+            f"{where}: {text!r} is not a valid name", "use a nonempty name without @ and /"
+        )
     return text.strip()
 
 
@@ -359,12 +371,14 @@ def _ordered(ranges: list[Range], versions: str, where: str) -> None:
     known = [bounds(each, versions) for each in ranges]
     for number, (start, end) in enumerate(known):
         if start and end and start >= end:
-            raise EntryError(f"{where}: ranges[{number}] is empty", "from is inclusive, before not")
+            raise EntryError(
+                f"{where}: ranges[{number}] is empty", "from is inclusive, before is exclusive"
+            )
         newest = version_scheme.parse(versions, ranges[number].newest or "")
         if newest and ((start and newest < start) or (end and newest >= end)):
             raise EntryError(
                 f"{where}: ranges[{number}]: newest: {ranges[number].newest} is outside the range",
-                "the newest known release between from and before",
+                "use the newest known release between from and before",
             )
         if number == 0:
             continue
@@ -372,14 +386,14 @@ def _ordered(ranges: list[Range], versions: str, where: str) -> None:
         if before is None or start is None or start < before:
             raise EntryError(
                 f"{where}: ranges[{number}] overlaps the one before it, or is out of order",
-                "the oldest versions first, each range begins where the last one ended or later",
+                "put the oldest versions first; each range begins after the previous one ends",
             )
 
 
 def bounds(
     each: Range, versions: str
 ) -> tuple[version_scheme.Version | None, version_scheme.Version | None]:
-    """The first version of a range, and the first after it; None where it is open."""
+    """Return the first version of a range and the first after it; None if open."""
     start, end = (
         None if text is None else version_scheme.parse(versions, text)
         for text in (each.start, each.end)
@@ -394,11 +408,13 @@ def _version(plain: Mapping[str, Any], key: str, versions: str, where: str) -> s
     if versions == "none":
         raise EntryError(
             f"{where}: {key}: {value}, but the client has no versions",
-            "say how they are written, for example versions: dotted",
+            "add their scheme, for example versions: dotted",
         )
     if not isinstance(value, str):
         raise EntryError(f"{where}: {key}: {value} is not in quotes", f"write {key}: '{value}'")
     if version_scheme.parse(versions, value) is None:
         example = version_scheme.EXAMPLES[versions]
-        raise EntryError(f"{where}: {key}: {value} is no {versions} version", f"such as {example}")
+        raise EntryError(
+            f"{where}: {key}: {value} is not a {versions} version", f"for example {example}"
+        )
     return value

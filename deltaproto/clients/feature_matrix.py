@@ -1,4 +1,4 @@
-"""Client versions against every feature: the answers without a table."""
+"""Support matrix of client versions and features, independent of tables."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from deltaproto.protocol.feature import Feature, FeatureKind, FeatureStatus
 
 
 class MatrixColumn(NamedTuple):
-    """One way through one version of a client."""
+    """One path of one version of a client."""
 
     reference: Reference
     path: Path
     measured: bool
-    """its answers were measured, and not read somewhere"""
+    """True if the results were measured, not read from a source"""
     rows: dict[str, Row]
-    """by feature"""
+    """row by feature"""
 
 
 def newest_columns(catalogue: Catalogue) -> list[MatrixColumn]:
-    """Every client in the newest version that is known, by name."""
+    """Return the newest known version of every client, sorted by name."""
     return [
         column for client in catalogue.clients() for column in _columns(client, _newest(client))
     ]
 
 
 def columns_of(client: Client) -> list[MatrixColumn]:
-    """One client in every version from which on something is new, and in every measured one."""
+    """Return every version of a client with changed support, and every measured one."""
     found: dict[version_scheme.Version | None, str | None] = {}
     for each in (*client.ranges, *client.measured):
         start = each.start
@@ -57,7 +57,7 @@ def columns_of(client: Client) -> list[MatrixColumn]:
 
 
 def feature_names(columns: list[MatrixColumn]) -> list[str]:
-    """The features that a matrix has rows for; those that were given up come last."""
+    """Return the features of the matrix rows; abandoned features come last."""
     known = [feature.name for feature in features.all_features()]
     late = {
         f.name
@@ -73,7 +73,7 @@ def feature_names(columns: list[MatrixColumn]) -> list[str]:
 
 
 def answer(column: MatrixColumn, feature: str, *, read: bool) -> FeatureAnswer | None:
-    """What becomes of a table with the feature; None for a path that does not do it at all."""
+    """Return the support of a feature; None if the path lacks this access."""
     row = column.rows.get(feature)
     if row is None:
         return None
@@ -105,20 +105,20 @@ def _newest(client: Client) -> str | None:
 
 
 class FeatureAnswer(StrEnum):
-    """What becomes of a table that lists the feature; of several answers the later one decides."""
+    """Support for a table that lists the feature; the most severe result decides."""
 
     YES = "yes"
     UNKNOWN = "unknown"
     """two sources disagree"""
     UNCHECKED = "not checked"
     WRONG = "wrong"
-    """it is let through, and what is known of the client says that it goes wrong"""
+    """accepted, but known to be handled incorrectly"""
     UNUSED = "only unused"
     NO = "no"
 
 
 class Row(NamedTuple):
-    """One feature. `write` is None for a path that does not write."""
+    """Support of one feature. `write` is None for a read-only path."""
 
     feature: str
     kind: FeatureKind
@@ -127,9 +127,9 @@ class Row(NamedTuple):
 
 
 def matrix(path: Path) -> tuple[Row, ...]:
-    """Every feature of the catalogue, and those that only this client knows, by name.
+    """Return a row for every catalog feature and those known only to this client.
 
-    Reading a writer feature is a yes: readers need not know it. To write, both gates are asked.
+    Reading a table with a writer feature is a yes: readers can ignore it. Writing needs both gates.
     """
     return tuple(
         Row(
@@ -145,7 +145,7 @@ def matrix(path: Path) -> tuple[Row, ...]:
 def _with_known(
     path: Path, name: str, access: Access, answer: FeatureAnswer | None
 ) -> FeatureAnswer | None:
-    """The gate's answer, or what the client is known to make of it."""
+    """Return the gate's result, adjusted by known defects."""
     if answer is None:
         return None
     found = [answer]

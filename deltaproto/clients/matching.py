@@ -1,4 +1,4 @@
-"""Whether a client lets a table through, gate by gate, and which feature decides."""
+"""Decide whether a client accepts a table, gate by gate, and which feature decides."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pass_gate(
     confidence: Confidence,
 ) -> Iterator[PathVerdict]:
     top = READER_FEATURES_VERSION if side == "reader" else WRITER_FEATURES_VERSION
-    # An odd pair such as (2,4) does not carry what one of its numbers implies.
+    # An odd pair such as (2,4) does not include what one of its numbers implies.
     implied = _implied(side, version) & table.protocol.supported
     if gate.unchecked is None:
         names = [*implied, *(listed or ())]
@@ -55,7 +55,7 @@ def pass_gate(
         yield PathVerdict(
             _refusal(confidence),
             tuple(sorted(listed or ())),
-            f"it knows no table features, and so not {side} version {version}",
+            f"it does not support table features, so not {side} version {version}",
         )
     else:
         yield from _listed(gate, table, sorted(listed or ()), confidence)
@@ -69,7 +69,7 @@ def _legacy(
         lower = _carried(gate, side, version)
         lacking = [name for name in sorted(implied) if name not in lower]
         yield PathVerdict(
-            Verdict.REFUSED, tuple(lacking), f"it does not take {side} version {version}"
+            Verdict.REFUSED, tuple(lacking), f"it does not support {side} version {version}"
         )
         return
     conditional = (gate.unused | gate.legacy_unused) & set(implied)
@@ -78,13 +78,13 @@ def _legacy(
 
 
 def _carried(gate: ProtocolGate, side: str, version: int) -> frozenset[str]:
-    """The features that the client takes below `version`: they are not what keeps it out."""
+    """Return features supported below `version`, which do not block the client."""
     known = max((number for number in gate.legacy if number < version), default=0)
     return _implied(side, known) | (gate.features or frozenset())
 
 
 def _implied(side: str, version: int) -> frozenset[str]:
-    """What a legacy version asks of this side, whatever the other side's version is."""
+    """Return the features a legacy version requires of this side alone."""
     if side == "writer":
         return feature_catalog.implied_by(READER_FEATURES_VERSION - 1, version)
     every = feature_catalog.implied_by(version, WRITER_FEATURES_VERSION - 1)
@@ -104,7 +104,7 @@ def _listed(
     for name in names:
         if understood(gate, name) or name in gate.unused or name in passing:
             continue
-        reason = "it does not know {}" + (", nor do we" if strange(name) else "")
+        reason = "it does not support {}" + (", an unknown feature" if strange(name) else "")
         yield PathVerdict(_refusal(confidence, nobody_knows=strange(name)), (name,), reason)
     yield from _only_unused([n for n in names if n in gate.unused], table)
     yield from _unchecked(passing, table)
@@ -115,7 +115,7 @@ def understood(gate: ProtocolGate, name: str) -> bool:
 
 
 def _refusal(confidence: Confidence, *, nobody_knows: bool = False) -> Verdict:
-    # A list that was put together from documents says nothing of a name that nobody knows.
+    # A gate assembled from documentation proves nothing about unknown names.
     sure = (Confidence.MEASURED, Confidence.SOURCE)
     known = confidence in sure if nobody_knows else confidence is not Confidence.INFERRED
     return Verdict.REFUSED if known else Verdict.UNKNOWN
@@ -125,19 +125,19 @@ def _only_unused(names: Iterable[str], table: TableRequirements) -> Iterator[Pat
     for name in names:
         uses = table.uses(name)
         if uses:
-            yield PathVerdict(Verdict.REFUSED, (name,), "it takes {} only while nothing uses it")
+            yield PathVerdict(Verdict.REFUSED, (name,), "it supports {} only while unused")
         elif uses is None:
             yield PathVerdict(
                 Verdict.UNKNOWN,
                 (name,),
-                "it takes {} only while nothing uses it, and that cannot be told",
+                "it supports {} only while unused, and it is unknown whether it is used",
             )
 
 
 def _unchecked(names: Iterable[str], table: TableRequirements) -> Iterator[PathVerdict]:
     for name in names:
         if table.uses(name) is not False:
-            yield PathVerdict(Verdict.WRONG, (name,), "it lets {} through without understanding it")
+            yield PathVerdict(Verdict.WRONG, (name,), "it accepts {} without supporting it")
 
 
 def _modes(gate: ProtocolGate, table: TableRequirements) -> Iterator[PathVerdict]:
@@ -147,12 +147,12 @@ def _modes(gate: ProtocolGate, table: TableRequirements) -> Iterator[PathVerdict
             yield PathVerdict(
                 Verdict.REFUSED,
                 (feature,),
-                f"it knows {feature} only by {' or '.join(sorted(known)) or 'no mode'}",
+                f"it supports {feature} only by {' or '.join(sorted(known)) or 'no mode'}",
             )
 
 
 def strange(name: str) -> bool:
-    """A name that nobody knows."""
+    """Return True for an unknown feature name."""
     return feature_catalog.record(name).status is FeatureStatus.UNKNOWN
 
 
@@ -167,7 +167,7 @@ _APPEND_ONLY = (
 
 
 def judge(each: Range, path: Path, table: TableRequirements, access: Access) -> PathVerdict:
-    """What becomes of `access` by this path of the client on a table with these needs."""
+    """Evaluate an access by this client path to a table with these requirements."""
     if not path.offers(access):
         return PathVerdict(Verdict.REFUSED, (), f"{OFFERS_NO}{_WORDS[access]}")
     found = list(_judged(each, path, table, access))
@@ -196,7 +196,7 @@ def _and(names: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-# A refusal decides before everything else: who is refused reads no wrong rows.
+# A refusal has priority over everything else: a refused client reads no wrong rows.
 _DECIDING = (Verdict.REFUSED, Verdict.WRONG, Verdict.UNKNOWN, Verdict.OK)
 _WORDS = {
     Access.READ: "reading",
@@ -220,7 +220,7 @@ def _judged(
     confidence = Confidence.INFERRED if each.partial else each.confidence
     if violations := protocol.violations():
         yield PathVerdict(
-            Verdict.UNKNOWN, (), f"the protocol breaks the spec: {violations[0].message}"
+            Verdict.UNKNOWN, (), f"the protocol violates the spec: {violations[0].message}"
         )
     if path.read is not None:
         version, listed = protocol.min_reader_version, protocol.reader_features
@@ -230,7 +230,7 @@ def _judged(
         taken = path.write.readers
         if taken is not None and protocol.min_reader_version not in (*taken, 3):
             because = tuple(sorted({"columnMapping"} & protocol.supported))
-            reason = f"its writer does not take reader version {protocol.min_reader_version}"
+            reason = f"its writer does not support reader version {protocol.min_reader_version}"
             yield PathVerdict(Verdict.REFUSED, because, reason)
         version, listed = protocol.min_writer_version, protocol.writer_features
         yield from pass_gate(path.write, table, "writer", version, listed, confidence)
@@ -240,7 +240,7 @@ def _judged(
 
 
 def _writers_reading(path: Path) -> ProtocolGate:
-    """The reader's gate for writes, which another library may make than reads."""
+    """Return the reader gate for writes, which may use another library than reads."""
     assert path.read is not None
     if path.write is None or path.write.reader_features is None:
         return path.read
@@ -253,32 +253,32 @@ def _writers_reading(path: Path) -> ProtocolGate:
 def _of_hazards(path: Path, table: TableRequirements, access: Access) -> Iterator[PathVerdict]:
     for hazard in sorted(table.hazards):
         handling = path.handling(hazard, access)
-        if handling is None and access not in _concerned(hazard):
+        if handling is None and access not in _affected_accesses(hazard):
             continue
         if handling is None and hazard in HARMLESS_UNLESS_KNOWN:
             continue
         if handling is None:
-            reason = f"{described(hazard)}, and what it does with that was not measured"
-            yield PathVerdict(Verdict.UNKNOWN, _behind(hazard, table), reason)
+            reason = f"{described(hazard)}, and its handling of that was not measured"
+            yield PathVerdict(Verdict.UNKNOWN, _causing_features(hazard, table), reason)
         elif handling.verdict is not Verdict.OK:
             reason = f"{described(hazard)}: {_phrase(handling.what)}".rstrip(": ")
-            yield PathVerdict(handling.verdict, _behind(hazard, table), reason)
-    # With doubts about the log, nothing was ok before.
+            yield PathVerdict(handling.verdict, _causing_features(hazard, table), reason)
+    # With doubts about the log, no earlier verdict was ok.
     for hazard in () if table.doubts else sorted(table.unseen - table.hazards):
         handling = path.handling(hazard, access)
         if handling is not None and handling.verdict is not Verdict.OK:
-            reason = f"nobody looked whether {described(hazard)}, which it cannot handle"
+            reason = f"it is unknown whether {described(hazard)}, which it cannot handle"
             yield PathVerdict(Verdict.UNKNOWN, (), reason)
 
 
-def _behind(hazard: str, table: TableRequirements) -> tuple[str, ...]:
-    """The supported features that a hazard comes from."""
+def _causing_features(hazard: str, table: TableRequirements) -> tuple[str, ...]:
+    """Return the supported features that cause a hazard."""
     supported = table.protocol.supported
     return tuple(n for n, words in OF_FEATURES.items() if hazard in words and n in supported)
 
 
-def _concerned(hazard: str) -> frozenset[Access]:
-    """What a hazard can get in the way of, where nothing else is known."""
+def _affected_accesses(hazard: str) -> frozenset[Access]:
+    """Return the accesses that a hazard can affect by default."""
     if hazard == APPEND_ONLY:
         return _NO_ACCESS
     if hazard == UNNAMED_ROW_IDS:
@@ -306,16 +306,14 @@ def _requirements(path: Path, table: TableRequirements) -> Iterator[PathVerdict]
             yield PathVerdict(
                 Verdict.REFUSED,
                 (name,),
-                f"{name} is listed without {' and '.join(missing)}, and it refuses such a "
+                f"{name} is listed without {' and '.join(missing)}; it refuses such a "
                 "protocol, even for reading",
             )
 
 
 def _catalog_only(names: frozenset[str], table: TableRequirements) -> Iterator[PathVerdict]:
     for name in sorted(names & table.protocol.supported):
-        yield PathVerdict(
-            Verdict.REFUSED, (name,), "a {} table is reached by its catalog name only"
-        )
+        yield PathVerdict(Verdict.REFUSED, (name,), "a {} table is accessible only by catalog name")
 
 
 def _known_bad(bad: KnownBad, table: TableRequirements, access: Access) -> Iterator[PathVerdict]:
@@ -342,7 +340,7 @@ def _known_bad(bad: KnownBad, table: TableRequirements, access: Access) -> Itera
         elif uses:
             yield PathVerdict(Verdict.REFUSED, (name,), _phrase(bad.what))
         else:
-            unsure = f"{_phrase(bad.what)}, and whether anything uses {{}} cannot be told"
+            unsure = f"{_phrase(bad.what)}, and it is unknown whether {{}} is used"
             yield PathVerdict(Verdict.UNKNOWN, (name,), unsure)
 
 
@@ -357,5 +355,5 @@ def _happens(where: AppliesTo, table: TableRequirements, name: str) -> bool | No
 
 
 def _phrase(sentence: str) -> str:
-    """A sentence as a part of another one."""
+    """Turn a sentence into a phrase."""
     return sentence.rstrip(".")

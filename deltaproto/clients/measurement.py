@@ -1,6 +1,6 @@
-"""What was measured of a client: the class of each operation on each reference table.
+"""Measured results of a client: the outcome of each operation on each reference table.
 
-The measurements that the package brings are files in `measured/`; `certification` makes them.
+The built-in measurements are files in `measured/`; `certification` creates them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ResultColumn(StrEnum):
     APPEND_OMITTING = "append-omitting"
     """without the columns that a writer must fill"""
     APPEND_VIOLATING = "append-violating"
-    """a row that a constraint forbids"""
+    """a row that violates a constraint"""
     OVERWRITE = "overwrite"
     DELETE = "delete"
     UPDATE = "update"
@@ -44,7 +44,7 @@ class ResultColumn(StrEnum):
 
     @property
     def access(self) -> Access:
-        """The kind of access that a policy declares for it."""
+        """The access that a policy declares for it."""
         return _ACCESS.get(self, Access.READ)
 
     @property
@@ -68,18 +68,18 @@ _ACCESS = {
 
 
 class MeasuredOutcome(StrEnum):
-    """What became of it, the best first."""
+    """Outcome of an operation, best first."""
 
     RIGHT = "right"
     REFUSED = "refused"
-    """it failed with an error, and changed nothing"""
+    """it failed with an error and changed nothing"""
     TIMED_OUT = "timed out"
     CRASHED = "crashed"
-    """its process died, panicked, or printed without end"""
+    """its process died, panicked, or produced endless output"""
     WRONG = "WRONG"
-    """it said that all went well, and it did not"""
+    """it reported success, but the result is wrong"""
     NOT_OFFERED = "not offered"
-    """the client, or its adapter, has no such operation"""
+    """the client or its adapter lacks this operation"""
 
 
 class MeasurementCell(NamedTuple):
@@ -89,39 +89,39 @@ class MeasurementCell(NamedTuple):
     operation: ResultColumn
     outcome: MeasuredOutcome
     why: str = ""
-    """the client's error, or what is wrong"""
+    """the client's error, or the wrong result"""
 
 
 class Measurement(NamedTuple):
-    """What was measured, with what, and when."""
+    """Measured results, with tools and date."""
 
     client: str
     path: str | None
     version: str | None
     release: str
-    """the version that the client told of itself"""
+    """the version that the client itself reports"""
     kit_version: int
     kit_digest: str
     date: str
     """YYYY-MM-DD"""
     tool: str
-    """this tool and its version"""
+    """deltaproto and its version"""
     python: str
     packages: tuple[str, ...]
-    """what was installed beside the client"""
+    """packages installed with the client"""
     processors: int
-    """of the machine: some clients answer otherwise on another number"""
+    """number of processors: some clients behave differently with another number"""
     seconds: float
     cells: tuple[MeasurementCell, ...]
 
     @property
     def name(self) -> str:
-        """As a policy names the client."""
+        """Client name as used in policies."""
         return str(Reference(self.client, self.path, self.version))
 
 
 def to_json(measured: Measurement) -> str:
-    """The file's text. Equal reasons are written once, and what is not offered is left out."""
+    """Serialize to JSON. Equal reasons are stored once; operations not offered are omitted."""
     kept = [cell for cell in measured.cells if cell.outcome is not MeasuredOutcome.NOT_OFFERED]
     reasons = list(dict.fromkeys(cell.why for cell in kept if cell.why))
     number = {why: position for position, why in enumerate(reasons)}
@@ -138,10 +138,10 @@ def to_json(measured: Measurement) -> str:
 
 
 def from_json(text: str, where: str) -> Measurement:
-    """A measurement from its file's text.
+    """Parse a measurement file.
 
     Raises:
-        UsageError: when it is none.
+        UsageError: if it is not a valid measurement.
     """
     try:
         plain: Mapping[str, Any] = json.loads(text)
@@ -154,26 +154,26 @@ def from_json(text: str, where: str) -> Measurement:
         fields = {name: plain[name] for name in Measurement._fields if name != "cells"}
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise UsageError(
-            f"{where} holds no measurement: {error}", "measure again: deltaproto certify CLIENT"
+            f"{where} is not a measurement: {error}", "measure again: deltaproto certify CLIENT"
         ) from None
     return Measurement(**{**fields, "packages": tuple(fields["packages"]), "cells": cells})
 
 
 @cache
 def shipped_measurements() -> tuple[Measurement, ...]:
-    """Those that the package brings, by name."""
+    """Return the built-in measurements, sorted by name."""
     files = sorted(_FOLDER.glob("*.json"))
     return tuple(from_json(file.read_text(encoding="utf-8"), file.name) for file in files)
 
 
 def measurement_of(client: str, path: str | None, version: str | None) -> Measurement | None:
-    """The package's measurement of exactly this version, where it has one."""
+    """Return the built-in measurement of exactly this version, or None."""
     file = _FOLDER / f"{file_name(client, path, version)}.json"
     return from_json(file.read_text(encoding="utf-8"), file.name) if file.exists() else None
 
 
 def file_name(client: str, path: str | None, version: str | None) -> str:
-    """The name of a measurement's file, without its ending."""
+    """Return the name of a measurement's file, without extension."""
     named = f"{client}.{path}" if path else client
     return f"{named}@{version}" if version else named
 

@@ -1,4 +1,4 @@
-"""Members of plain mappings, each of the type that is wanted, or an error that says where."""
+"""Typed access to members of plain mappings, with positions in error messages."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ _E = TypeVar("_E", bound=StrEnum)
 
 
 class EntryError(UsageError):
-    """An entry that does not have the catalogue's form; the message says where."""
+    """An invalid catalog entry; the message contains its position."""
 
 
 def known_keys(plain: Any, known: Collection[str], where: str) -> None:
     if not isinstance(plain, Mapping):
-        raise EntryError(f"{where}: not a mapping", f"it takes {', '.join(sorted(known))}")
+        raise EntryError(f"{where}: not a mapping", f"use the keys {', '.join(sorted(known))}")
     for key in plain:
         if key not in known:
             import difflib
 
             near = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(sorted(known))}"
+            hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(sorted(known))}"
             raise EntryError(f"{where}: unknown key {key}", hint)
 
 
 def text(plain: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
     value = plain.get(key, default)
     if not isinstance(value, str) or (not value.strip() and default is None):
-        raise EntryError(f"{where}: {key} takes a text", f"for example {key}: 'text'")
+        raise EntryError(f"{where}: {key} must be a text", f"for example {key}: 'text'")
     return value.strip()
 
 
 def flag(plain: Mapping[str, Any], key: str, where: str) -> bool:
     value = plain.get(key, False)
     if not isinstance(value, bool):
-        raise EntryError(f"{where}: {key} takes true or false", f"for example {key}: true")
+        raise EntryError(f"{where}: {key} must be true or false", f"for example {key}: true")
     return value
 
 
 def items(plain: Mapping[str, Any], key: str, where: str, default: list[Any]) -> list[Any]:
     value = plain.get(key, default)
     if not isinstance(value, list):
-        raise EntryError(f"{where}: {key} takes a list", f"for example {key}: []")
+        raise EntryError(f"{where}: {key} must be a list", f"for example {key}: []")
     return value
 
 
 def features(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
-    """Names of features. One that nobody knows is taken, unless it looks like a mistake."""
+    """Read feature names. Unknown names are accepted unless they look like a typo."""
     found = names(plain, key, where)
     no_mistakes(found, f"{where}: {key}")
     return found
 
 
 def no_mistakes(found: Iterable[str], where: str) -> None:
-    """Refuse names that nobody knows and that look like those of features."""
+    """Refuse unknown names that are similar to feature names."""
     import difflib
 
     from deltaproto.protocol import feature_catalog
@@ -65,13 +65,13 @@ def no_mistakes(found: Iterable[str], where: str) -> None:
     for name in found:
         near = [] if name in known else difflib.get_close_matches(name, known, n=1, cutoff=0.85)
         if near:
-            raise EntryError(f"{where}: no feature {name}", f"did you mean {near[0]}?")
+            raise EntryError(f"{where}: unknown feature {name}", f"did you mean {near[0]}?")
 
 
 def names(plain: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
     value = items(plain, key, where, [])
     if not all(isinstance(item, str) for item in value):
-        raise EntryError(f"{where}: {key} takes a list of names", f"for example {key}: [a, b]")
+        raise EntryError(f"{where}: {key} must be a list of names", f"for example {key}: [a, b]")
     return tuple(value)
 
 
@@ -84,4 +84,4 @@ def member(kind: type[_E], text: str, where: str) -> _E:
     for one in every:
         if one.value == text:
             return one
-    raise EntryError(f"{where}: {text}", f"one of {', '.join(kind)}")
+    raise EntryError(f"{where}: {text}", f"use one of {', '.join(kind)}")

@@ -1,7 +1,7 @@
-"""What a client version accepts: gates, ranges of versions, and their evidence.
+"""Supported protocols of client versions: gates, version ranges, and evidence.
 
-A capability is a set, not a maximum. A gate is the check of one side, reading or writing, as the
-client makes it: which legacy versions it takes as such, and which features when they are listed.
+Support is a set, not a maximum. A gate is a client's check of one side, reading or writing: the
+legacy versions that it accepts without lists, and the features that it accepts when listed.
 To write, a client must pass both gates (PROTOCOL.md, "Writer Requirements for Table Features").
 """
 
@@ -17,12 +17,12 @@ from deltaproto.clients.verdict import Verdict
 
 STRANGE = "*"
 EVERY = "every table"
-"""among the features of something that is known: it happens whatever the protocol is"""
+"""pseudo-feature of a known problem that occurs with every protocol"""
 _NONE: frozenset[str] = frozenset()
 
 
 class Access(StrEnum):
-    """What a client does with a table."""
+    """A client's use of a table."""
 
     READ = "read"
     APPEND = "append"
@@ -38,7 +38,7 @@ READING = frozenset({Access.READ, Access.STREAM})
 
 
 class Confidence(StrEnum):
-    """How a range is known, the surest first."""
+    """How reliable the facts about a range are, best first."""
 
     MEASURED = "measured"
     SOURCE = "source"
@@ -47,50 +47,50 @@ class Confidence(StrEnum):
 
 
 class Evidence(NamedTuple):
-    """Where a range is known from."""
+    """The source of the facts about a range."""
 
     kind: str
     """measured, source, documentation or inference"""
     reference: str
     date: str | None = None
-    """of the release, page or measurement, as YYYY-MM-DD"""
+    """date of the release, page or measurement, as YYYY-MM-DD"""
 
 
 class ProtocolGate(NamedTuple):
-    """One side's check."""
+    """The check of one side."""
 
     legacy: frozenset[int]
-    """legacy versions taken as such: reader 1 and 2, writer 1 to 6"""
+    """legacy versions accepted without feature lists: reader 1 and 2, writer 1 to 6"""
     features: frozenset[str] | None = None
-    """taken when listed; None: a table that lists features is refused"""
+    """accepted when listed; None: a table that lists features is refused"""
     unused: frozenset[str] = _NONE
-    """taken, listed or implied, only while nothing on the table uses them"""
+    """accepted, listed or implied, only while nothing on the table uses them"""
     legacy_unused: frozenset[str] = _NONE
     """the same, but only where a legacy version implies them; refused when listed"""
     unchecked: frozenset[str] | None = _NONE
-    """let through without being understood: rows may be wrong where they are used; None: all.
-    `STRANGE` in it stands for every name that nobody knows"""
+    """accepted without support, so rows may be wrong if the features are used; None: all.
+    `STRANGE` stands for every unknown name"""
     modes: Mapping[str, frozenset[str]] = MappingProxyType({})
-    """feature to the modes of it that are understood, where not all are"""
+    """feature to its supported modes, if not all are supported"""
     readers: frozenset[int] | None = None
-    """legacy reader versions that a writer takes; None: those that it reads"""
+    """legacy reader versions that a writer accepts; None: those that it reads"""
     reader_features: frozenset[str] | None = None
-    """reader features that a writer takes although it does not read them; None: those it reads"""
+    """reader features that a writer accepts without reading them; None: those it reads"""
 
 
 class AppliesTo(StrEnum):
-    """Which of the tables that support a feature something happens to."""
+    """Which of the tables with a feature a problem affects."""
 
     SUPPORTED = "supported"
-    """all of them"""
+    """all tables that support it"""
     USED = "used"
-    """those on which it is enabled or present"""
+    """tables on which it is enabled or present"""
     PRESENT = "present"
-    """those whose files or log hold traces of it"""
+    """tables with traces of it in files or log"""
 
 
 class KnownBad(NamedTuple):
-    """What a release does although its gate lets the table through."""
+    """A known problem of a release on tables that its gates accept."""
 
     features: frozenset[str]
     access: frozenset[Access]
@@ -99,39 +99,39 @@ class KnownBad(NamedTuple):
     fails: bool = False
     """True: it fails safely; False: it does wrong without an error"""
     where: AppliesTo = AppliesTo.USED
-    """which tables it happens to"""
+    """the affected tables"""
     pairs: frozenset[tuple[int, int]] = frozenset()
-    """reader and writer version of the tables that it happens to; empty: whatever they are"""
+    """reader and writer versions of affected tables; empty: any"""
     ungated: bool = False
-    """it happens to tables that the gates refuse as well: one of the operations asks no gate"""
+    """True if it also affects tables that the gates refuse: an operation skips the gate"""
     disputed: bool = False
-    """two sources disagree on it, so that it is not known; `what` names both"""
+    """True if two sources disagree, so it is unknown; `what` names both"""
 
 
 class Handling(NamedTuple):
-    """What a client does with tables that show a hazard."""
+    """A client's handling of tables with a hazard."""
 
     verdict: Verdict
     what: str = ""
-    """what goes wrong; empty when it is ok"""
+    """what goes wrong; empty if ok"""
     reference: str = ""
 
 
 class Path(NamedTuple):
-    """One way through a client. `read` also gates writing; `write` None: read-only."""
+    """One path of a client. `read` also gates writing; `write` None: read-only."""
 
     name: str | None
-    """None where the client has only one"""
+    """None if the client has only one path"""
     read: ProtocolGate | None
     write: ProtocolGate | None
     access: frozenset[Access]
-    """what it offers at all"""
+    """the offered accesses"""
     known_bad: tuple[KnownBad, ...] = ()
     hazards: Mapping[tuple[str, Access], Handling] = MappingProxyType({})
-    """what is known of tables with a hazard (`hazards`); what is missing is not known"""
+    """handling by hazard (`requirements`); missing entries are unknown"""
 
     def handling(self, hazard: str, access: Access) -> Handling | None:
-        """What the client does with a table that shows the hazard; None when that is not known."""
+        """Return the client's handling of a hazard; None if unknown."""
         for word in (hazard, more_general(hazard)):
             for tried in (access, Access.READ) if access is Access.STREAM else (access,):
                 if word is not None and (word, tried) in self.hazards:
@@ -139,13 +139,13 @@ class Path(NamedTuple):
         return None
 
     def offers(self, access: Access) -> bool:
-        """Whether the access is offered, and by a gate: without one nothing is known to pass."""
+        """Return True if the access is offered and has a gate."""
         gate = self.read if access in READING else self.write
         return access in self.access and gate is not None
 
 
 class Range(NamedTuple):
-    """The client's versions that behave alike: from `start` (inclusive) to `end` (exclusive)."""
+    """Client versions with equal behavior: from `start` (inclusive) to `end` (exclusive)."""
 
     start: str | None
     end: str | None
@@ -154,30 +154,30 @@ class Range(NamedTuple):
     evidence: tuple[Evidence, ...]
     note: str = ""
     whole: bool = False
-    """a listed feature without the feature it requires is refused, even for reading"""
+    """True if a listed feature without its required feature is refused, even for reading"""
     catalog_only: frozenset[str] = _NONE
-    """features of tables that are reached by catalog name only"""
+    """features of tables that are accessible only by catalog name"""
     exact: bool = False
-    """`start` alone is meant"""
+    """True if only `start` is covered"""
     newest: str | None = None
-    """the newest release of the range that is known; None: only `start` is"""
+    """the newest known release of the range; None: only `start` is known"""
     partial: bool = False
-    """the documents name some features only: one that is not listed is not known to be refused"""
+    """True if the documents list only some features, so others are unknown"""
 
 
 class Client(NamedTuple):
-    """An engine or library with all versions that are known."""
+    """An engine or library with all its known versions."""
 
     id: str
     name: str
     aliases: tuple[str, ...]
     versions: str
-    """the scheme: see `scheme`"""
+    """the version scheme: see `version_scheme`"""
     ranges: tuple[Range, ...]
     measured: tuple[Range, ...] = ()
-    """single versions that were measured: `start` is the version. They go before the ranges"""
+    """measured single versions (`start`), which take precedence over `ranges`"""
 
     @property
     def newest(self) -> Range:
-        """What is known of its newest versions."""
+        """Return the range of the newest versions."""
         return (self.ranges or self.measured)[-1]

@@ -1,7 +1,7 @@
-"""What helps when a client cannot use a table, the cheapest first.
+"""Remedies for clients that cannot use a table, cheapest first.
 
-Raising the client touches no table; dropping a feature is a protocol change of the table, cheap
-only when it rewrites nothing and keeps the history (the feature's record, `Drop`).
+Upgrading the client does not touch the table. Dropping a feature changes the table's protocol. It
+is cheap only if it rewrites no files and keeps the history (the feature's `Drop` record).
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from deltaproto.protocol.protocol import Protocol
 
 TABLE = "{table}"
 COPY_PROTOCOL = Protocol(1, 2)
-"""what readers of a copy see: Delta and Iceberg metadata of version 1"""
+"""the protocol that readers of a copy see: Delta and Iceberg metadata of version 1"""
 
 
 class RemedyCost(StrEnum):
-    """What a remedy takes, the cheapest first."""
+    """The cost of a remedy, cheapest first."""
 
     METADATA = "metadata"
-    """a commit or a few, no file is rewritten"""
+    """a few commits, without rewriting files"""
     CLIENT = "client"
-    """another release of the client"""
+    """another client version"""
     COPY = "copy"
-    """a copy of the table is kept beside it"""
+    """an additional copy of the table"""
     HISTORY = "history"
-    """the table's history is cut, or a protecting feature stays behind"""
+    """the history is truncated, or checkpointProtection is left"""
     REWRITE = "rewrite"
     """data files are rewritten"""
 
 
 class Remedy(NamedTuple):
-    """One way out."""
+    """One remedy."""
 
     kind: str
     """raise-client, use-catalog, normalise, add-feature, drop-feature or read-copy"""
@@ -49,10 +49,10 @@ class Remedy(NamedTuple):
     client: str | None = None
     features: tuple[str, ...] = ()
     command: str | None = None
-    """to run; `{table}` stands for the table"""
+    """command to run; `{table}` is a placeholder for the table"""
 
     def command_for(self, table: str) -> str | None:
-        """The command with the table's name in it, quoted for a shell."""
+        """Return the command with the table's name, quoted for a shell."""
         if self.command is None:
             return None
         import shlex
@@ -67,7 +67,7 @@ def remedies(
     access: Access,
     judgement: PathVerdict,
 ) -> tuple[Remedy, ...]:
-    """The ways out of this judgement; empty when it is ok or nothing helps."""
+    """Return the remedies for this verdict; empty if it is ok or nothing helps."""
     if judgement.verdict is Verdict.OK:
         return ()
     found = [
@@ -88,7 +88,7 @@ def remedies(
 def _raised(
     candidate: Candidate, path: Path, table: TableRequirements, access: Access
 ) -> Remedy | None:
-    """The newest known version that passes, as do all from the first later one that does."""
+    """Return the newest known version that passes, with the first version that works."""
     client, here = candidate.client, candidate.documented or candidate.range
     later = client.ranges[client.ranges.index(here) + 1 :] if here in client.ranges else ()
     first: Reference | None = None
@@ -110,7 +110,7 @@ def _raised(
 def _passing(
     there: Candidate, path: Path, table: TableRequirements, access: Access
 ) -> Reference | None:
-    """The first path of a version that passes, the one of the same name or the only one."""
+    """Return the first passing path of a version: the one with the same name, or the only one."""
     others = [p for p in there.paths if path.name is None or p.name in (path.name, None)]
     for passing in others:
         if there.range and judge(there.range, passing, table, access).verdict is Verdict.OK:
@@ -125,7 +125,7 @@ def _completed(
     access: Access,
     judgement: PathVerdict,
 ) -> Remedy | None:
-    """The features that listed ones require and the protocol lacks, when that is all it takes."""
+    """Add missing features required by listed ones, if that is sufficient."""
     missing = {
         required
         for name in judgement.because
@@ -141,7 +141,7 @@ def _completed(
     return Remedy(
         "add-feature",
         RemedyCost.METADATA,
-        f"add what is missing from the protocol: {', '.join(names)}",
+        f"add the missing features to the protocol: {', '.join(names)}",
         features=names,
         command=f"deltaproto plan-upgrade {TABLE} --enable {' '.join(names)}",
     )
@@ -167,9 +167,9 @@ def _dropped(
     if "checkConstraints" in names and table.uses("checkConstraints") is not False:
         text = f"drop the constraints, then {', '.join(names)}"
     if "columnMapping" in names and _clustered(table):
-        text = f"ALTER TABLE … CLUSTER BY NONE (Delta 4.4 breaks the table else), then {text}"
+        text = f"ALTER TABLE … CLUSTER BY NONE (otherwise Delta 4.4 breaks the table), then {text}"
     if not all(drop.delta_spark for drop in drops):
-        text += ", which only Databricks can"
+        text += ", which only Databricks supports"
     if cost is RemedyCost.REWRITE:
         text += ", which rewrites data files"
     if any(drop.protects_history or drop.needs_truncate for drop in drops):
@@ -178,9 +178,9 @@ def _dropped(
             judge(candidate.range, path, protected, access).verdict is not Verdict.OK
         ):
             flags = " --history truncate"
-            text += "; the history is cut"
+            text += "; the history is truncated"
         else:
-            text += "; checkpointProtection stays behind"
+            text += "; checkpointProtection is left"
     return Remedy(
         "drop-feature",
         cost,
@@ -195,7 +195,7 @@ def _clustered(table: TableRequirements) -> bool:
 
 
 def _droppable(table: TableRequirements, because: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the features that can go, after whatever requires them."""
+    """Return the droppable ones of the features, dependents first."""
     found: dict[str, None] = {}
 
     def take(name: str) -> bool:
@@ -215,7 +215,7 @@ def _droppable(table: TableRequirements, because: tuple[str, ...]) -> tuple[str,
 def _normalised(
     candidate: Candidate, path: Path, table: TableRequirements, access: Access
 ) -> Remedy | None:
-    """The lowest form of the same features, where it lets the client in."""
+    """Store the same features as the lowest protocol, if that unblocks the client."""
     protocol = table.protocol
     if candidate.range is None or protocol.violations() or protocol.lowest() == protocol:
         return None
@@ -225,8 +225,8 @@ def _normalised(
     return Remedy(
         "normalise",
         RemedyCost.METADATA,
-        f"store the same features as {protocol.lowest()}, as every protocol change by Delta Spark "
-        "3.3 or later does",
+        f"store the same features as {protocol.lowest()}, which every protocol change by Delta "
+        "Spark 3.3 or later does",
     )
 
 
@@ -236,7 +236,7 @@ def _by_name(candidate: Candidate, judgement: PathVerdict) -> Remedy | None:
     return Remedy(
         "use-catalog",
         RemedyCost.CLIENT,
-        "reach the table by its catalog name, and check it by that",
+        "access and check the table by its catalog name",
     )
 
 
@@ -247,7 +247,7 @@ def _copied(
     access: Access,
     judgement: PathVerdict,
 ) -> Remedy | None:
-    """Compatibility Mode of Databricks, for a client that reads and could read its copy."""
+    """Use Databricks Compatibility Mode, for a client that only reads."""
     if access is not Access.READ or candidate.range is None or not judgement.because:
         return None
     if table.doubts or table.protocol.violations():
@@ -262,9 +262,9 @@ def _copied(
     return Remedy(
         "read-copy",
         RemedyCost.COPY,
-        "if the table is managed by Unity Catalog on Databricks, let the client read the copy that "
-        "Compatibility Mode keeps",
-        # The statement takes a name of three parts.
+        "if Unity Catalog manages the table on Databricks, let the client read the "
+        "Compatibility Mode copy",
+        # The statement requires a three-part name.
         command=command if table.by_name else None,
     )
 
@@ -278,7 +278,7 @@ def _cost(drops: list[Drop]) -> RemedyCost:
 
 
 def _with(table: TableRequirements, names: tuple[str, ...]) -> TableRequirements | None:
-    """The table's needs once the features are there, not used yet."""
+    """Return the table's requirements with the features added but unused."""
     protocol = table.protocol
     if protocol.violations():
         return None
@@ -289,7 +289,7 @@ def _with(table: TableRequirements, names: tuple[str, ...]) -> TableRequirements
 
 
 def _without(table: TableRequirements, names: tuple[str, ...]) -> TableRequirements | None:
-    """The table's needs once the features are gone; None when others require them."""
+    """Return the table's requirements without the features; None if others require them."""
     protocol = table.protocol
     if protocol.violations():
         return None
@@ -310,6 +310,6 @@ def _without(table: TableRequirements, names: tuple[str, ...]) -> TableRequireme
 
 
 def _protected(table: TableRequirements) -> TableRequirements:
-    """What a fast drop of a protected feature leaves: checkpointProtection joins, in use."""
+    """Return the requirements after a fast drop, which adds checkpointProtection."""
     name = feature_catalog.CHECKPOINT_PROTECTION
     return table._replace(protocol=table.protocol.with_feature(name), used=table.used | {name})

@@ -1,4 +1,4 @@
-"""What a table requires of its clients: protocol, use, layout and contents."""
+"""A table's requirements for clients: protocol, use, layout and contents."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ BYTE_ORDER_MARK = "byte-order-mark"
 UNNAMED_ROW_IDS = "unnamed-row-ids"
 APPEND_ONLY = "append-only"
 TYPE, EXPRESSION = "type ", "expression "
-"""the beginnings of words for a type and for a construct in a constraint"""
+"""prefixes of hazards for a column type and for a construct in a constraint"""
 OTHER = "*"
 """any other type or construct, after `TYPE` or `EXPRESSION`"""
 
 _TEXTS = {
     ABSOLUTE_PATHS: "data files are named by absolute paths, as in a shallow clone",
-    DELTA_RS_FILES: "delta-rs wrote data files, whose Arrow types depend on who called it",
-    DELTA_RS_REWRITES: "a DELETE, UPDATE or MERGE of delta-rs wrote data files",
-    MAPPED_PARTITIONS: "a partition column is stored under another name",
+    DELTA_RS_FILES: "delta-rs wrote data files, whose Arrow types depend on the caller",
+    DELTA_RS_REWRITES: "a delta-rs DELETE, UPDATE or MERGE wrote data files",
+    MAPPED_PARTITIONS: "a partition column is stored under a physical name",
     MAPPING_ADDED_LATER: "column mapping was enabled on files that have no column ids",
-    UNMAPPED_COLUMNS: "column mapping is on, and a column has no id or no physical name",
+    UNMAPPED_COLUMNS: "column mapping is enabled, and a column has no id or no physical name",
     DUPLICATE_COLUMNS: "columns differ only in the case of their names",
     PARTITION_NOT_IN_SCHEMA: "a partition column is not in the schema",
-    NON_ASCII_PATHS: "the paths of data files hold characters beyond ASCII, from partition values",
-    ESCAPED_PATHS: "the paths of data files hold escapes, from partition values",
-    SPECIAL_LOCATION: "the table's path holds a character that URLs escape, such as a space",
-    NON_ASCII_LOCATION: "the table's path ends in a character beyond ASCII",
+    NON_ASCII_PATHS: "data file paths contain non-ASCII characters from partition values",
+    ESCAPED_PATHS: "data file paths contain escapes from partition values",
+    SPECIAL_LOCATION: "the table's path contains a character that URLs escape, such as a space",
+    NON_ASCII_LOCATION: "the table's path ends in a non-ASCII character",
     HIVE_LOCATION: "a folder of the table's path looks like a partition, as in a=b",
-    ODD_LOCATION: "the table's path holds brackets or one of ^ | \\ `",
-    PERCENT_IN_PATH: "the table's path holds a percent sign",
+    ODD_LOCATION: "the table's path contains brackets or one of ^ | \\ `",
+    PERCENT_IN_PATH: "the table's path contains a percent sign",
     BYTE_ORDER_MARK: "a commit begins with a byte order mark",
     UNNAMED_ROW_IDS: "row tracking is enabled without the names of its columns",
     APPEND_ONLY: "the table is append-only",
@@ -54,10 +54,10 @@ _TEXTS = {
 HARMLESS_UNLESS_KNOWN = frozenset(
     {DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, ESCAPED_PATHS, HIVE_LOCATION}
 )
-"""readers that go by the Arrow schema or the column ids in a Parquet file notice three, and
-escapes are usual: who was not measured is taken to be unaffected"""
+"""hazards that unmeasured clients are assumed to handle: few readers depend on the Arrow schema or
+the column ids in a Parquet file, and escapes are common"""
 WORDS = frozenset(_TEXTS)
-"""every hazard that is not a type or a construct"""
+"""every hazard except types and constructs"""
 
 
 OF_FEATURES: Mapping[str, frozenset[str]] = {
@@ -65,25 +65,25 @@ OF_FEATURES: Mapping[str, frozenset[str]] = {
     "appendOnly": frozenset({APPEND_ONLY}),
     "rowTracking": frozenset({UNNAMED_ROW_IDS}),
 }
-"""hazards that are gone once a feature is no longer used"""
+"""hazards that disappear once a feature is no longer used"""
 ENABLED_LATER = {"columnMapping": MAPPING_ADDED_LATER, "appendOnly": APPEND_ONLY}
-"""hazards that a table gets when a feature is enabled on it"""
+"""hazards that appear when a feature is enabled on an existing table"""
 
 
 def without(hazards: frozenset[str], features: Iterable[str]) -> frozenset[str]:
-    """The hazards that are left once nothing uses these features."""
+    """Return the hazards that remain once nothing uses these features."""
     return hazards.difference(*(OF_FEATURES.get(name, ()) for name in features))
 
 
 def is_hazard(word: str) -> bool:
-    """Whether `word` names a hazard."""
+    """Return True if `word` is a hazard."""
     return word in WORDS or any(
         word.startswith(kind) and len(word) > len(kind) for kind in (TYPE, EXPRESSION)
     )
 
 
 def described(hazard: str) -> str:
-    """The hazard as a clause about the table."""
+    """Describe the hazard in a clause about the table."""
     if hazard.startswith(TYPE):
         return f"a column has the type {hazard.removeprefix(TYPE)}"
     if hazard.startswith(EXPRESSION):
@@ -92,7 +92,7 @@ def described(hazard: str) -> str:
 
 
 def more_general(hazard: str) -> str | None:
-    """The word that stands for every hazard of the same kind; None where there is none."""
+    """Return the hazard for any type or construct of the same kind, or None."""
     for kind in (TYPE, EXPRESSION):
         if hazard.startswith(kind):
             return kind + OTHER
@@ -103,32 +103,32 @@ MAPPING_MODE = "delta.columnMapping.mode"
 
 
 class TableRequirements(NamedTuple):
-    """Equal needs get equal verdicts, so that a fleet's tables are judged once for each."""
+    """A table's requirements. Tables with equal requirements get equal verdicts."""
 
     protocol: Protocol
     used: frozenset[str]
-    """supported features that something on the table uses"""
+    """supported features that the table uses"""
     unused: frozenset[str]
-    """supported features that nothing uses; those in neither set cannot be told"""
+    """supported features that the table does not use; features in neither set are unknown"""
     modes: tuple[tuple[str, str], ...] = ()
-    """feature and mode, where it has modes"""
+    """pairs of feature and mode"""
     by_name: bool = False
-    """reached by catalog name, not by path"""
+    """accessed by catalog name, not by path"""
     absent: frozenset[str] = frozenset()
-    """supported features of which no trace is left in files and log"""
+    """supported features without any trace in files and log"""
     doubts: tuple[str, ...] = ()
-    """why no client can be counted on, whatever it supports"""
+    """reasons why no client can be relied on, whatever it supports"""
     hazards: frozenset[str] = frozenset()
-    """what its layout and contents show that some clients cannot handle: see `hazards`"""
+    """layout and contents that some clients cannot handle"""
     unseen: frozenset[str] = frozenset()
-    """hazards that nobody looked for"""
+    """hazards that were not checked"""
 
     def holds(self, feature: str) -> bool | None:
-        """Whether files or log hold traces of the feature; None when that cannot be told."""
+        """Return whether files or log have traces of the feature; None if unknown."""
         return False if feature in self.absent else self.uses(feature)
 
     def uses(self, feature: str) -> bool | None:
-        """Whether something on the table uses the feature; None when that cannot be told."""
+        """Return whether the table uses the feature; None if unknown."""
         if feature in self.used:
             return True
         return False if feature in self.unused else None
@@ -145,14 +145,14 @@ def table_requirements(
     hazards: Iterable[str] = (),
     unseen: Iterable[str] = (),
 ) -> TableRequirements:
-    """What a table with this protocol and usage asks.
+    """Return the requirements of a table with this protocol and usage.
 
     Args:
-        usage: for each supported feature whether it is used; None when that cannot be told.
-        absent: supported features that surely left no trace in files and log.
-        doubts: sentences on damage and contradictions that clients take differently.
-        hazards: what layout and contents show, in the words of `hazards`.
-        unseen: hazards that nobody looked for.
+        usage: for each supported feature whether it is used; None if unknown.
+        absent: supported features that certainly left no trace in files and log.
+        doubts: sentences on damage and contradictions that clients handle differently.
+        hazards: hazards of layout and contents.
+        unseen: hazards that were not checked.
     """
     modes: list[tuple[str, str]] = []
     if "columnMapping" in protocol.supported:
@@ -171,14 +171,14 @@ def table_requirements(
 
 
 def usage(states: Iterable[FeatureState]) -> dict[str, bool | None]:
-    """For each supported feature whether it is enabled or present; None when not to be told."""
+    """Return for each supported feature whether it is enabled or present; None if unknown."""
     return {state.name: used(state.name, state.enabled, state.present) for state in states}
 
 
 def used(name: str, enabled: bool | None, present: bool | None) -> bool | None:
-    """A feature is used when it is enabled or present, and unused when it is surely neither.
+    """Return True if enabled or present, False if certainly neither, None if unknown.
 
-    Files of a change feed that was switched off bind nobody: clients look at the property only.
+    Files of a disabled change data feed affect no client: clients check only the property.
     """
     if name == "changeDataFeed" and enabled is not None:
         return enabled

@@ -1,6 +1,6 @@
-"""A client at a version: how people name it, and what is known of that version.
+"""Resolve a client reference to what is known about that version.
 
-What was measured of exactly that version goes before the range that it belongs to.
+Measurements of exactly that version take precedence over its range.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from deltaproto.errors import UsageError
 
 
 class Reference(NamedTuple):
-    """What people write for a client: `trino@476`, `deltalake/pyarrow@1.6.3`, `bigquery`."""
+    """A reference to a client: `trino@476`, `deltalake/pyarrow@1.6.3`, `bigquery`."""
 
     id: str
     path: str | None
@@ -28,53 +28,53 @@ class Reference(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A client at a version, and what is known of it."""
+    """A client at a version, with what is known about it."""
 
     reference: Reference
     client: Client
     range: Range | None
-    """None: this version is not known"""
+    """None: this version is unknown"""
     paths: tuple[Path, ...]
-    """those that were meant: all of the range's, unless one was named"""
+    """the referenced paths: all of the range's, unless one is named"""
     unknown: str = ""
-    """why the version is not known"""
+    """why the version is unknown"""
     documented: Range | None = None
-    """the range that this version belongs to, where a measurement of it goes first"""
+    """the version's range, if a measurement takes precedence over it"""
 
 
 def parse_reference(text: str) -> Reference:
-    """The parts of a client's name.
+    """Split a client reference into its parts.
 
     Raises:
-        UsageError: when it has not the form.
+        UsageError: if the form is invalid.
     """
     client, at, version = (part.strip() for part in text.partition("@"))
     name, slash, path = (part.strip() for part in client.partition("/"))
     if not name or (slash and not path) or "/" in path or (at and not version):
-        raise UsageError(f"{text!r} names no client", "write ID@VERSION, such as trino@476")
+        raise UsageError(f"{text!r} is not a client", "use ID@VERSION, for example trino@476")
     return Reference(name, path or None, version or None)
 
 
 def referred(reference: Reference, client: Client) -> Candidate:
-    """What is known of a client at the version that a reference names.
+    """Return the candidate for a client at the referenced version.
 
     Raises:
-        UsageError: for an unknown path, a version that is none, or one that is missing.
+        UsageError: for an unknown path, or an invalid or missing version.
     """
     reference = reference._replace(id=client.id)
     if client.versions == "none":
         if reference.version is not None:
             raise UsageError(
-                f"{client.id} has no versions: {reference}", f"write {client.id} alone"
+                f"{client.id} has no versions: {reference}", f"write {client.id} without a version"
             )
         return _known(reference, client, next(iter(client.ranges), None), client.measured)
     if reference.version is None:
         example = _example(client)
-        raise UsageError(f"which version of {client.id}?", f"write it as {client.id}@{example}")
+        raise UsageError(f"{client.id} requires a version", f"for example {client.id}@{example}")
     version = version_scheme.parse(client.versions, reference.version)
     if version is None:
         raise UsageError(
-            f"{reference.version} is no version of {client.id}",
+            f"{reference.version} is not a version of {client.id}",
             f"for example {client.id}@{_example(client)}",
         )
     ranges = (each for each in client.ranges if _holds(each, client.versions, version))
@@ -90,7 +90,7 @@ def referred(reference: Reference, client: Client) -> Candidate:
 
 
 def beginning(each: Range, client: Client) -> Candidate:
-    """The first version of one of the client's ranges, with what was measured of that release."""
+    """Return the first version of a range, with measurements of that release."""
     reference = Reference(client.id, None, each.start)
     if each.start is None and client.versions != "none":
         return Candidate(reference, client, each, each.paths)
@@ -98,7 +98,7 @@ def beginning(each: Range, client: Client) -> Candidate:
 
 
 def latest(each: Range, client: Client) -> Candidate:
-    """The newest known version of one of the client's ranges, with what was measured of it."""
+    """Return the newest known version of a range, with measurements of it."""
     version = latest_version(each, client)
     if version is None:
         return beginning(each, client)
@@ -106,7 +106,7 @@ def latest(each: Range, client: Client) -> Candidate:
 
 
 def latest_version(each: Range, client: Client) -> str | None:
-    """The newest version of a range that is known: released or measured. None: it has none."""
+    """Return the newest known (released or measured) version of a range, or None."""
     inside = [
         one.start
         for one in client.measured
@@ -123,7 +123,7 @@ def _example(client: Client) -> str:
 
 
 def order(client: Client, text: str) -> version_scheme.Version:
-    """A version of the catalog as something that sorts."""
+    """Convert a catalog version to a sortable value."""
     parsed = version_scheme.parse(client.versions, text)
     assert parsed is not None
     return parsed
@@ -132,21 +132,21 @@ def order(client: Client, text: str) -> version_scheme.Version:
 def _known(
     reference: Reference, client: Client, each: Range | None, measured: Sequence[Range]
 ) -> Candidate:
-    """A version that is known: what was measured of it goes before its range."""
+    """Return a known version; measurements take precedence over its range."""
     found = each
     for one in measured:
-        found = one if found is None else _over(one, found)
+        found = one if found is None else _merge_paths(one, found)
     assert found is not None
     candidate = _candidate(reference, client, found)
     return candidate._replace(documented=each) if measured else candidate
 
 
-def _over(measured: Range, below: Range) -> Range:
-    """The paths of `measured`, and those of `below` that were not measured."""
+def _merge_paths(measured: Range, below: Range) -> Range:
+    """Return the paths of `measured`, and the unmeasured ones of `below`."""
     found = {path.name: path for path in measured.paths}
-    # One unnamed way through becomes several where they were told apart.
+    # Split the unnamed path if measurements distinguish several.
     paths = [
-        _joined(found.pop(path.name), path) if path.name in found else path
+        _merge_path(found.pop(path.name), path) if path.name in found else path
         for path in below.paths
         if path.name is not None or None in found
     ]
@@ -163,8 +163,8 @@ def _over(measured: Range, below: Range) -> Range:
     )
 
 
-def _joined(measured: Path, below: Path) -> Path:
-    """A measured path, and what is known of the side that was not measured."""
+def _merge_path(measured: Path, below: Path) -> Path:
+    """Combine a measured path with the documented side that was not measured."""
     sides = {Access.READ: measured.read, Access.APPEND: measured.write}
     missing = {side for side, gate in sides.items() if gate is None}
     unmeasured = frozenset(
@@ -191,7 +191,7 @@ def _candidate(reference: Reference, client: Client, each: Range) -> Candidate:
         return Candidate(reference, client, each, each.paths)
     named = {path.name: path for path in each.paths if path.name is not None}
     if reference.path not in named:
-        known = ", ".join(named) or "this version has one only; leave it out"
+        known = ", ".join(named) or "this version has only one; omit the path"
         raise UsageError(f"{client.id} has no path {reference.path}", f"paths: {known}")
     return Candidate(reference, client, each, (named[reference.path],))
 
@@ -199,15 +199,15 @@ def _candidate(reference: Reference, client: Client, each: Range) -> Candidate:
 def _holds(each: Range, versions: str, version: version_scheme.Version) -> bool:
     start, end = bounds(each, versions)
     if versions == "runtime" and not version.released:
-        # A Beta takes on features by and by: none of its updates was looked at.
+        # A Beta gains features gradually: none of its updates was checked.
         return False
-    # A pre-release of the next range's first version belongs to nothing that was looked at.
+    # A pre-release of the next range's first version belongs to no range.
     early = end is not None and version.numbers == end.numbers
     return (start is None or start <= version) and (end is None or version < end) and not early
 
 
 def _outside(client: Client, reference: Reference, version: version_scheme.Version) -> str:
-    # Ranges that touch are one span; what lies between spans is not known.
+    # Adjacent ranges are merged; gaps are unknown.
     spans: list[tuple[str | None, str | None]] = []
     for each in client.ranges:
         end = spans[-1][1] if spans else None
@@ -217,12 +217,12 @@ def _outside(client: Client, reference: Reference, version: version_scheme.Versi
             spans.append((each.start, each.end))
     if not spans:
         versions = ", ".join(each.start or "" for each in client.measured)
-        return f"{reference.version} of {client.id} was not measured; {versions} was"
+        return f"{reference.version} of {client.id} was not measured; measured: {versions}"
     known = ", ".join(
         " ".join(part for part in (a and f"from {a}", b and f"up to before {b}") if part)
         for a, b in spans
     )
-    about = f"{reference.version} is not among the versions of {client.id} that are known ({known})"
+    about = f"{reference.version} is not a known version of {client.id} (known: {known})"
     return about if version.released else f"{about}: it is a pre-release"
 
 

@@ -1,4 +1,4 @@
-"""Who can use a table: every known version of a client, and since which version it works."""
+"""Which client versions can use a table, and since which version they work."""
 
 from __future__ import annotations
 
@@ -14,55 +14,55 @@ from deltaproto.clients.verdicts import judgements
 
 
 class Span(NamedTuple):
-    """Known versions of a client, one after the other, with the same verdict."""
+    """Consecutive known versions of a client with the same verdict."""
 
     first: str | None
     """None: the earliest versions, or a service without versions"""
     last: str | None
-    """the last of them of which something is known by itself"""
+    """the last explicitly known version"""
     verdict: Verdict
     because: tuple[str, ...]
-    """the features that decide in the last of them"""
+    """the features that decide in the last version"""
     reason: str
 
 
 class Usability(NamedTuple):
-    """What one path of a client can do with a table, the oldest versions first."""
+    """The access of one client path to a table, oldest versions first."""
 
     client: Client
     path: str | None
-    """None where the client has only one"""
+    """None if the client has only one path"""
     access: Access
     offered: bool
-    """whether its newest version offers the access at all"""
+    """True if its newest version offers the access"""
     spans: tuple[Span, ...]
 
     @property
     def named(self) -> str:
-        """The client as people write it, without a version."""
+        """The client reference without a version."""
         return str(Reference(self.client.id, self.path, None))
 
     @property
     def newest(self) -> Span:
-        """The verdict on the newest version."""
+        """Verdict for the newest version."""
         return self.spans[-1]
 
     @property
     def since(self) -> str | None:
-        """The version from which on every known one works; None: none does, or all do."""
+        """First version from which all known ones work; None: none work, or all do."""
         works = self.newest.verdict is Verdict.OK and len(self.spans) > 1
         return self.newest.first if works else None
 
     @property
     def never(self) -> bool:
-        """Whether no known version works."""
+        """True if no known version works."""
         return all(span.verdict is not Verdict.OK for span in self.spans)
 
 
 def usability(
     client: Client, accesses: Iterable[Access], table: TableRequirements
 ) -> Iterator[Usability]:
-    """What each path of the client's newest version can do, over all versions that are known."""
+    """Return the usability of each path of the newest version, over all known versions."""
     candidates = known_versions(client)
     for access in accesses:
         for path in _paths(candidates[-1], access):
@@ -76,7 +76,7 @@ def usability(
 
 
 def known_versions(client: Client) -> tuple[Candidate, ...]:
-    """The first and newest version of each range and each measured one, the oldest first."""
+    """Return the first and newest versions of each range and the measured ones, oldest first."""
     found = {each.start: beginning(each, client) for each in client.ranges}
     for one in client.measured:
         if one.start is not None and one.start not in found:
@@ -104,7 +104,7 @@ def _paths(newest: Candidate, access: Access) -> Iterator[str | None]:
 def _judgement(
     candidate: Candidate, name: str | None, access: Access, table: TableRequirements
 ) -> PathVerdict | None:
-    """The judgement for a path by its name; of a version with one unnamed path, for that."""
+    """Return the verdict for a path by name, or for the only unnamed path."""
     by_path: dict[str | None, PathVerdict] = {}
     path: Path | None
     for path, judgement in judgements(candidate, access, table):

@@ -1,4 +1,4 @@
-"""The verdict on a client, and why."""
+"""The verdict on a client, with the reason."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import NamedTuple
 
 
 class Verdict(StrEnum):
-    """What happens when the client tries, the worst first."""
+    """What happens when the client tries, worst first."""
 
     WRONG = "wrong"
-    """it may read wrong rows, or lose data or promises"""
+    """it may read wrong rows, lose data or break guarantees"""
     UNKNOWN = "unknown"
-    """not known, and so not counted on"""
+    """unknown, so not relied on"""
     REFUSED = "refused"
-    """it fails, safely"""
+    """it fails safely"""
     OK = "ok"
 
 
 class PathVerdict(NamedTuple):
-    """The verdict on one way through a client, with the features that decide and one sentence.
+    """The verdict on one client path, with the deciding features and a reason.
 
-    While they are collected, `{}` in a reason stands for the features.
+    While verdicts are collected, `{}` in a reason is a placeholder for the features.
     """
 
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""The verdicts on one client for one table's needs, each with its remedies."""
+"""Verdicts on one client for a table's requirements, with remedies."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from deltaproto.clients.resolve import Candidate, Reference
 
 
 class ClientVerdict(NamedTuple):
-    """What happens when a client at a version does something with a table."""
+    """The result of a client version's access to a table."""
 
     client: str
     version: str | None
     path: str | None
-    """None where the client has only one"""
+    """None if the client has only one path"""
     access: Access
     verdict: Verdict
     because: tuple[str, ...]
-    """the features that decide; empty when it is ok, or no feature's fault"""
+    """the features that decide; empty if ok, or not caused by a feature"""
     reason: str
-    """empty when it is ok"""
+    """empty if ok"""
     remedies: tuple[Remedy, ...]
-    """the cheapest first; empty when there is none, and when it is ok"""
+    """cheapest first; empty if ok, or if there is no remedy"""
     confidence: Confidence | None
-    """None: nothing is known of this version"""
+    """None: nothing is known about this version"""
 
     @property
     def named(self) -> str:
-        """The client as people write it."""
+        """The client reference."""
         return str(Reference(self.client, self.path, self.version))
 
 
 def evaluate_clients(
     candidate: Candidate, accesses: Iterable[Access], table: TableRequirements
 ) -> Iterator[ClientVerdict]:
-    """One verdict for each access and path.
+    """Return a verdict for each access and path.
 
-    A client that was named without a path stands for all of its paths that offer the access.
+    A client without a path stands for all of its paths that offer the access.
     """
     candidate = _by_name(candidate, table)
     for access in accesses:
@@ -58,7 +58,7 @@ def evaluate_clients(
 def judgements(
     candidate: Candidate, access: Access, table: TableRequirements
 ) -> Iterator[tuple[Path | None, PathVerdict]]:
-    """The judgement for each path, without remedies; None for a version of which none is known."""
+    """Return the verdict for each path, without remedies; None for an unknown version."""
     candidate = _by_name(candidate, table)
     if candidate.range is None:
         yield None, PathVerdict(Verdict.UNKNOWN, (), candidate.unknown)
@@ -68,9 +68,9 @@ def judgements(
 
 
 def _by_name(candidate: Candidate, table: TableRequirements) -> Candidate:
-    """For a table that is reached by name only: what is documented of it.
+    """Return the documented facts for a table that is accessible only by name.
 
-    Measurements are made by path, where such a table is refused.
+    Measurements are made by path, which such tables refuse.
     """
     measured, documented = candidate.range, candidate.documented
     if measured is None or documented is None or not table.by_name:

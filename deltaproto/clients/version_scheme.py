@@ -1,8 +1,8 @@
-"""Versions as each client has them, and their order.
+"""Version schemes of clients, and version order.
 
 `dotted` is 1.6.3 or 4.0.0rc1, `number` is Trino's 476 or Athena's engine v3, `runtime` is a
-Databricks Runtime (16.4 LTS, 19 or, with the date of an update, 19+2026-07-23), `date` is a
-service's release day, `none` a service that has no versions.
+Databricks Runtime (16.4 LTS, 19 or, with an update date, 19+2026-07-23), `date` is a service's
+release date, `none` is a service without versions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DATE = re.compile(r"(\d{4})[-.](\d{1,2})[-.](\d{1,2})", re.ASCII)
 
 
 class Version(NamedTuple):
-    """A version that can be compared with others of its scheme."""
+    """A version that is comparable within its scheme."""
 
     numbers: tuple[int, ...]
     """without trailing zeros"""
@@ -37,10 +37,10 @@ class Version(NamedTuple):
     """False sorts a pre-release before its release"""
 
 
-# Judging a table parses the bounds of the same few ranges again and again.
+# Evaluating a table parses the bounds of the same few ranges repeatedly.
 @lru_cache(maxsize=1024)
 def parse(scheme: str, text: str) -> Version | None:
-    """The version that `text` means in the scheme; None when it means none."""
+    """Parse `text` as a version of the scheme; None if invalid."""
     text = text.strip()
     match scheme:
         case "dotted":
@@ -56,7 +56,7 @@ def parse(scheme: str, text: str) -> Version | None:
             named = named_runtime(text)
             if named is None:
                 return None
-            # Without a date, a version with updates stands for the first of them.
+            # Without a date, a version with updates refers to its first update.
             update = named.update.timetuple()[:3] if named.update is not None else ()
             return _version((*named.runtime, *update), named.released)
         case "date":

@@ -1,4 +1,4 @@
-"""Which concurrent operations conflict: two engines' rules as data, and who has to avoid what."""
+"""Conflicts between concurrent operations: the engines' rules as data, and how to avoid them."""
 
 from deltaproto.conflicts.matrix import MatrixEngine, cells
 from deltaproto.conflicts.operation import Cell, Conflict, ExceptionName, Operation

@@ -1,4 +1,4 @@
-"""Classifying a pending statement: its first words where they decide, else sqlglot's parse."""
+"""Classify a pending statement by its first words, or by sqlglot's parse."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _EVOLUTION = ["WITH", "SCHEMA", "EVOLUTION"]
 
 
 def classify(sql: str) -> Classification:
-    """What the statement counts as in the matrices; never raises for what it says.
+    """Classify the statement for the matrices; never raises for its contents.
 
     Raises:
-        UsageError: when the statement takes a parser and sqlglot is not installed.
+        UsageError: if the statement needs a parser and sqlglot is not installed.
     """
     found = tokens(sql)
     decided = by_prefix(found)
@@ -30,22 +30,22 @@ def classify(sql: str) -> Classification:
         sql = f"{found[0].text} {sql[found[3].end :]}"
     tree = _parsed(sql)
     if tree is None:
-        return not_understood("sqlglot, which read it as SQL of Databricks, cannot parse it.")
+        return not_understood("sqlglot cannot parse it as Databricks SQL.")
     try:
         answer = _judged(tree)
     except RecursionError:
-        return not_understood("It is nested too deeply.")
+        return not_understood("The statement is nested too deeply.")
     if evolves and answer.operation is not None:
         warning = (
             "WITH SCHEMA EVOLUTION: a write that changes the schema is a METADATA CHANGE for "
-            "everybody else, and makes every concurrent write fail."
+            "other transactions, and makes every concurrent write fail."
         )
         return answer._replace(warnings=(*answer.warnings, warning))
     return answer
 
 
 def _parsed(sql: str) -> Any:
-    """The only statement's tree; None when it cannot be parsed."""
+    """Return the only statement's tree, or None if it cannot be parsed."""
     try:
         import sqlglot
     except ImportError as error:
@@ -58,7 +58,7 @@ def _parsed(sql: str) -> Any:
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     try:
         trees = sqlglot.parse(sql, read="databricks")
-    except Exception:  # a parser of others, on any text: whatever it raises, it did not parse
+    except Exception:  # third-party parser: any exception means that it cannot parse
         return None
     return trees[0] if len(trees) == 1 else None
 
@@ -76,9 +76,11 @@ def _judged(tree: Any) -> Classification:
         case "Select" | "Union" | "Except" | "Intersect":
             if tree.args.get("into") is None:
                 return Classification(
-                    None, True, reasons=("It only reads: a snapshot, in nobody's way.",)
+                    None,
+                    True,
+                    reasons=("Read-only: it reads a snapshot and conflicts with nothing.",),
                 )
-    return not_understood("No matrix says what a statement of this kind counts as.")
+    return not_understood("The matrices do not cover this kind of statement.")
 
 
 def _insert(tree: Any) -> Classification:
@@ -86,17 +88,17 @@ def _insert(tree: Any) -> Classification:
 
     target = _table(tree.this)
     if target is None:
-        return not_understood("The table that it writes to could not be made out.")
+        return not_understood("Cannot determine the target table.")
     args = tree.args
     replaces = [args.get(name) for name in ("overwrite", "where", "using", "on")]
     reads = _reads(tree, target)
     if any(replaces):
         reasons = [
-            "It replaces rows, so it is no blind append: judged as DELETE plus INSERT, of which "
-            "the DELETE decides."
+            "It replaces rows, so it is not a blind append: it is evaluated as DELETE plus "
+            "INSERT, and the DELETE decides."
         ]
         if reads:
-            reasons.append("It reads the table that it writes to.")
+            reasons.append("It reads its target table.")
         conditions = [each for each in (args.get("where"), args.get("on")) if each is not None]
         return Classification(
             Operation.DELETE,
@@ -110,14 +112,14 @@ def _insert(tree: Any) -> Classification:
             Operation.MERGE,
             True,
             blind_append=False,
-            reasons=("It reads the table that it writes to, so it has the concurrency of MERGE.",),
+            reasons=("It reads its target table, so it has the same conflicts as MERGE.",),
         )
     what = "values" if isinstance(tree.expression, exp.Values) else "a query on other tables"
     return Classification(
         Operation.INSERT,
         True,
         blind_append=True,
-        reasons=(f"A blind append: {what}, and nothing that refers to the table itself.",),
+        reasons=(f"A blind append: {what}, without references to the table itself.",),
         warnings=(
             "With schema evolution, an INSERT that changes the schema is a METADATA CHANGE.",
         ),
@@ -125,7 +127,7 @@ def _insert(tree: Any) -> Classification:
 
 
 def _reads(tree: Any, target: Any) -> bool:
-    """True when a query below refers to the target, or may: `t` may be `db.t`."""
+    """Return True if a subquery refers to the target, or may: `t` may be `db.t`."""
     from sqlglot import exp
 
     for table in tree.find_all(exp.Table):
@@ -155,12 +157,12 @@ def _change(tree: Any, operation: Operation) -> Classification:
     target = _table(tree.this)
     where = tree.args.get("where")
     if target is None:
-        return not_understood("The table that it writes to could not be made out.")
+        return not_understood("Cannot determine the target table.")
     for other in ("from_", "from", "using", "tables"):
         if tree.args.get(other):
-            return not_understood(f"Delta knows no {operation} over several tables.")
+            return not_understood(f"Delta does not support {operation} with several tables.")
     conditions = [] if where is None else [where.this]
-    reason = f"{operation} of rows" + ("" if conditions else ": of all, as it has no WHERE") + "."
+    reason = f"{operation} of rows" + ("" if conditions else ": all rows, as it has no WHERE") + "."
     return Classification(
         operation,
         True,
@@ -179,7 +181,7 @@ def _merge(tree: Any) -> Classification:
     target, on = _table(tree.this), tree.args.get("on")
     source = tree.args.get("using")
     if target is None or on is None or source is None:
-        return not_understood("The table that it writes to could not be made out.")
+        return not_understood("Cannot determine the target table.")
     conditions = [on]
     for when in tree.find_all(exp.When):
         if when.args.get("condition") is not None:

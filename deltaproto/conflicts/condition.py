@@ -1,4 +1,4 @@
-"""What a parsed condition means for conflicts: the literals in it, and what rules rows out.
+"""Analyze a parsed condition for conflicts: its literals, and what prevents row-level resolution.
 
 Source: the Databricks page "Isolation levels and write conflicts", its limitations of row-level
 concurrency, and its advice on predicates. Nodes are sqlglot's.
@@ -52,7 +52,7 @@ _VOLATILE_CALLS = {
 
 
 def literals(conditions: list[Any], target: Any) -> frozenset[str]:
-    """The target's columns that a conjunct compares with literals and nothing else."""
+    """Return the target columns that a conjunct compares only with literals."""
     from sqlglot import exp
 
     own = {"", target.alias_or_name.casefold()}
@@ -90,10 +90,10 @@ def _all(node: Any, kind: Any) -> Iterator[Any]:
 
 
 def columns(conditions: list[Any], *sources: Any) -> frozenset[str]:
-    """The columns that the conditions use, casefolded; of `s.x`, where s is a struct, it is s.
+    """Return the columns of the conditions, casefolded; for a struct field `s.x`, return s.
 
     Args:
-        sources: the tables that the statement names, the target first.
+        sources: the tables in the statement, the target first.
     """
     from sqlglot import exp
 
@@ -106,10 +106,10 @@ def columns(conditions: list[Any], *sources: Any) -> frozenset[str]:
 
 
 def compared_by_files(conditions: list[Any], target: Any, *sources: Any) -> tuple[str, ...]:
-    """Why Databricks cannot compare rows for these conditions.
+    """Return why Databricks cannot compare rows for these conditions.
 
     Args:
-        sources: the tables that the statement names beside the target.
+        sources: the other tables in the statement.
     """
     from sqlglot import exp
 
@@ -137,11 +137,11 @@ def compared_by_files(conditions: list[Any], target: Any, *sources: Any) -> tupl
             if isinstance(node, exp.Query) and not isinstance(node, exp.Subquery):
                 correlated = _correlated(node, target)
                 found["has a correlated subquery" if correlated else "has a subquery"] = None
-    return tuple(f"Its condition {why}: row-level resolution is ruled out." for why in found)
+    return tuple(f"Its condition {why}, which prevents row-level resolution." for why in found)
 
 
 def _qualifiers(table: Any) -> set[tuple[str, ...]]:
-    """How the columns of a table may be qualified: by its alias, or by its name or a part of it."""
+    """Return the valid qualifiers of a table's columns: its alias, or its (partial) name."""
     if table.alias:
         return {(table.alias.casefold(),)}
     parts = tuple(part.name.casefold() for part in getattr(table, "parts", ()))
@@ -149,7 +149,7 @@ def _qualifiers(table: Any) -> set[tuple[str, ...]]:
 
 
 def _parted(column: Any, known: set[tuple[str, ...]]) -> tuple[str, ...]:
-    """The column's name and those of the fields below it, casefolded, without a table's name."""
+    """Return the column and field names, casefolded, without the table's name."""
     names = tuple(part.name.casefold() for part in column.parts)
     for length in range(len(names) - 1, 0, -1):
         if names[:length] in known:

@@ -1,9 +1,9 @@
-"""The conflict matrices of Databricks, as documented.
+"""Databricks conflict matrices, from its documentation.
 
 Source: the Databricks page "Isolation levels and write conflicts" in its newest edition: the
 matrices with and without row-level concurrency, their footnotes, and the sections on metadata
-changes and exceptions. The page speaks of pairs, so every cell equals its mirror image. Streaming
-appends have no row there; they are counted as the blind appends that they are.
+changes and exceptions. The page describes pairs, so every cell equals its mirror image. Streaming
+appends have no row there; they are treated as blind appends.
 """
 
 from __future__ import annotations
@@ -25,17 +25,15 @@ from deltaproto.conflicts.operation import (
 from deltaproto.protocol.isolation import IsolationLevel
 
 _UNLESS_IDENTITY = (
-    " Not so on a table with identity columns, which supports no concurrent transactions."
+    " Tables with identity columns are an exception: they support no concurrent transactions."
 )
-_PAIR = "Documented for the pair, whichever commits last."
+_PAIR = "Documented for the pair in any commit order."
 _NOTHING = "nothing to avoid"
-_WINDOW = (
-    "make the change in a window without writers; stop streams before it, restart them after it"
-)
+_WINDOW = "make the change while no writers run; stop streams before it and restart them afterwards"
 _ROWS = (
     "change different rows; keep conditions simple, as struct, array and map columns, "
-    "non-deterministic expressions and subqueries take row-level resolution away; where the same "
-    "rows are changed, run one after the other"
+    "non-deterministic expressions and subqueries prevent row-level resolution; run changes "
+    "of the same rows one after the other"
 )
 _FILES = (
     f"{LITERALS}; or enable deletion vectors on an unpartitioned or liquid-clustered table, so "
@@ -44,19 +42,19 @@ _FILES = (
 
 
 class MatrixInputs(NamedTuple):
-    """What the Databricks matrix depends on."""
+    """The inputs of the Databricks matrix."""
 
     level: IsolationLevel
     by_row: frozenset[Operation]
-    """the operations of which two are compared by row"""
+    """the operations whose pairs are compared by row"""
     deletion_vectors: bool | None
-    """None: not known, so that what depends on them is `maybe`"""
+    """None: unknown, so cells that depend on it are `maybe`"""
     identity: bool | None
-    """whether it has identity columns; None: not known"""
+    """True if the table has identity columns; None: unknown"""
 
 
 def cell(operation: Operation, against: Operation, layout: MatrixInputs) -> Cell:
-    """The cell for one pair of concurrent operations."""
+    """Return the cell for one pair of concurrent operations."""
     answer = _answer(frozenset({operation, against}), layout)
     unless = _UNLESS_IDENTITY if layout.identity is None and answer.conflict is Conflict.NO else ""
     if answer is _RESTORE:
@@ -70,8 +68,8 @@ def _reorg(answer: CellContent, *pair: Operation) -> str:
     if Operation.REORG not in pair or answer.conflict is Conflict.YES:
         return ""
     return (
-        " REORG counts as OPTIMIZE here; one that applies an upgrade (UNIFORM) is a PROTOCOL "
-        "CHANGE and conflicts with everything in progress."
+        " REORG counts as OPTIMIZE here; REORG that applies an upgrade (UNIFORM) is a PROTOCOL "
+        "CHANGE and conflicts with all concurrent operations."
     )
 
 
@@ -89,7 +87,7 @@ def _answer(pair: frozenset[Operation], layout: MatrixInputs) -> CellContent:
     if pair <= APPENDS:
         return _no("Blind appends never conflict with each other.", layout)
     if pair & APPENDS and pair & REWRITES:
-        return _no("Blind appends and rewrites of files do not conflict.", layout)
+        return _no("Blind appends and file rewrites do not conflict.", layout)
     if pair & APPENDS:
         return _append_and_change(layout, by_row=pair & CHANGES <= layout.by_row)
     if pair <= CHANGES:
@@ -102,21 +100,21 @@ def _append_and_change(layout: MatrixInputs, *, by_row: bool) -> CellContent:
         return CellContent(
             Conflict.NO,
             (),
-            "Under WriteSerializable a blind append and one UPDATE, DELETE or MERGE do not "
-            "conflict, even in the same partition. When several concurrent UPDATE, DELETE or MERGE "
+            "Under WriteSerializable, a blind append and one UPDATE, DELETE or MERGE do not "
+            "conflict, even in the same partition. If several concurrent UPDATE, DELETE or MERGE "
             "may read the appended rows, they may conflict (ConcurrentAppendException).",
-            "let at most one concurrent UPDATE, DELETE or MERGE be able to read the appended rows",
+            "allow at most one concurrent UPDATE, DELETE or MERGE to read the appended rows",
             _matrix(by_row=by_row) + "; ConcurrentAppendException",
         )
     if by_row:
         when = (
-            "Under Serializable they may conflict when the same row is concerned. It is the "
-            "UPDATE, DELETE or MERGE that would have had to read the appended rows."
+            "Under Serializable they may conflict if they affect the same row: the UPDATE, "
+            "DELETE or MERGE should have read the appended rows."
         )
     else:
         when = (
-            "Under Serializable they may conflict when the append adds files where the UPDATE, "
-            "DELETE or MERGE reads: in its partitions, or anywhere in an unpartitioned table."
+            "Under Serializable they may conflict if the append adds files that the UPDATE, DELETE "
+            "or MERGE reads: in its partitions, or anywhere in an unpartitioned table."
         )
     avoid = (
         f"{LITERALS}; under WriteSerializable the pair does not conflict, but history and content "
@@ -135,8 +133,8 @@ def _changes(*, by_row: bool) -> CellContent:
         return CellContent(
             Conflict.MAYBE,
             exceptions,
-            "They may conflict when both change the same row. A command whose condition rules out "
-            "row-level resolution is compared by files instead; so is a MERGE on Databricks "
+            "They may conflict if both change the same row. Commands whose condition prevents "
+            "row-level resolution are compared by files instead, and so is MERGE on Databricks "
             "Runtime 14.2 without Photon or without an explicit predicate on the target.",
             _ROWS,
             _matrix(by_row=by_row) + "; Limitations",
@@ -144,7 +142,7 @@ def _changes(*, by_row: bool) -> CellContent:
     return CellContent(
         Conflict.MAYBE,
         exceptions,
-        "They may conflict when both work on the same files.",
+        "They may conflict if both change the same files.",
         _FILES,
         _matrix(by_row=by_row) + "; Avoid conflicts with partitions",
     )
@@ -161,25 +159,25 @@ def _rewrite(pair: frozenset[Operation], layout: MatrixInputs) -> CellContent:
         return CellContent(
             Conflict.MAYBE,
             exceptions,
-            "With ZORDER BY they may conflict when both work on the same files; deletion vectors "
+            "With ZORDER BY, they may conflict if both change the same files; deletion vectors "
             "and row-level concurrency do not help.",
-            "leave ZORDER BY out (liquid clustering does its work), or run it on partitions that "
-            "nobody else changes at that time",
+            "omit ZORDER BY (use liquid clustering instead), or run it on partitions that no other "
+            "job changes at the same time",
             _matrix(by_row=bool(layout.by_row)),
         )
     if layout.deletion_vectors:
         return _no(
-            "With deletion vectors and without ZORDER BY they do not conflict, on partitioned "
-            "tables too.",
+            "With deletion vectors and without ZORDER BY they do not conflict, even on partitioned "
+            "tables.",
             layout,
         )
     known = "are not enabled" if layout.deletion_vectors is False else "may not be enabled"
     return CellContent(
         Conflict.MAYBE,
         exceptions,
-        f"They may conflict when both work on the same files, as deletion vectors {known}; with "
+        f"They may conflict if both change the same files, as deletion vectors {known}; with "
         "deletion vectors and without ZORDER BY they would not.",
-        "enable deletion vectors, or compact partitions that nobody else changes at that time",
+        "enable deletion vectors, or compact partitions that no other job changes at the same time",
         _matrix(by_row=bool(layout.by_row)),
     )
 
@@ -193,17 +191,17 @@ def _matrix(*, by_row: bool) -> str:
 
 
 def _identity(pair: frozenset[Operation]) -> CellContent:
-    # The page names no exception. The counter of an identity column is stored as metadata.
+    # The page does not name an exception. Identity column counters are stored as metadata.
     exceptions: tuple[ExceptionName, ...] = (ExceptionName.METADATA,)
     if pair == {Operation.STREAMING_APPEND}:
         exceptions = (*exceptions, ExceptionName.TRANSACTION)
     return CellContent(
         Conflict.YES,
         exceptions,
-        "Tables with identity columns support no concurrent transactions. The page names no "
-        "exception; as an identity column's counter is metadata, MetadataChangedException is to be "
+        "Tables with identity columns support no concurrent transactions. The page does not name "
+        "the exception; as an identity column's counter is metadata, MetadataChangedException is "
         "expected.",
-        "write one after the other, or make the keys without an identity column",
+        "run writes one after the other, or generate keys without an identity column",
         PAGE + "note on identity columns",
     )
 
@@ -213,11 +211,11 @@ def _protocol(pair: frozenset[Operation]) -> CellContent:
     return CellContent(
         Conflict.YES,
         (ExceptionName.PROTOCOL, ExceptionName.METADATA),
-        "A change of the protocol, also by enabling or dropping a feature or by REORG … UPGRADE "
+        "A protocol change, including enabling or dropping a feature and REORG … UPGRADE "
         + (
-            "UNIFORM, conflicts with every other change in progress."
+            "UNIFORM, conflicts with every other concurrent change."
             if metadata
-            else "UNIFORM, conflicts with every operation in progress: the write fails."
+            else "UNIFORM, conflicts with every concurrent operation: the write fails."
         ),
         _WINDOW,
         PAGE + "metadata changes; ProtocolChangedException",
@@ -227,7 +225,7 @@ def _protocol(pair: frozenset[Operation]) -> CellContent:
 _METADATA = CellContent(
     Conflict.YES,
     (ExceptionName.METADATA,),
-    "A metadata change (a property, the isolation level among them, the schema, a write that "
+    "A metadata change (a property, including the isolation level, the schema, or a write that "
     "evolves the schema) makes every concurrent write fail.",
     _WINDOW,
     PAGE + "metadata changes; MetadataChangedException",
@@ -235,7 +233,7 @@ _METADATA = CellContent(
 _STREAMS = CellContent(
     Conflict.MAYBE,
     (ExceptionName.TRANSACTION,),
-    "Only when both are runs of one streaming query, with one checkpoint location. Otherwise they "
+    "Only if both are runs of one streaming query with one checkpoint location. Otherwise they "
     "are blind appends, which do not conflict.",
     "never run two streaming queries with the same checkpoint location at the same time",
     PAGE + "ConcurrentTransactionException",
@@ -249,9 +247,9 @@ _RESTORE = CellContent(
         ExceptionName.METADATA,
         ExceptionName.WRITE,
     ),
-    "The page does not list the pair. RESTORE removes and adds whole files and may bring back "
-    "other metadata, so count on a conflict with everything. In Delta Spark it is the "
-    "RESTORE that fails when anything was committed meanwhile.",
-    "restore in a window without writers, and stop streams before it",
+    "The page does not list the pair. RESTORE removes and adds whole files and may restore "
+    "other metadata, so assume a conflict with everything. In Delta Spark, RESTORE fails if "
+    "anything was committed concurrently.",
+    "restore while no writers run, and stop streams first",
     "not documented; delta-io/delta, RestoreTableCommand",
 )

@@ -1,8 +1,8 @@
-"""The conflict matrix of delta-rs, as the conflict checker of each release behaves.
+"""The conflict matrix of delta-rs, for the conflict checker of each release.
 
 Source: delta-rs's `ConflictChecker` and `DeltaOperation.read_predicate` at the tags python-v0.18.2
 to python-v1.6.3; measured with the releases of `tests/conflicts/measured_delta_rs.json`, 1.6.6
-among them. It is directional: the winner is never disturbed. It compares files, never rows.
+among them. It is directional: the winner is never affected. It compares files, never rows.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ Release = tuple[int, ...]
 
 OLDEST, NEWEST = (0, 18), (1, 6, 6)
 MERGE_READS_ALL = (0, 25)
-"""from 0.19 up to here MERGE reads only files that may hold the source's keys"""
+"""from 0.19 up to here, MERGE reads only files that may contain the source's keys"""
 WRITES_MEET = (1, 1)
 """`write_deltalake` no longer reloads the table before it commits"""
 READS_ALL = (1, 2)
-"""whoever has no predicate counts as having read every file, blind appends too"""
+"""operations without a predicate count as reading every file, even blind appends"""
 SPARES_REWRITES = (1, 3)
-"""what compaction removes no longer counts as deleted"""
+"""files removed by compaction no longer count as deleted"""
 DELETES_UNREAD = (1, 4)
 """DELETE without a condition no longer counts as reading"""
 MISSES_REMOVED = (1, 6, 6)
-"""two removals of one file are no longer noticed; any higher protocol is"""
+"""two removals of one file go unnoticed; any higher protocol is noticed"""
 
 VARIANTS: Mapping[ExceptionName, str] = {
     ExceptionName.APPEND: "ConcurrentAppend",
@@ -46,7 +46,7 @@ VARIANTS: Mapping[ExceptionName, str] = {
     ExceptionName.TRANSACTION: "ConcurrentTransaction",
     ExceptionName.WRITE: "MaxCommitAttempts",
 }
-"""delta-rs's own names: variants of CommitConflictError, and of TransactionError the last one"""
+"""delta-rs's own names: variants of CommitConflictError; the last one is of TransactionError"""
 MESSAGES: Mapping[ExceptionName, str] = {
     ExceptionName.APPEND: "concurrent transactions added new data",
     ExceptionName.DELETE_READ: "deleted data this operation read",
@@ -56,7 +56,7 @@ MESSAGES: Mapping[ExceptionName, str] = {
     ExceptionName.TRANSACTION: "concurrent transaction failed",
     ExceptionName.WRITE: "failed to commit transaction: 0",
 }
-"""what its messages hold, in lower case"""
+"""parts of its messages, in lowercase"""
 PYTHON = "deltalake.exceptions.CommitFailedError"
 
 _CHECKER = "delta-io/delta-rs, ConflictChecker."
@@ -70,13 +70,13 @@ _TRANSACTIONS = _CHECKER + (
 )
 _MEASURED = "; measured with deltalake"
 _NOTHING = "nothing to avoid"
-_WINDOW = f"make the change in a window without writers; else {RETRY}"
+_WINDOW = f"make the change while no writers run; otherwise {RETRY}"
 _ONE_BY_ONE = "let one job at a time compact, delete from or overwrite the table"
 _ALTERS = frozenset({Operation.METADATA_CHANGE, Operation.PROTOCOL_CHANGE})
 
 
 def parse_release(text: str) -> Release | None:
-    """The release that `text` names, as `0.25.5` or `1.6`; None if it is not one."""
+    """Parse a release, such as `0.25.5` or `1.6`; None if it is not one."""
     parts = text.split(".")
     if not 2 <= len(parts) <= 3 or not all(part.isascii() and part.isdigit() for part in parts):
         return None
@@ -86,7 +86,7 @@ def parse_release(text: str) -> Release | None:
 def cell(
     loser: Operation, winner: Operation, level: IsolationLevel, *, release: Release = NEWEST
 ) -> Cell:
-    """What becomes of `loser` when `winner` was committed while it ran.
+    """Return the effect on `loser` if `winner` was committed while it ran.
 
     Args:
         release: of the loser's deltalake; the winner may be any engine.
@@ -101,7 +101,7 @@ def _answer(
     loser: Operation, winner: Operation, level: IsolationLevel, release: Release
 ) -> CellContent:
     if loser is Operation.REORG:
-        return _no("delta-rs has no REORG. As winners, those of other engines are rewrites.")
+        return _no("delta-rs has no REORG. REORG of another engine counts as a rewrite.")
     if loser is Operation.RESTORE:
         return _RESTORE_LOSES
     if winner is Operation.PROTOCOL_CHANGE or (loser, winner) == (
@@ -123,7 +123,7 @@ def _answer(
 
 
 def _reads_no_rows(winner: Operation, release: Release) -> CellContent:
-    """Appends, and changes of metadata or protocol."""
+    """Handle appends, metadata changes and protocol changes."""
     if winner in APPENDS:
         return _no("It has no predicate, so added files do not count.", _ADDED)
     if release < READS_ALL:
@@ -133,10 +133,10 @@ def _reads_no_rows(winner: Operation, release: Release) -> CellContent:
     return CellContent(
         Conflict.MAYBE,
         (ExceptionName.DELETE_READ,),
-        "When the winner removed any file of the table: without a predicate delta-rs counts every "
-        "file as read, so that even a blind append is aborted. A winner that only adds rows is not "
-        "in its way.",
-        f"run it again, as nothing of it was committed; or {_ONE_BY_ONE}",
+        "If the winner removed any file of the table: without a predicate, delta-rs treats every "
+        "file as read, so even a blind append is aborted. A winner that only adds rows does not "
+        "affect it.",
+        f"run it again, as nothing was committed; or {_ONE_BY_ONE}",
         _READ,
     )
 
@@ -149,9 +149,9 @@ def _rewrite_loses(winner: Operation, release: Release) -> CellContent:
         return CellContent(
             Conflict.MAYBE,
             (ExceptionName.DELETE_READ if reads else ExceptionName.DELETE_DELETE,),
-            "When the winner removed any file of the table."
+            "If the winner removed any file of the table."
             if reads
-            else "When the winner removed a file that is being compacted.",
+            else "If the winner removed a file that is being compacted.",
             _ONE_BY_ONE,
             _READ if reads else _REMOVED,
         )
@@ -160,16 +160,16 @@ def _rewrite_loses(winner: Operation, release: Release) -> CellContent:
             Conflict.WRONG,
             (),
             "Both are committed, and every row of the files that both compacted is in the table "
-            "twice: 1.6.6 does not notice that a file is removed by both. 1.6.3 raises "
+            "twice: 1.6.6 does not notice that both remove the same file. 1.6.3 raises "
             "ConcurrentDeleteDelete.",
-            "never run two compactions of one table at a time, scheduled ones included",
+            "never run two compactions of one table at a time, including scheduled ones",
             _REMOVED,
         )
     reads = READS_ALL <= release < SPARES_REWRITES
     return CellContent(
         Conflict.MAYBE,
         (ExceptionName.DELETE_READ if reads else ExceptionName.DELETE_DELETE,),
-        "When both compact the same file.",
+        "If both compact the same file.",
         "run one compaction of a table at a time",
         _READ if reads else _REMOVED,
     )
@@ -180,16 +180,16 @@ def _change_loses(
 ) -> CellContent:
     if winner in APPENDS:
         spared = (
-            " Under writeSerializable the appends that Spark marks as blind do not count; delta-rs "
-            "marks none of its own."
+            " Under writeSerializable appends that Spark marks as blind do not count; delta-rs "
+            "never marks its own."
             if level is IsolationLevel.WRITE_SERIALIZABLE
             else ""
         )
         return CellContent(
             Conflict.MAYBE,
             (ExceptionName.APPEND,),
-            f"When an added file may hold rows that it reads, by {_reads(loser, release)}.{spared}",
-            f"give it a predicate that the added files cannot match; else {RETRY}",
+            f"If an added file may have rows that it reads, by {_reads(loser, release)}.{spared}",
+            f"use a predicate that the added files cannot match; otherwise {RETRY}",
             _ADDED,
         )
     exceptions = [ExceptionName.DELETE_READ, ExceptionName.APPEND]
@@ -201,9 +201,9 @@ def _change_loses(
         return CellContent(
             Conflict.WRONG,
             tuple(exceptions),
-            "Without a condition, as of an overwrite, both are committed and the rows that were to "
-            "be deleted stay: 1.6.6 does not notice that the files were compacted. With one it is "
-            "aborted when a compacted file may hold rows that it reads. 1.6.3 raises "
+            "Without a condition, or for an overwrite, both are committed and the rows to be "
+            "deleted stay: 1.6.6 does not notice that the files were compacted. With a condition "
+            "it is aborted if a compacted file may contain rows that it reads. 1.6.3 raises "
             "ConcurrentDeleteDelete.",
             _ONE_BY_ONE,
             f"{_ADDED}; {_REMOVED}",
@@ -211,15 +211,15 @@ def _change_loses(
     return CellContent(
         Conflict.MAYBE,
         tuple(exceptions),
-        "When the winner removed a file, or added one, that may hold rows which it reads, by "
+        "If the winner removed or added a file that may contain rows that it reads, by "
         f"{_reads(loser, release)}. Rows are not compared.",
-        f"give both predicates that no file matches twice; else {RETRY}",
+        f"use predicates that match no common file; otherwise {RETRY}",
         f"{_ADDED}; {_READ}",
     )
 
 
 def _reads(loser: Operation, release: Release) -> str:
-    """By what it is decided which files a change reads."""
+    """Describe what decides which files a change reads."""
     if loser is Operation.MERGE:
         if (0, 19) <= release < MERGE_READS_ALL:
             return "the statistics of the file and the source's keys"
@@ -227,9 +227,9 @@ def _reads(loser: Operation, release: Release) -> str:
     if loser is Operation.DELETE and release >= DELETES_UNREAD:
         return (
             "its predicate and the statistics of the file; without a predicate added files do not "
-            "count, and every removed one does"
+            "count, and every removed file does"
         )
-    return "its predicate and the statistics of the file; without a predicate any file does"
+    return "its predicate and the statistics of the file; without a predicate every file counts"
 
 
 def _against_protocol(loser: Operation, release: Release) -> CellContent:
@@ -237,7 +237,7 @@ def _against_protocol(loser: Operation, release: Release) -> CellContent:
         return CellContent(
             Conflict.YES,
             (ExceptionName.PROTOCOL,),
-            "Always: two transactions that both store a protocol are never reconciled.",
+            "Always: two transactions that both store a protocol always conflict.",
             "change protocols from one place, one statement after the other",
             _PROTOCOL,
         )
@@ -251,8 +251,8 @@ def _against_protocol(loser: Operation, release: Release) -> CellContent:
     return CellContent(
         Conflict.MAYBE,
         (ExceptionName.PROTOCOL, ExceptionName.METADATA),
-        f"For {noticed}, and the writer commits by the old protocol. Changes by Spark store "
-        "metadata too, which always aborts it, with MetadataChanged.",
+        f"For {noticed}, and the writer commits with the old protocol. Changes by Spark also "
+        "store metadata, which always aborts it, with MetadataChanged.",
         _WINDOW,
         f"{_PROTOCOL}; {_METADATA}",
     )
@@ -263,16 +263,16 @@ def _no(when: str, source: str = "delta-io/delta-rs, ConflictChecker") -> CellCo
 
 
 _RELOADS = (
-    " Up to 1.0 write_deltalake reloads the table before it writes, so that only what is committed "
-    "after that can be in its way."
+    " Up to 1.0, write_deltalake reloads the table before it writes, so only later commits can "
+    "conflict with it."
 )
 _METADATA_WINS = CellContent(
     Conflict.YES,
     (ExceptionName.METADATA, ExceptionName.PROTOCOL),
-    "Always, whatever was changed, also by a write that evolved the schema: delta-rs reconciles no "
-    "new metadata, not even the same again. It is ProtocolChanged when the protocol changed too, "
-    "as add_constraint changes it. A table that is created or replaced conflicts with nothing "
-    "itself, and drops what was committed meanwhile.",
+    "Always, for any change, including writes that evolve the schema: delta-rs does not accept new "
+    "metadata, even if it is the same. It is ProtocolChanged if the protocol also changed, as with "
+    "add_constraint. Creating or replacing a table never conflicts itself, and drops concurrent "
+    "commits.",
     _WINDOW,
     f"{_METADATA}; {_PROTOCOL}",
 )
@@ -285,24 +285,24 @@ _RESTORE_WINS = CellContent(
         ExceptionName.DELETE_DELETE,
     ),
     "A restore by deltalake 1.0 or later, or by Spark, stores metadata, which always aborts it; "
-    "one by an earlier deltalake only changes files.",
+    "a restore by an earlier deltalake only changes files.",
     _WINDOW,
     f"{_METADATA}; {_READ}",
 )
 _RESTORE_LOSES = CellContent(
     Conflict.YES,
     (ExceptionName.WRITE,),
-    "Always: a restore is committed without checking conflicts and without trying again, so any "
-    'commit in between ends it, with "Failed to commit transaction: 0" or "version N already '
+    "Always: a restore is committed without conflict checks and without retries, so any "
+    'concurrent commit makes it fail, with "Failed to commit transaction: 0" or "version N already '
     'exists" (before 1.5).',
-    f"restore in a window without writers; else {RETRY}",
+    f"restore while no writers run; otherwise {RETRY}",
     "delta-io/delta-rs, operations::restore",
 )
 _STREAMS = CellContent(
     Conflict.MAYBE,
     (ExceptionName.TRANSACTION,),
-    "Only when both carry the same app_id in CommitProperties(app_transactions=…). Otherwise they "
+    "Only if both use the same app_id in CommitProperties(app_transactions=…). Otherwise they "
     "are blind appends, which do not conflict.",
-    "let one job at a time write with an app_id, as with one checkpoint location",
+    "run only one job at a time per app_id, as for a checkpoint location",
     _TRANSACTIONS,
 )

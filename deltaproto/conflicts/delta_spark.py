@@ -1,9 +1,9 @@
-"""The conflict matrix of Delta Spark, as its conflict checker behaves.
+"""The conflict matrix of Delta Spark, based on its conflict checker.
 
 Source: Delta Spark's `ConflictChecker` (which runs for every commit that came between),
 `TransactionHelper` (OPTIMIZE and REORG commit under SnapshotIsolation), `OptimizeTableCommand`
-(which tries again by itself), `OptimisticTransaction.commitLarge`; read, and in part measured with
-delta-spark 4.4.0. It is directional: the winner is never disturbed. It compares files, never rows.
+(which retries automatically), `OptimisticTransaction.commitLarge`; read, and partly measured with
+delta-spark 4.4.0. It is directional: the winner is never affected. It compares files, never rows.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _MAKES_KEYS = frozenset({Operation.INSERT, Operation.MERGE, Operation.STREAMING_
 def cell(
     loser: Operation, winner: Operation, level: IsolationLevel, *, identity: bool | None
 ) -> Cell:
-    """What becomes of `loser` when `winner` was committed while it ran.
+    """Return the effect on `loser` if `winner` was committed while it ran.
 
     Args:
-        identity: whether the table has identity columns; None: not known.
+        identity: True if the table has identity columns; None: unknown.
     """
     answer = _answer(loser, winner, level)
     if identity is not False:
@@ -66,7 +66,7 @@ def _answer(loser: Operation, winner: Operation, level: IsolationLevel) -> CellC
     if loser is winner is Operation.STREAMING_APPEND:
         return _STREAMS
     if loser in APPENDS:
-        return _no("A blind append reads nothing, so no data commit can be in its way.", _ADDED)
+        return _no("A blind append reads nothing, so no data commit conflicts with it.", _ADDED)
     if loser in REWRITES:
         if winner in APPENDS:
             return _no("A rewrite commits under SnapshotIsolation, where new files do not count.")
@@ -80,34 +80,34 @@ def _change_against(winner: Operation, level: IsolationLevel) -> CellContent:
             return _no(
                 "Under WriteSerializable the files of blind appends do not count: the result is as "
                 "if the append came second. A write that also evolves the schema is a METADATA "
-                "CHANGE, and is not spared.",
+                "CHANGE, and does conflict.",
                 _ADDED,
             )
         return CellContent(
             Conflict.MAYBE,
             (ExceptionName.APPEND,),
-            "When the append added a file to a partition that the loser reads; in an unpartitioned "
-            "table any file will do. A table without delta.isolationLevel is Serializable here.",
-            f"{LITERALS}; else {RETRY}",
+            "If the append added a file to a partition that the loser reads; in an unpartitioned "
+            "table any file counts. A table without delta.isolationLevel is Serializable here.",
+            f"{LITERALS}; otherwise {RETRY}",
             _ADDED + "; measured with delta-spark 4.4.0",
         )
     if winner in REWRITES:
         return CellContent(
             Conflict.MAYBE,
             _FILES,
-            "When files that the loser read or changes were rewritten, or when new files came to a "
-            "partition that it reads: those of a rewrite count at both levels, and in an "
-            "unpartitioned table any file will do. Deletion vectors do not help.",
-            "compact partitions that nobody changes at that time; for the loser, " + LITERALS,
+            "If files that the loser read or changes were rewritten, or if new files were added to "
+            "a partition that it reads: rewritten files count at both levels, and in an "
+            "unpartitioned table any file counts. Deletion vectors do not help.",
+            "compact partitions that no job changes at the same time; for the loser, " + LITERALS,
             f"{_ADDED}; {_REMOVED}",
         )
     return CellContent(
         Conflict.MAYBE,
         _FILES,
-        "When the winner added files to a partition that the loser reads (any file in an "
+        "If the winner added files to a partition that the loser reads (any file in an "
         "unpartitioned table), or removed a file that the loser read or removes. Rows are not "
-        "compared, with deletion vectors neither.",
-        f"{LITERALS}; else {RETRY}",
+        "compared, even with deletion vectors.",
+        f"{LITERALS}; otherwise {RETRY}",
         f"{_ADDED}; {_REMOVED}; measured with delta-spark 4.4.0",
     )
 
@@ -115,7 +115,7 @@ def _change_against(winner: Operation, level: IsolationLevel) -> CellContent:
 def _with_identity(
     answer: CellContent, loser: Operation, winner: Operation, level: IsolationLevel, *, known: bool
 ) -> CellContent:
-    """Tables with identity columns: the counter is metadata, and whoever makes keys stores it."""
+    """Tables with identity columns: generating keys stores the counter, which is metadata."""
     alters = loser in (Operation.METADATA_CHANGE, Operation.PROTOCOL_CHANGE)
     if winner in _MAKES_KEYS and (loser in _MAKES_KEYS or alters):
         added: tuple[ExceptionName, ...] = (ExceptionName.METADATA,)
@@ -127,21 +127,21 @@ def _with_identity(
             tuple(exceptions),
             f"{'' if known else 'If the table has identity columns: '}{_COUNTER} Apart from that: "
             + answer.when,
-            "write to tables with identity columns one after the other",
+            "run writes to tables with identity columns one after the other",
             f"{METADATA}; {answer.source}",
         )
     if loser in _MAKES_KEYS and winner is Operation.METADATA_CHANGE:
         return answer._replace(
-            when="A loser that makes values of an identity column stores metadata itself, and so "
-            "survives no metadata change. Else: " + answer.when
+            when="A loser that generates identity values stores metadata itself, so it does not "
+            "survive any metadata change. Otherwise: " + answer.when
         )
     return answer
 
 
 _COUNTER = (
-    "A winner that made identity values stored the column's counter, which is metadata: a loser "
-    "that makes identity values or changes metadata itself is aborted. Values that the statement "
-    "gives itself do not count."
+    "A winner that generated identity values stored the column's counter, which is metadata: a "
+    "loser that generates identity values or changes metadata itself is aborted. Explicit values "
+    "in the statement do not count."
 )
 
 
@@ -154,8 +154,8 @@ def _restore_wins(loser: Operation) -> CellContent:
         return CellContent(
             Conflict.YES,
             (ExceptionName.METADATA, ExceptionName.PROTOCOL),
-            "Always: RESTORE stores metadata, also where they stay the same, and two transactions "
-            "that both store metadata are never reconciled.",
+            "Always: RESTORE stores metadata, even if unchanged, and two transactions that both "
+            "store metadata always conflict.",
             RESTORE_ALONE,
             f"{METADATA}; {RESTORE}",
         )
@@ -163,57 +163,57 @@ def _restore_wins(loser: Operation) -> CellContent:
     return CellContent(
         Conflict.MAYBE,
         (ExceptionName.METADATA, *files),
-        "RESTORE stores metadata: when schema or properties go back with it, and for every writer "
-        "before 4.1, it counts as a METADATA CHANGE. Otherwise it counts as a DELETE and an INSERT "
-        "of whole files, which disturbs no blind append.",
+        "RESTORE stores metadata: if it restores schema or properties, and for every writer before "
+        "4.1, it counts as a METADATA CHANGE. Otherwise it counts as a DELETE and an INSERT of "
+        "whole files, which does not affect blind appends.",
         RESTORE_ALONE,
         f"{METADATA}; {RESTORE}; measured with delta-spark 4.4.0",
     )
 
 
 RESTORE = "delta-io/delta, RestoreTableCommand, OptimisticTransaction.commitLarge"
-RESTORE_ALONE = "restore in a window without writers, and stop streams before it"
+RESTORE_ALONE = "restore while no writers run, and stop streams first"
 _RESTORE_LOSES = CellContent(
     Conflict.YES,
     (ExceptionName.WRITE,),
-    "Always: RESTORE is committed as one large commit, which checks no conflicts and does not try "
-    "again; any commit after the version that it began with ends it.",
-    f"{RESTORE_ALONE}; else {RETRY}",
+    "Always: RESTORE is committed as one large commit, without conflict checks or retries; any "
+    "commit after the version that it started from makes it fail.",
+    f"{RESTORE_ALONE}; otherwise {RETRY}",
     RESTORE,
 )
 _REWRITE_LOSES = CellContent(
     Conflict.MAYBE,
     (ExceptionName.DELETE_READ, ExceptionName.DELETE_DELETE),
-    "Only when files that it rewrote were removed, rewritten or given a deletion vector meanwhile. "
-    "After any other conflict it starts its commit again by itself.",
-    "compact partitions that nobody changes at that time, and one compaction at a time",
+    "Only if files that it rewrote were concurrently removed, rewritten or given a deletion "
+    "vector. After any other conflict it retries its commit automatically.",
+    "compact partitions that no job changes at the same time, one compaction at a time",
     f"{_REMOVED}; {COMPACTION}",
 )
 _METADATA_LOSES = CellContent(
     Conflict.MAYBE,
     _FILES,
-    "Only when the change reads or rewrites the table's rows, as ADD CONSTRAINT, SYNC IDENTITY and "
-    "writes that evolve the schema do: then as for MERGE, and blind appends count at both levels. "
+    "Only if the change reads or rewrites the table's rows, as ADD CONSTRAINT, SYNC IDENTITY and "
+    "schema-evolving writes do: then as for MERGE, and blind appends count at both levels. "
     "Setting or unsetting properties and adding columns read nothing and are committed on top.",
-    f"run such a change in a window without writers; else {RETRY}",
+    f"run such a change while no writers run; otherwise {RETRY}",
     f"{_ADDED}; {_REMOVED}",
 )
 _PROTOCOL_LOSES = CellContent(
     Conflict.MAYBE,
     (ExceptionName.WRITE,),
-    "Normally it is committed on top of what came between. It fails for the tombstones that DROP "
-    "FEATURE deletionVectors writes when there are more than 10,000 (RESTORE and CLONE likewise), "
-    "and for the move to coordinated commits: these do not retry. A data commit that brings back "
-    "traces of the feature being dropped ends the drop in "
+    "Normally it is committed on top of concurrent commits. It fails for the tombstones that DROP "
+    "FEATURE deletionVectors writes if there are more than 10,000 (RESTORE and CLONE likewise), "
+    "and for the move to coordinated commits: these do not retry. A data commit that restores "
+    "traces of the feature being dropped makes the drop fail with "
     "DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL.",
-    f"run it in a window without writers; else {RETRY}",
+    f"run it while no writers run; otherwise {RETRY}",
     f"{PROTOCOL}; delta-io/delta, OptimisticTransaction.commitLarge; measured with 4.4.0",
 )
 _STREAMS = CellContent(
     Conflict.MAYBE,
     (ExceptionName.TRANSACTION,),
-    "Only when both are runs of one streaming query (one checkpoint location), or batch writes "
-    "with one txnAppId. Otherwise they are blind appends, which do not conflict.",
+    "Only if both are runs of one streaming query (one checkpoint location), or batch writes "
+    "with the same txnAppId. Otherwise they are blind appends, which do not conflict.",
     "never run two streaming queries with the same checkpoint location at the same time",
     CHECKER + "checkForUpdatedApplicationTransactionIdsThatCurrentTxnDependsOn",
 )

@@ -1,4 +1,4 @@
-"""Delta Spark: what a metadata or protocol change does to whoever is writing meanwhile.
+"""Delta Spark: the effect of metadata and protocol changes on concurrent writers.
 
 Source: Delta Spark's `ConflictChecker.attemptToResolveMetadataConflicts` and
 `checkProtocolCompatibility`; `OptimizeTableCommand.commitAndRetry`.
@@ -20,18 +20,18 @@ CHECKER = "delta-io/delta, ConflictChecker."
 METADATA = CHECKER + "attemptToResolveMetadataConflicts"
 PROTOCOL = CHECKER + "checkProtocolCompatibility"
 COMPACTION = "delta-io/delta, OptimizeTableCommand.commitAndRetry"
-_WINDOW = f"make the change in a window without writers; else {RETRY}"
+_WINDOW = f"make the change while no writers run; otherwise {RETRY}"
 
 
 def against_metadata(loser: Operation) -> CellContent:
-    """What becomes of `loser` when a metadata change was committed while it ran."""
+    """Return the effect on `loser` if a metadata change was committed while it ran."""
     aborting = "; ".join(releases.ABORTING_METADATA)
     survived = releases.survived(releases.SURVIVED_METADATA)
     if loser is Operation.METADATA_CHANGE:
         return CellContent(
             Conflict.YES,
             (ExceptionName.METADATA,),
-            "Always: two transactions that both store metadata are never reconciled, whatever was "
+            "Always: two transactions that both store metadata always conflict, whatever was "
             "changed.",
             "change metadata from one place, one statement after the other",
             METADATA,
@@ -40,10 +40,10 @@ def against_metadata(loser: Operation) -> CellContent:
         return CellContent(
             Conflict.MAYBE,
             (ExceptionName.METADATA, ExceptionName.PROTOCOL),
-            "Nearly always, as a protocol change stores metadata too; so do SET TBLPROPERTIES and "
-            "DROP FEATURE. Only a bare protocol commit survives a winner that is resolved by "
-            f"itself ({survived}). When the winner raised the protocol too, it is "
-            "ProtocolChangedException; when it needs the feature being dropped, the drop ends in "
+            "Nearly always, as a protocol change also stores metadata, and so do SET TBLPROPERTIES "
+            "and DROP FEATURE. Only a bare protocol commit survives a winner that is resolved "
+            f"automatically ({survived}). If the winner also raised the protocol, it is "
+            "ProtocolChangedException; if it needs the feature being dropped, the drop fails with "
             "DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL.",
             "change protocol and metadata from one place, one statement after the other",
             f"{METADATA}; {PROTOCOL}; measured with delta-spark 4.4.0",
@@ -52,24 +52,24 @@ def against_metadata(loser: Operation) -> CellContent:
         return CellContent(
             Conflict.MAYBE,
             (ExceptionName.METADATA,),
-            f"It passes over {survived}. Of other changes ({aborting}) it is told too, but starts "
-            "its commit again by itself, and fails only when files it rewrote are gone or the "
-            "partitioning is another.",
+            f"{survived} do not conflict. Other changes ({aborting}) do, but it then "
+            "retries its commit automatically, and fails only if files it rewrote were removed or "
+            "the partitioning changed.",
             _WINDOW,
             f"{METADATA}; {COMPACTION}",
         )
     return CellContent(
         Conflict.MAYBE,
         (ExceptionName.METADATA,),
-        f"No conflict for {survived}, while the loser changes no metadata itself. Every other "
-        f"change aborts every writer, blind appends too: {aborting}.",
+        f"No conflict for {survived}, if the loser changes no metadata itself. Every other "
+        f"change aborts every writer, even blind appends: {aborting}.",
         _WINDOW,
         f"{METADATA}; measured with delta-spark 3.3 to 4.4",
     )
 
 
 def against_protocol(loser: Operation) -> CellContent:
-    """What becomes of `loser` when a protocol change was committed while it ran."""
+    """Return the effect on `loser` if a protocol change was committed while it ran."""
     aborting = "; ".join(releases.ABORTING_PROTOCOL)
     survived = releases.survived(releases.SURVIVED_PROTOCOL, releases.SURVIVED_METADATA)
     both = (ExceptionName.PROTOCOL, ExceptionName.METADATA)
@@ -77,7 +77,7 @@ def against_protocol(loser: Operation) -> CellContent:
         return CellContent(
             Conflict.YES,
             (ExceptionName.PROTOCOL,),
-            "Always: two transactions that both store a protocol are never reconciled.",
+            "Always: two transactions that both store a protocol always conflict.",
             "change protocols from one place, one statement after the other",
             PROTOCOL + "; measured with delta-spark 4.4.0",
         )
@@ -85,15 +85,15 @@ def against_protocol(loser: Operation) -> CellContent:
         return CellContent(
             Conflict.MAYBE,
             both,
-            "Nearly always: a winner that stored metadata too, as SET TBLPROPERTIES and DROP "
+            "Nearly always: a winner that also stored metadata, as SET TBLPROPERTIES and DROP "
             "FEATURE do, aborts it, and so does any dropped feature. Only a bare protocol commit "
-            "that adds features is passed over.",
+            "that adds features does not conflict.",
             "change protocol and metadata from one place, one statement after the other",
             f"{PROTOCOL}; {METADATA}",
         )
     again = (
-        " A rewrite starts its commit again by itself, and fails only when files it rewrote are "
-        "gone or the partitioning is another."
+        " A rewrite retries its commit automatically, and fails only if files it rewrote were "
+        "removed or the partitioning changed."
         if loser in REWRITES
         else ""
     )
@@ -101,9 +101,9 @@ def against_protocol(loser: Operation) -> CellContent:
         Conflict.MAYBE,
         both,
         f"No conflict for {survived}. {aborting[0].upper()}{aborting[1:]} aborts every writer, "
-        "blind appends too; it is MetadataChangedException when the drop had to unset a property "
-        "first. So does a feature that comes with a change of metadata which is not on that "
-        f"list: {'; '.join(releases.ABORTING_METADATA)}.{again}",
+        "even blind appends; it is MetadataChangedException if the drop had to unset a property "
+        "first. The same applies to a feature that is added by a metadata change that is not on "
+        f"that list: {'; '.join(releases.ABORTING_METADATA)}.{again}",
         _WINDOW,
         f"{PROTOCOL}; {METADATA}; " + (COMPACTION if again else "measured with 4.4.0"),
     )

@@ -10,7 +10,7 @@ from deltaproto.protocol.isolation import DECLARABLE, IsolationLevel, WriterEngi
 
 
 class MatrixEngine(StrEnum):
-    """Engines whose conflict rules are known: documented, or read and measured."""
+    """Engines with known conflict rules: documented, or measured and read from source."""
 
     DATABRICKS = WriterEngine.DATABRICKS.value
     DELTA_SPARK = WriterEngine.DELTA_SPARK.value
@@ -18,7 +18,7 @@ class MatrixEngine(StrEnum):
 
 
 def default_level(engine: MatrixEngine) -> IsolationLevel:
-    """The level of a table that declares none."""
+    """Return the level of a table that declares none."""
     level = isolation(None).effective[WriterEngine(engine)]
     assert level is not None
     return level
@@ -33,18 +33,18 @@ def cells(
     identity: bool | None = False,
     release: delta_rs.Release = delta_rs.NEWEST,
 ) -> tuple[Cell, ...]:
-    """Every operation against every other one, in the order of `Operation`.
+    """Return the cells for every pair of operations, in the order of `Operation`.
 
     `by_row` are the operations with row-level concurrency, which implies deletion vectors. Delta
-    Spark and delta-rs have neither in their rules. `identity` is whether the table has identity
-    columns; None: not known. `release` is delta-rs's.
+    Spark and delta-rs have neither in their rules. `identity` is True if the table has identity
+    columns; None: unknown. `release` is delta-rs's.
 
     Raises:
-        ValueError: for a level that no table may declare, or row-level concurrency on an engine
+        ValueError: for a level that no table can declare, or row-level concurrency on an engine
             without it.
     """
     if level not in DECLARABLE:
-        raise ValueError(f"no table may declare {level}")
+        raise ValueError(f"tables cannot declare {level}")
     pairs = [(operation, against) for operation in Operation for against in Operation]
     match engine:
         case MatrixEngine.DATABRICKS:

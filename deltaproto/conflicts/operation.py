@@ -1,4 +1,4 @@
-"""The operations of the conflict matrices, their exceptions, and one cell of a matrix."""
+"""Operations of the conflict matrices, their exceptions, and matrix cells."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 PAGE = 'Databricks, "Isolation levels and write conflicts", '
 SQLSTATE = "2D521"
-RETRY = "run the loser again, as nothing of it was committed"
+RETRY = "run the loser again; it committed nothing"
 
 
 class ExceptionName(StrEnum):
-    """The seven, as io.delta.exceptions and delta.exceptions name them."""
+    """The seven exceptions, named as in io.delta.exceptions and delta.exceptions."""
 
     APPEND = "ConcurrentAppendException"
     DELETE_READ = "ConcurrentDeleteReadException"
@@ -23,7 +23,7 @@ class ExceptionName(StrEnum):
 
 
 class Cause(NamedTuple):
-    """One way to be hit, and how to avoid it."""
+    """One cause of a conflict, and how to avoid it."""
 
     name: str
     when: str
@@ -32,7 +32,7 @@ class Cause(NamedTuple):
 
 
 class ExceptionRecord(NamedTuple):
-    """What is known about one exception. The likeliest cause comes first."""
+    """What is known about one exception, with the most likely cause first."""
 
     name: ExceptionName
     error_class: str
@@ -43,13 +43,13 @@ class ExceptionRecord(NamedTuple):
 
 LITERALS = (
     "give both operations explicit, disjoint predicates on the partition columns, with literal "
-    "values; in a MERGE, equality of source and target columns is not explicit enough, so add "
+    "values; in a MERGE, equality of source and target columns is not enough, so add "
     "the literals to its condition"
 )
 
 
 class Operation(StrEnum):
-    """What a transaction does, as far as conflicts are concerned."""
+    """The kind of a transaction in the conflict matrices."""
 
     INSERT = "INSERT"
     UPDATE = "UPDATE"
@@ -67,18 +67,18 @@ class Operation(StrEnum):
 APPENDS = frozenset({Operation.INSERT, Operation.STREAMING_APPEND})
 CHANGES = frozenset({Operation.UPDATE, Operation.DELETE, Operation.MERGE})
 UNLISTED = frozenset({Operation.RESTORE})
-"""operations that no documented matrix has; shown only when they are asked for"""
+"""operations missing from the documented matrices; shown only on request"""
 LISTED = tuple(operation for operation in Operation if operation not in UNLISTED)
 REWRITES = frozenset({Operation.OPTIMIZE, Operation.OPTIMIZE_ZORDER, Operation.REORG})
 
 MEANING: dict[Operation, str] = {
     Operation.INSERT: (
         "a blind append: SQL INSERT or append mode, without a subquery or condition on the table "
-        "itself; an INSERT that reads the table behaves as MERGE"
+        "itself; an INSERT that reads the table behaves like MERGE"
     ),
     Operation.UPDATE: "UPDATE of rows",
     Operation.DELETE: "DELETE of rows",
-    Operation.MERGE: "MERGE INTO, and any INSERT that reads the table it writes to",
+    Operation.MERGE: "MERGE INTO, and any INSERT that reads its target table",
     Operation.OPTIMIZE: "compaction without ZORDER BY",
     Operation.OPTIMIZE_ZORDER: "OPTIMIZE … ZORDER BY",
     Operation.REORG: (
@@ -86,8 +86,8 @@ MEANING: dict[Operation, str] = {
         "PROTOCOL CHANGE"
     ),
     Operation.METADATA_CHANGE: (
-        "a change of properties, schema, constraints or isolation level, also by a write that "
-        "evolves the schema"
+        "a change of properties, schema, constraints or isolation level, including writes that "
+        "evolve the schema"
     ),
     Operation.PROTOCOL_CHANGE: "a feature added or dropped, or versions raised",
     Operation.RESTORE: "RESTORE TABLE to an earlier version or time",
@@ -119,7 +119,7 @@ _ALIASES: dict[str, Operation] = {
 
 
 def search(text: str) -> tuple[Operation | None, tuple[str, ...]]:
-    """The operation people mean by `text`, else None with the nearest names."""
+    """Find an operation by name, or return None with the nearest names."""
     wanted = " ".join(text.replace("-", " ").replace("_", " ").casefold().split())
     named: dict[str, Operation] = {name.casefold(): name for name in Operation}
     found = named.get(wanted) or _ALIASES.get(wanted)
@@ -133,9 +133,9 @@ def search(text: str) -> tuple[Operation | None, tuple[str, ...]]:
 
 
 class Conflict(StrEnum):
-    """Whether two concurrent operations conflict; `maybe` depends on what `Cell.when` names.
+    """Whether two concurrent operations conflict; `maybe` depends on `Cell.when`.
 
-    `wrong`: they do, nobody is told, and the table's rows are wrong afterwards.
+    `wrong`: they conflict without any error, and the table has incorrect rows afterwards.
     """
 
     YES = "yes"
@@ -145,22 +145,22 @@ class Conflict(StrEnum):
 
 
 class Cell(NamedTuple):
-    """What becomes of `operation` when `against` was committed while it ran."""
+    """The effect on `operation` if `against` was committed while it ran."""
 
     operation: Operation
-    """the transaction that commits last, and so may lose"""
+    """the transaction that commits last, so it may lose"""
     against: Operation
-    """the transaction that was committed meanwhile"""
+    """the transaction that was committed concurrently"""
     conflict: Conflict
     exceptions: tuple[ExceptionName, ...]
-    """what the loser may be told; empty when there is no conflict"""
+    """exceptions the loser may get; empty if there is no conflict"""
     when: str
     avoid: str
     source: str
 
 
 class CellContent(NamedTuple):
-    """A cell without its place, as the engines' rules work it out."""
+    """The content of a cell, without its operations."""
 
     conflict: Conflict
     exceptions: tuple[ExceptionName, ...]

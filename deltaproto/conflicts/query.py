@@ -1,4 +1,4 @@
-"""A question to the conflict matrix: a pending statement, or a pair of operations."""
+"""A query to the conflict matrix: a pending statement, or a pair of operations."""
 
 from __future__ import annotations
 
@@ -17,92 +17,92 @@ _STRICT = Runtime(14, 2)
 
 
 class Condition(NamedTuple):
-    """What the condition of an UPDATE, DELETE or MERGE says about the target."""
+    """How the condition of an UPDATE, DELETE or MERGE restricts the target."""
 
     target: str | None
-    """the alias or name to write before the target's columns; None for bare columns"""
+    """alias or name that qualifies the target's columns; None for unqualified columns"""
     literals: frozenset[str]
-    """the target's columns, casefolded, that it compares with literals in every case"""
+    """target columns, casefolded, that it always compares with literals"""
     columns: frozenset[str] = frozenset()
-    """every column that it uses, casefolded"""
+    """all columns that it uses, casefolded"""
 
 
 class Versions(NamedTuple):
-    """The protocol versions that a statement sets; None: it does not set that one."""
+    """The protocol versions that a statement sets; None: not set."""
 
     reader: int | None
     writer: int | None
 
     def raises(self, protocol: Protocol) -> bool:
-        """Whether one of them is higher than the protocol's."""
+        """Return True if one of the versions is higher than the protocol's."""
         reader, writer = protocol.min_reader_version, protocol.min_writer_version
         return (self.reader or 0) > reader or (self.writer or 0) > writer
 
 
 class Classification(NamedTuple):
-    """A statement as the matrices see it."""
+    """A statement's classification in the matrices."""
 
     operation: Operation | None
-    """None when it is not understood, or takes no part in conflicts"""
+    """None if it is not understood or has no conflicts"""
     understood: bool
     blind_append: bool | None = None
-    """None for what adds no rows, and when not understood"""
+    """None if it adds no rows or is not understood"""
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    """why Databricks compares files, not rows; empty when nothing rules rows out"""
+    """why Databricks compares files instead of rows; empty if rows can be compared"""
     condition: Condition | None = None
     versions: Versions | None = None
-    """the protocol versions that it sets, if it changes the protocol by nothing else"""
+    """the protocol versions that it sets, if it changes the protocol in no other way"""
 
     def on(self, protocol: Protocol) -> Classification:
-        """As it counts on a table with this protocol."""
+        """Return the classification on a table with this protocol."""
         if self.versions is None or self.versions.raises(protocol):
             return self
         return self._replace(
             operation=Operation.METADATA_CHANGE,
             reasons=(
-                "It sets protocol versions that the table has already, or that are lower: the "
-                "protocol stays, and the statement stores the metadata again.",
+                "It sets protocol versions that the table already has, or lower ones: the protocol "
+                "does not change, and the statement stores the metadata again.",
             ),
         )
 
 
 def not_understood(*reasons: str) -> Classification:
-    """Nothing is claimed about the statement."""
+    """Return the classification of a statement that is not understood."""
     return Classification(None, understood=False, reasons=reasons)
 
 
 def needed_by_merge(classification: Classification, compute: Compute) -> tuple[str, ...]:
-    """What a MERGE needs on this compute, up to 14.2, to be compared by rows."""
+    """Return what a MERGE needs for row-level resolution on this compute, up to 14.2."""
     runtime = compute.runtime
     if classification.operation is not Operation.MERGE:
         return ()
     if runtime is not None and (runtime > _STRICT or compute.photon):
         return needs_predicate(classification, runtime)
     if runtime is not None and runtime < _STRICT:
-        return ("Up to Databricks Runtime 14.1 row-level resolution of a MERGE needs Photon.",)
-    needed = "On Databricks Runtime 14.2 row-level resolution of a MERGE needs Photon"
+        return ("Up to Databricks Runtime 14.1, row-level resolution of MERGE requires Photon.",)
+    needed = "On Databricks Runtime 14.2, row-level resolution of MERGE requires Photon"
     if needs_predicate(classification, _STRICT):
-        needed += " and an explicit predicate on the target, which this one lacks"
-    return (f"{needed}; from 14.3 LTS on it is not needed.",)
+        needed += " and an explicit predicate on the target, which this statement lacks"
+    return (f"{needed}; from 14.3 LTS on this is not required.",)
 
 
 def needs_predicate(classification: Classification, runtime: Runtime | None) -> tuple[str, ...]:
-    """Why a MERGE is compared by files on 14.2; empty on other runtimes, and when it is not."""
+    """Return why a MERGE is compared by files on 14.2; empty otherwise."""
     condition = classification.condition
     if runtime != _STRICT or classification.operation is not Operation.MERGE:
         return ()
     if condition is None or condition.literals:
         return ()
     return (
-        "On Databricks Runtime 14.2 row-level resolution of a MERGE needs an explicit predicate "
-        "on the target, which this one lacks.",
+        "On Databricks Runtime 14.2, row-level resolution of MERGE requires an explicit predicate "
+        "on the target, which this statement lacks.",
     )
 
 
 def predicates(classification: Classification, partition_columns: Sequence[str]) -> tuple[str, ...]:
-    """The literal predicates that this statement lacks on the table's partition columns."""
+    """Suggest the literal predicates on partition columns that this statement lacks."""
     condition = classification.condition
     if condition is None or classification.operation not in CHANGES:
         return ()
@@ -121,7 +121,7 @@ def _quoted(name: str) -> str:
 
 
 class RowLevel(StrEnum):
-    """What `--row-level-concurrency` takes; `auto` is the table's, and off without a table."""
+    """Values of `--row-level-concurrency`; `auto`: as the table, or off without a table."""
 
     AUTO = "auto"
     ON = "on"
@@ -129,26 +129,26 @@ class RowLevel(StrEnum):
 
 
 class PendingStatement(NamedTuple):
-    """A pending statement, and what it counts as."""
+    """A pending statement and its classification."""
 
     sql: str
     classification: Classification
 
 
 class Question(NamedTuple):
-    """What is asked of the matrix. An operation of None stands for all."""
+    """The query. An operation of None means all operations."""
 
     engine: MatrixEngine = MatrixEngine.DATABRICKS
     release: str | None = None
-    """of deltalake; None: the newest that is known, or another engine"""
+    """deltalake version; None: the newest known one, or another engine"""
     isolation: IsolationLevel | None = None
-    """None: the table's, or else the engine's default"""
+    """None: the table's level, or the engine's default"""
     row_level: RowLevel = RowLevel.AUTO
     compute: Compute = Compute()
-    """the Databricks compute that writes, as far as it is known"""
+    """what is known about the writing Databricks compute"""
     operation: Operation | None = None
     against: Operation | None = None
     exception: ExceptionRecord | None = None
-    """only cells that may raise it"""
+    """only cells that may raise this exception"""
     statement: PendingStatement | None = None
-    """only cells of this statement's operation, which `operation` must not contradict"""
+    """only cells of this statement's operation; must not contradict `operation`"""

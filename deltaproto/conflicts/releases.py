@@ -1,7 +1,7 @@
-"""Which metadata and protocol changes Delta Spark's writers in flight survive, by their release.
+"""Metadata and protocol changes that in-flight Delta Spark writers survive, by release.
 
-It is the release of the transaction that commits last that decides, not the one that made the
-change. Sources: Delta Spark's `ConflictChecker` at the tags v3.1.0 to v4.4.0
+The release of the transaction that commits last decides, not the release that made the change.
+Sources: Delta Spark's `ConflictChecker` at the tags v3.1.0 to v4.4.0
 (`checkNoMetadataUpdates` before 4.1, then `attemptToResolveMetadataConflicts` with its allow-list)
 and `TableFeature.failConcurrentTransactionsAtUpgrade`; measured with delta-spark 3.2, 3.3, 4.0,
 4.1, 4.2, 4.3 and 4.4 (`tests/conflicts/measured_writers.json`).
@@ -14,16 +14,16 @@ from typing import NamedTuple
 
 
 class Survived(NamedTuple):
-    """A property and the value that it may get while others write."""
+    """A property and its new value that concurrent writers survive."""
 
     value: str
     what: str
     since: str
-    """the first release of Delta Spark whose writers survive it"""
+    """the first Delta Spark release whose writers survive it"""
 
 
 class SurvivableChange(NamedTuple):
-    """A change that concurrent writers survive, and what it looks like."""
+    """A change that concurrent writers survive, with an example."""
 
     what: str
     statement: str
@@ -39,10 +39,10 @@ SURVIVED_PROPERTIES: Mapping[str, Survived] = {
     "delta.checkpointPolicy": Survived("v2", "choosing v2 checkpoints", "4.3"),
     "delta.enableInCommitTimestamps": Survived("true", "enabling in-commit timestamps", "4.3"),
 }
-"""the allow-list; from 4.4 on also `io.unitycatalog.tableId`, which no statement sets"""
+"""the allow-list; from 4.4 on it also has `io.unitycatalog.tableId`, which no statement sets"""
 REBASED_SINCE = "4.1"
-"""Writers before this release abort at any metaData action but that of row tracking alone, even
-when it stores the same metadata again, as adding a feature does."""
+"""Writers before this release abort on any metaData action except that of row tracking alone, even
+if it stores the same metadata again, as adding a feature does."""
 SURVIVED_METADATA: tuple[SurvivableChange, ...] = tuple(
     SurvivableChange(each.what, f"'{key}' = '{each.value}'", each.since)
     for key, each in SURVIVED_PROPERTIES.items()
@@ -57,7 +57,7 @@ SURVIVED_PROTOCOL: tuple[SurvivableChange, ...] = (
     SurvivableChange("the first CLUSTER BY", "ALTER TABLE … CLUSTER BY (…)", REBASED_SINCE),
 )
 ABORTING_METADATA: tuple[str, ...] = (
-    "setting any other property, a custom one or the isolation level too",
+    "setting any other property, including custom properties and the isolation level",
     "UNSET of any property",
     "disabling a feature",
     "a schema change or a new constraint",
@@ -65,9 +65,9 @@ ABORTING_METADATA: tuple[str, ...] = (
 ABORTING_PROTOCOL: tuple[str, ...] = ("any DROP FEATURE",)
 
 RESOLVE = "spark.databricks.delta.featureEnablement.conflictResolution.enabled"
-"""a setting of the writer's session; false: as releases before `REBASED_SINCE`"""
+"""a setting of the writer's session; false: behave as releases before `REBASED_SINCE`"""
 ENFORCE = "spark.databricks.delta.conflictChecker.enforceConcurrentFeatureEnablement.enabled"
-"""a setting of the writer's session; true: an added feature aborts, unless it is spared"""
+"""a setting of the writer's session; true: an added feature aborts, with exceptions (`SPARED`)"""
 ENFORCED_SINCE = "4.2"
 SPARED: Mapping[str, str] = {
     **dict.fromkeys(
@@ -92,11 +92,11 @@ SPARED: Mapping[str, str] = {
     "catalogManaged": "4.4",
     "vacuumProtocolCheck": "4.4",
 }
-"""features whose addition aborts nobody under `ENFORCE`, with the first release that spares them"""
+"""features whose addition aborts no writer under `ENFORCE`, with the first such release"""
 
 
 def survived(*changes: tuple[SurvivableChange, ...]) -> str:
-    """The changes as a phrase, each with the first release whose writers survive it."""
+    """List the changes, each with the first release whose writers survive it."""
     return ", ".join(
         f"{change.what} (since {change.since})" for group in changes for change in group
     )

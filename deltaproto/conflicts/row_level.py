@@ -1,7 +1,7 @@
-"""Which operations a Databricks compute resolves by row, on a table that allows it.
+"""Operations that a Databricks compute resolves by row, if the table allows it.
 
 Source: the Databricks page "Isolation levels and write conflicts", its sections on row-level
-concurrency, its limitations, and its preview behaviour.
+concurrency, its limitations, and its preview behavior.
 """
 
 from __future__ import annotations
@@ -21,47 +21,47 @@ _LIQUID, _PREVIEW, _GENERAL, _FREE_MERGE = (
 
 
 class Compute(NamedTuple):
-    """The Databricks compute that writes. None stands for what is not known."""
+    """The writing Databricks compute. None means unknown."""
 
     runtime: Runtime | None = None
     photon: bool | None = None
     preview: bool | None = None
-    """whether `PREVIEW_SETTING` is on"""
+    """True if `PREVIEW_SETTING` is enabled"""
 
 
 class ByRow(NamedTuple):
-    """The operations whose conflicts are resolved by row, and why these."""
+    """The operations whose conflicts are resolved by row, with the reason."""
 
     operations: frozenset[Operation]
     reason: str
 
 
 def by_row(liquid: bool, compute: Compute) -> ByRow:
-    """What this compute resolves by row on a table that allows it (`Answer.YES`).
+    """Return what this compute resolves by row on a table that allows it.
 
-    Where the pages state no rule, or what decides is not known, rows are not counted on.
+    If the rule or its inputs are unknown, assume no row-level resolution.
     """
     runtime = compute.runtime
     if runtime is None:
-        return ByRow(CHANGES, "taken to run on Databricks Runtime 14.2 or later")
+        return ByRow(CHANGES, "assuming Databricks Runtime 14.2 or later")
     if runtime >= _FREE_MERGE:
         return ByRow(CHANGES, f"Databricks Runtime {runtime} has it for UPDATE, DELETE and MERGE")
     if runtime >= _GENERAL:
         if compute.photon:
             return ByRow(
                 CHANGES,
-                f"Databricks Runtime {runtime} with Photon has it, for a MERGE only with an "
+                f"Databricks Runtime {runtime} with Photon supports it, for MERGE only with an "
                 "explicit predicate on the target",
             )
         return ByRow(
             CHANGES - {Operation.MERGE},
-            f"on Databricks Runtime {runtime} a MERGE needs Photon, which {_photon(compute)}",
+            f"on Databricks Runtime {runtime}, MERGE requires Photon, which {_photon(compute)}",
         )
     if not liquid:
         if runtime < _PREVIEW:
             return ByRow(
                 frozenset(),
-                f"Databricks Runtime {runtime} has none for a table without liquid clustering",
+                f"Databricks Runtime {runtime} does not support it without liquid clustering",
             )
         if not compute.preview:
             state = "is not known to be" if compute.preview is None else "is not"
@@ -71,12 +71,15 @@ def by_row(liquid: bool, compute: Compute) -> ByRow:
                 "set",
             )
     elif runtime < _LIQUID:
-        return ByRow(frozenset(), f"Databricks Runtime {runtime} has none: it begins with 13.3 LTS")
+        return ByRow(
+            frozenset(),
+            f"Databricks Runtime {runtime} does not support it (added in 13.3 LTS)",
+        )
     if compute.photon:
-        return ByRow(CHANGES, f"Databricks Runtime {runtime} with Photon has it")
+        return ByRow(CHANGES, f"Databricks Runtime {runtime} with Photon supports it")
     return ByRow(
         frozenset({Operation.DELETE}),
-        f"up to Databricks Runtime 14.1 only DELETE has it without Photon, which "
+        f"up to Databricks Runtime 14.1, only DELETE supports it without Photon, which "
         f"{_photon(compute)}",
     )
 

@@ -1,6 +1,6 @@
-"""Statements whose first words tell what they are: those that no common parser knows.
+"""Classify statements by their first words, for statements that sqlglot cannot parse.
 
-OPTIMIZE, REORG, ALTER TABLE and CREATE need no look at their expressions: tokens are enough.
+The expressions of OPTIMIZE, REORG, ALTER TABLE and CREATE do not matter: tokens are enough.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _VERSIONS = {_READER, _WRITER}
 
 
 def by_prefix(found: list[Token]) -> Classification | None:
-    """What the statement counts as; None when its first words do not decide."""
+    """Classify the statement; None if its first words do not decide."""
     if not found:
         return not_understood("There is no statement.")
     keys = [token.key for token in found]
     if ";" in keys:
-        return not_understood("There is more than one statement; give one at a time.")
+        return not_understood("There is more than one statement; pass one at a time.")
     match keys:
         case ["OPTIMIZE", _, *_]:
             return _optimize(keys[1 + _name(keys[1:]) :])
@@ -49,7 +49,7 @@ def by_prefix(found: list[Token]) -> Classification | None:
 
 
 def _name(keys: list[str]) -> int:
-    """How many tokens the table's name takes."""
+    """Count the tokens of the table's name."""
     at = 1
     while at < len(keys) and keys[at] == ".":
         at += 2
@@ -58,13 +58,13 @@ def _name(keys: list[str]) -> int:
 
 def _optimize(keys: list[str]) -> Classification:
     if keys and keys[0] not in ("WHERE", "ZORDER", "FULL"):
-        return not_understood("OPTIMIZE is known with FULL, WHERE and ZORDER BY only.")
+        return not_understood("Only OPTIMIZE with FULL, WHERE and ZORDER BY is supported.")
     pairs = [*pairwise(keys)]
     if ("ZORDER", "BY") in pairs:
         return Classification(
             Operation.OPTIMIZE_ZORDER,
             True,
-            reasons=("OPTIMIZE with ZORDER BY may conflict even where conflicts go by row.",),
+            reasons=("OPTIMIZE with ZORDER BY may conflict even with row-level resolution.",),
         )
     return Classification(
         Operation.OPTIMIZE, True, reasons=("OPTIMIZE without ZORDER BY only compacts files.",)
@@ -78,23 +78,23 @@ def _restore(keys: list[str]) -> Classification:
                 Operation.RESTORE,
                 True,
                 reasons=(
-                    "RESTORE removes and adds whole files and stores the metadata of the version "
-                    "that it goes back to. The protocol is never lowered.",
+                    "RESTORE removes and adds whole files and stores the metadata of the restored "
+                    "version. The protocol is never lowered.",
                 ),
             )
-    return not_understood("RESTORE is known with TO VERSION AS OF and TO TIMESTAMP AS OF only.")
+    return not_understood("Only RESTORE with TO VERSION AS OF and TO TIMESTAMP AS OF is supported.")
 
 
 def _truncate(keys: list[str]) -> Classification:
     if keys:
-        return not_understood("Delta truncates a whole table only: no partition, and no other.")
+        return not_understood("Delta can only truncate one whole table.")
     return Classification(
         Operation.DELETE,
         True,
         blind_append=False,
         reasons=(
-            "TRUNCATE counts as a DELETE of all rows: it reads the whole table, so that every "
-            "concurrent change of rows concerns it.",
+            "TRUNCATE counts as a DELETE of all rows: it reads the whole table, so every "
+            "concurrent row change affects it.",
         ),
         condition=Condition(None, frozenset()),
     )
@@ -112,7 +112,9 @@ def _reorg(keys: list[str]) -> Classification | None:
             True,
             reasons=("REORG … APPLY (UPGRADE UNIFORM …) changes the protocol.",),
         )
-    return not_understood("REORG is known with APPLY (PURGE) and APPLY (UPGRADE UNIFORM …) only.")
+    return not_understood(
+        "REORG is supported only with APPLY (PURGE) or APPLY (UPGRADE UNIFORM …)."
+    )
 
 
 def _create(what: str) -> Classification:
@@ -120,14 +122,14 @@ def _create(what: str) -> Classification:
         Operation.PROTOCOL_CHANGE,
         True,
         reasons=(
-            f"{what} writes a protocol; when several do so at the same time, or write to an empty "
-            "path, all but one get ProtocolChangedException.",
+            f"{what} writes a protocol; if several writers do so concurrently, or write to an "
+            "empty path, all but one get ProtocolChangedException.",
         ),
     )
 
 
 def _alter(found: list[Token]) -> Classification:
-    """ALTER TABLE from the table's name on."""
+    """Classify ALTER TABLE after the table's name."""
     action = found[_name([token.key for token in found]) :]
     match [token.key for token in action]:
         case ["DROP", "FEATURE", _, *_]:
@@ -138,17 +140,17 @@ def _alter(found: list[Token]) -> Classification:
             return _metadata("Unsetting a property changes the metadata.")
         case ["ADD" | "DROP", "CONSTRAINT", *_]:
             return _metadata(
-                "A change of constraints changes the metadata.",
+                "A constraint change changes the metadata.",
                 *(
-                    ("The first CHECK constraint of a table may change the protocol too.",)
+                    ("The first CHECK constraint of a table may also change the protocol.",)
                     if action[0].key == "ADD"
                     else ()
                 ),
             )
         case ["CLUSTER", "BY", *_]:
             return _metadata(
-                "CLUSTER BY changes what the table is clustered by.",
-                "The first CLUSTER BY of a table changes the protocol too.",
+                "CLUSTER BY changes the clustering columns.",
+                "The first CLUSTER BY of a table also changes the protocol.",
             )
         case (
             ["ADD" | "DROP" | "REPLACE", "COLUMN" | "COLUMNS", *_]
@@ -156,11 +158,11 @@ def _alter(found: list[Token]) -> Classification:
             | ["ALTER" | "CHANGE", "COLUMN", *_]
         ):
             return _metadata(
-                "A change of columns changes the schema, which is metadata.",
-                "What the columns need, such as a type or a default, may change the protocol too.",
+                "A column change changes the schema, which is metadata.",
+                "Column types or defaults may also change the protocol.",
             )
         case _:
-            return not_understood("No matrix says what this ALTER TABLE counts as.")
+            return not_understood("The matrices do not cover this ALTER TABLE statement.")
 
 
 def _set_properties(found: list[Token]) -> Classification:
@@ -175,8 +177,8 @@ def _set_properties(found: list[Token]) -> Classification:
     if _VERSIONS & folded.keys():
         versions = Versions(*(_number(folded.get(key)) for key in (_READER, _WRITER)))
         return _protocol(
-            "It may raise the protocol's versions. Versions that the table has already, or lower "
-            "ones, leave the protocol as it is, and the statement is a METADATA CHANGE."
+            "It may raise the protocol's versions. Versions that the table already has, or lower "
+            "ones, do not change the protocol, and the statement is a METADATA CHANGE."
         )._replace(versions=versions if folded.keys() <= _VERSIONS else None)
     notes = []
     for feature in all_features():
@@ -188,8 +190,8 @@ def _set_properties(found: list[Token]) -> Classification:
             if key.casefold() in names and rule.holds(value):
                 notes.append(
                     f"{rule.keys[names.index(key.casefold())]} enables {feature.name}, which "
-                    "changes the protocol too where the table does not support it yet: the write "
-                    "may then meet ProtocolChangedException as well."
+                    "also changes the protocol if the table does not support it yet: the write may "
+                    "then also get ProtocolChangedException."
                 )
     if folded.get("delta.columnmapping.mode", "").casefold() == "none":
         notes.append("Removing column mapping rewrites all files.")
@@ -197,14 +199,14 @@ def _set_properties(found: list[Token]) -> Classification:
 
 
 def _number(value: str | None) -> int | None:
-    """The version that a value means; one that is not a number may be anything."""
+    """Parse a version; a value that is not a number may be any version."""
     if value is None:
         return None
     return int(value) if value.isascii() and value.isdigit() and len(value) < 6 else 7
 
 
 def _settings(found: list[Token]) -> dict[str, str]:
-    """Keys and values up to the closing parenthesis; keys may be quoted or dotted."""
+    """Read keys and values up to the closing parenthesis; keys may be quoted or dotted."""
     settings: dict[str, str] = {}
     key, value, in_value = "", "", False
     for token in found:

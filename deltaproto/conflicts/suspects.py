@@ -1,4 +1,4 @@
-"""Which commits around a moment can have raised a conflict's exception."""
+"""Find commits near a given time that could have raised a conflict's exception."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.open import open_table_log
 
 WINDOW = 10 * 60 * 1000
-_SKEW = 60 * 60 * 1000  # writers' clocks differ: read on for so long before nothing older counts
-# Whatever changes metadata as well, as a replaced table, raises MetadataChangedException first.
+_SKEW = 60 * 60 * 1000  # tolerance for clock differences between writers
+# Commits that also change metadata, such as a replaced table, raise MetadataChangedException first.
 _REMOVING = frozenset({"DELETE", "UPDATE", "MERGE", "TRUNCATE", "OPTIMIZE", "REORG", "RESTORE"})
 _ADDING = (_REMOVING - {"TRUNCATE"}) | {"WRITE", "STREAMING UPDATE", "COPY INTO"}
 
 
 class Suspect(NamedTuple):
-    """A commit that can have raised the exception."""
+    """A commit that could have raised the exception."""
 
     version: int
     timestamp: int
-    """milliseconds since the epoch, as the writer recorded it"""
+    """milliseconds since the epoch, as recorded by the writer"""
     operation: str
     engine: str | None
     user: str | None
 
 
 class Suspects(NamedTuple):
-    """The suspects, newest first, and whether every commit could be read."""
+    """The suspects, newest first, and whether every commit was readable."""
 
     found: tuple[Suspect, ...]
     complete: bool
@@ -45,11 +45,11 @@ def find_suspects(
     name: ExceptionName,
     at: int,
 ) -> Suspects:
-    """The commits in the table's log that can have raised `name` around `at`.
+    """Return the commits in the table's log that could have raised `name` near `at`.
 
     Raises:
-        TableError: when the log cannot be listed.
-        EngineError: when a catalog name needs Spark and there is none.
+        TableError: if the log cannot be listed.
+        EngineError: if a catalog name requires Spark and Spark is unavailable.
     """
     location, store = open_table_log(table, storage_options, spark)
     protocol = LogReader(storage_options).read_from(location, store).protocol
@@ -58,7 +58,7 @@ def find_suspects(
 
 
 def suspects(newest_first: Iterable[Commit], name: ExceptionName, at: int) -> Suspects:
-    """Those of the commits that can have raised `name` within ten minutes of `at`."""
+    """Return commits that could have raised `name` within ten minutes of `at`."""
     found, complete = [], True
     for commit in _down_to(newest_first, at - WINDOW - _SKEW):
         if commit.problem is not None:

@@ -1,4 +1,4 @@
-"""The conflict matrix that applies to a table, which operations are compared by row, and why."""
+"""The conflict matrix of a table, the operations compared by row, and the reasons."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NONE: frozenset[Operation] = frozenset()
 
 
 class RowLevelOperations(NamedTuple):
-    """The operations compared by row, why, and whether that takes deletion vectors for granted."""
+    """The operations compared by row, the reason, and whether it assumes deletion vectors."""
 
     operations: frozenset[Operation]
     reason: str
@@ -40,10 +40,11 @@ class RowLevelOperations(NamedTuple):
 
 
 def row_level_operations(question: Question, inspection: Inspection | None) -> RowLevelOperations:
-    """What the table, the compute, the statement and the user's own word come to.
+    """Combine the table, the compute, the statement and the user's options.
 
     Raises:
-        UsageError: when row-level concurrency or a Databricks compute is asked of another engine.
+        UsageError: if row-level concurrency or a Databricks compute is requested for another
+        engine.
     """
     if question.engine is not MatrixEngine.DATABRICKS:
         return _by_files(question)
@@ -51,15 +52,15 @@ def row_level_operations(question: Question, inspection: Inspection | None) -> R
     asked = question.row_level
     if asked is RowLevel.AUTO:
         if own is None:
-            return RowLevelOperations(_NONE, "not every table has it")
+            return RowLevelOperations(_NONE, "not every table supports it")
         if own.databricks is RowLevelSupport.UNKNOWN:
-            return RowLevelOperations(_NONE, f"not known, so it is not counted on: {own.reason}")
+            return RowLevelOperations(_NONE, f"unknown, so assumed off: {own.reason}")
         if own.databricks is RowLevelSupport.NO:
             return RowLevelOperations(_NONE, own.reason)
         return _narrowed(question, inspection, _reasoned(own, question.compute), granted=False)
-    reason = f"asked for with --row-level-concurrency {asked}"
+    reason = f"requested with --row-level-concurrency {asked}"
     if own is not None and own.databricks != ("yes" if asked is RowLevel.ON else "no"):
-        reason += f"; the table's own answer is {own.databricks}: {own.reason}"
+        reason += f"; according to the table it is {own.databricks}: {own.reason}"
     if asked is RowLevel.OFF:
         return RowLevelOperations(_NONE, reason)
     found = _by_row(False if own is None else own.liquid, question.compute)
@@ -73,12 +74,12 @@ def _by_files(question: Question) -> RowLevelOperations:
     if question.row_level is RowLevel.ON:
         raise UsageError(
             f"{name} has no row-level concurrency",
-            "leave --row-level-concurrency out, or ask for --engine databricks",
+            "remove --row-level-concurrency, or use --engine databricks",
         )
     if question.compute.runtime is not None:
         raise UsageError(
             f"--runtime is a Databricks Runtime, and the engine is {question.engine}",
-            "leave one of them out",
+            "remove one of them",
         )
     return RowLevelOperations(_NONE, f"{name} compares files, not rows")
 
@@ -92,7 +93,7 @@ def _reasoned(own: RowLevelConcurrency, compute: Compute) -> ByRow:
 
 
 def _by_row(liquid: bool | None, compute: Compute) -> ByRow:
-    """What the compute resolves by row, clustered or not where that is not known."""
+    """Return what the compute resolves by row; considers both cases if clustering is unknown."""
     found = by_row(bool(liquid), compute)
     if liquid is None and (clustered := by_row(True, compute)) != found:
         reason = (
@@ -106,7 +107,7 @@ def _by_row(liquid: bool | None, compute: Compute) -> ByRow:
 def _narrowed(
     question: Question, inspection: Inspection | None, found: ByRow, *, granted: bool
 ) -> RowLevelOperations:
-    """Without what the statement's own text rules out."""
+    """Remove operations that the statement's text excludes."""
     if question.statement is not None and found.operations:
         classification = question.statement.classification
         runtime = question.compute.runtime
@@ -116,13 +117,13 @@ def _narrowed(
             or needs_predicate(classification, runtime)
         )
         if ruled_out:
-            why = f"the table has it, but not for this statement. {' '.join(ruled_out)}"
+            why = f"the table supports it, but not for this statement. {' '.join(ruled_out)}"
             return RowLevelOperations(_NONE, why, granted)
     return RowLevelOperations(*found, granted)
 
 
 def _on_complex(classification: Classification, inspection: Inspection | None) -> tuple[str, ...]:
-    """Why rows are ruled out by the types of the columns that its condition uses."""
+    """Return why the column types in its condition prevent row-level resolution."""
     schema = None if inspection is None else inspection.state.metadata.schema
     if classification.condition is None or schema is None:
         return ()
@@ -138,7 +139,7 @@ def _on_complex(classification: Classification, inspection: Inspection | None) -
 
 
 class Conflicts(NamedTuple):
-    """The cells asked for, and what they depend on."""
+    """The requested cells, and their inputs."""
 
     question: Question
     table: str | None
@@ -148,7 +149,7 @@ class Conflicts(NamedTuple):
     """the operations compared by row; empty: row-level concurrency is off"""
     row_level_reason: str
     deletion_vectors: bool | None
-    """None: not known, or no table"""
+    """None: unknown, or no table"""
     identity: bool | None
     partition_columns: tuple[str, ...] | None
     cells: tuple[Cell, ...]
@@ -157,16 +158,16 @@ class Conflicts(NamedTuple):
     complete: bool
     statement_warnings: tuple[str, ...] = ()
     statement_advice: tuple[str, ...] = ()
-    """what to add to the statement itself"""
+    """recommended additions to the statement"""
     suspects: Suspects | None = None
-    """the commits that can have raised the exception; None when no time was given"""
+    """commits that could have raised the exception; None if no time was given"""
 
 
 def conflicts(question: Question, inspection: Inspection | None) -> Conflicts:
-    """The answer for the inspected table, or without one for any table.
+    """Return the conflicts for the inspected table, or for any table if None.
 
     Raises:
-        UsageError: when row-level concurrency is asked of an engine that has none.
+        UsageError: if row-level concurrency is requested for an engine without it.
     """
     engine = question.engine
     if (statement := question.statement) is not None:
@@ -239,22 +240,22 @@ def _wanted(question: Question, cell: Cell) -> bool:
 def _level(question: Question, inspection: Inspection | None) -> tuple[IsolationLevel, str]:
     engine, default = question.engine, default_level(question.engine)
     if question.isolation is not None:
-        return question.isolation, "asked for with --isolation"
+        return question.isolation, "requested with --isolation"
     if inspection is None:
         return default, f"the default of {engine}"
     declared = inspection.isolation.declared
     if declared is None:
-        return default, f"the table declares none; this is the default of {engine}"
+        return default, f"the table declares no level; this is the default of {engine}"
     effective = inspection.isolation.effective[WriterEngine(engine)]
     if effective is IsolationLevel.SNAPSHOT_ISOLATION and engine is MatrixEngine.DELTA_RS:
         return default, (
-            f"the table declares {declared}, under which delta-rs never counts added files; the "
+            f"the table declares {declared}, for which delta-rs never counts added files; the "
             f"cells are those of {default}"
         )
     if effective is None or effective not in DECLARABLE:
         fails = ", so every commit fails" if engine is MatrixEngine.DELTA_SPARK else ""
         return default, (
-            f"the table declares {declared}, which no table may declare{fails}; "
+            f"the table declares {declared}, which is not allowed{fails}; "
             f"this is the default of {engine}"
         )
     return effective, f"the table declares {declared}"
@@ -266,13 +267,13 @@ def _of_statement(
     inspection: Inspection | None,
     compared: RowLevelOperations,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Warnings about the statement, and what to add to it."""
+    """Return warnings about the statement, and recommended additions."""
     if question.statement is None:
         return (), ()
     found = question.statement.classification
     warnings = list(found.warnings)
     if not found.understood:
-        warnings.append("The statement was not understood, so nothing is claimed about it.")
+        warnings.append("The statement was not understood, so its conflicts are unknown.")
     if question.engine is MatrixEngine.DATABRICKS:
         warnings += found.files
         if compared.operations or inspection is None:
@@ -281,7 +282,7 @@ def _of_statement(
 
 
 def _enabled(inspection: Inspection | None, name: str) -> bool | None:
-    """Whether the table uses the feature; None when that is not known, or without a table."""
+    """Return whether the table uses the feature; None if unknown, or without a table."""
     if inspection is None:
         return None
     states = {state.name: state for state in inspection.subject.features}

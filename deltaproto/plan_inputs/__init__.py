@@ -1,1 +1,1 @@
-"""Tables read for the planner, and plans made of them."""
+"""Read tables for the planner, and build plans from them."""

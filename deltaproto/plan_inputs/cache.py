@@ -1,7 +1,7 @@
-"""Plans for many tables: those that look the same to the planner are planned once.
+"""Plan each group of identical tables once.
 
-A fleet has few kinds of tables. What a plan holds of the one table, its name and its address, is
-put in afterwards.
+Most tables of a fleet fall into a few groups. The name and address of each table are inserted into
+the plan afterwards.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from collections.abc import Callable, Hashable, Mapping
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.request import PlanInput
 
-# No name and no address can hold it: paths have no NUL.
+# A placeholder that no name or address can contain: paths have no NUL.
 _SQL = "\0table\0"
 _REMEMBERED = 4096
 
 
 class Alike:
-    """A planner that remembers."""
+    """A planner that caches plans of identical tables."""
 
     def __init__(self, planner: Callable[[PlanInput], Plan], *, by_version: bool = False) -> None:
         self._planner, self._by_version = planner, by_version
         self._known: dict[Hashable, Plan] = {}
 
     def __call__(self, given: PlanInput) -> Plan:
-        """The plan for one table."""
+        """Return the plan for one table."""
         key = _key(given, by_version=self._by_version)
         plan = self._known.get(key)
         if plan is None:

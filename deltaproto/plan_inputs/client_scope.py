@@ -1,4 +1,4 @@
-"""Who uses the tables that are planned for, and goals that name clients."""
+"""The clients of the planned tables, and goals that name clients."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from deltaproto.policy.local_catalog import DEFAULT_ACCESS, site_catalogue
 
 
 class Ruled(NamedTuple):
-    """A plan checked against a policy."""
+    """A plan after the policy check."""
 
     plan: Plan
-    """blocked where its result violates the policy; it warns of each loss"""
+    """blocked if its result violates the policy; has a warning for each loss"""
     losses: tuple[ClientChange, ...] = ()
     """accesses that the policy's clients lose without approval"""
 
 
 class Users:
-    """The clients of each table.
+    """Determines the clients of each table.
 
     Args:
-        named: clients of the command line, which hold for every table.
-        access: what they do.
+        named: clients from the command line, which apply to every table.
+        access: their access.
 
     Raises:
-        UsageError: for a client that is not known; with its place in a policy.
+        UsageError: for an unknown client, with its position in a policy.
     """
 
     def __init__(
@@ -67,15 +67,15 @@ class Users:
             raise mistakes[0].joined(mistakes[1:])
         self._everybody: tuple[User, ...] | None = None
         self.checker = None if policy is None else Checker(policy, self._catalogue)
-        """checks plans against the policy; None without one"""
+        """checks plans against the policy; None without a policy"""
 
     @property
     def any(self) -> bool:
-        """Whether somebody was named at all."""
+        """True if any client was named."""
         return bool(self._named or self._policy is not None)
 
     def of(self, table: str, location: str) -> tuple[User, ...]:
-        """The clients of one table."""
+        """Return the clients of one table."""
         declared: list[User] = []
         if self._policy is not None:
             for each in settings_for(self._policy, table, location).clients or ():
@@ -83,12 +83,12 @@ class Users:
         return (*self._named, *declared)
 
     def on(self, given: PlanInput) -> PlanInput:
-        """A table with its clients; with all that are known, where nobody was named."""
+        """Return a table with its clients, or with all known clients if none were named."""
         clients = self.of(given.name, given.location) if self.any else self.everybody()
         return given._replace(clients=clients, everybody=not self.any)
 
     def ruled(self, plan: Plan, given: PlanInput) -> Ruled:
-        """Check the result of a plan for `given` against the policy, where there is one."""
+        """Check the result of a plan for `given` against the policy, if any."""
         if self.checker is None or given.facts is None:
             return Ruled(plan)
         self.checker.observe(self.checker.check(given.facts))
@@ -101,13 +101,13 @@ class Users:
             return Ruled(_blocked(plan, given, [Blocked(None, why, "plan without --policy")]))
         found = policy_impact(self.checker, given.facts, after, plan.goal_text)
         loses = "would lose" if found.violations else "loses"
-        told = [
+        notes = [
             f"The policy's client {loses} access: {in_words(one)}." for one, _ in found.unapproved
         ]
-        told += [f"{ruling.text}." for ruling in found.rulings if ruling.approved or ruling.near]
+        notes += [f"{ruling.text}." for ruling in found.rulings if ruling.approved or ruling.near]
         if found.hidden:
-            told.append(f"The policy keeps findings on the result out: {found.hidden}.")
-        plan = plan._replace(warnings=(*plan.warnings, *told))
+            notes.append(f"The policy hides findings on the result: {found.hidden}.")
+        plan = plan._replace(warnings=(*plan.warnings, *notes))
         broken = [
             Blocked(each.feature, f"the result violates the policy: {each.message}", each.hint)
             for each in found.violations
@@ -116,7 +116,7 @@ class Users:
         return Ruled(_blocked(plan, given, broken) if broken else plan, unapproved)
 
     def everybody(self) -> tuple[User, ...]:
-        """Every client of the catalogue at its newest version, where nobody was named."""
+        """Every catalog client at its newest version, if none were named."""
         if self._everybody is None:
             self._everybody = tuple(newest(self._catalogue))
         return self._everybody
@@ -133,7 +133,7 @@ def _blocked(plan: Plan, given: PlanInput, why: list[Blocked]) -> Plan:
 
 
 def newest(catalogue: Catalogue) -> Iterator[User]:
-    """Every client in the newest version that is known."""
+    """Yield every client at its newest known version."""
     for client in catalogue.clients():
         candidate = latest(client.newest, client)
         offers = tuple(a for a in DEFAULT_ACCESS if any(path.offers(a) for path in candidate.paths))
@@ -142,11 +142,11 @@ def newest(catalogue: Catalogue) -> Iterator[User]:
 
 
 Planner = Callable[[PlanInput], Plan]
-_READING = "enough where the clients only read: plan with --access read"
+_READING = "enough if the clients only read: plan with --access read"
 
 
 def upgrading(asked: Upgrade, keep: Collection[str] = ()) -> Planner:
-    """Plans an upgrade after which the clients that `keep` names can do what they could."""
+    """Return a planner for upgrades after which the `keep` clients retain their access."""
 
     def planner(given: PlanInput) -> Plan:
         kept = [each for each in given.clients if str(each.candidate.reference) in keep]
@@ -156,19 +156,19 @@ def upgrading(asked: Upgrade, keep: Collection[str] = ()) -> Planner:
 
 
 def downgrading(asked: Downgrade) -> Planner:
-    """Plans a downgrade whose goal names no client."""
+    """Return a planner for downgrades whose goal names no client."""
     return lambda given: plan_downgrade(given, asked)
 
 
 def letting_in(
     asked: Downgrade, watched: Collection[str] = (), assumed: Collection[str] = ()
 ) -> Planner:
-    """Plans a downgrade after which every client of a table can do what it is named with.
+    """Return a planner for downgrades after which every client has its requested access.
 
     Args:
-        watched: those of whom only the effect is told.
-        assumed: those of whom nobody said what they do. What would do for reading alone, where that
-            is cheaper, is an alternative.
+        watched: clients for which only the effect is reported.
+        assumed: clients with default access. If a plan for read-only access is cheaper, it is
+         added as an alternative.
     """
 
     def planner(given: PlanInput) -> Plan:

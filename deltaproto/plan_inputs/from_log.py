@@ -1,4 +1,4 @@
-"""A table that is looked at now, as the planner takes it."""
+"""Build planner input from a live table."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _CLOCK_SKEW_MS = 5 * 60_000
 def load_plan_input(
     table: str, storage_options: Mapping[str, str], spark: SparkSettings, now: float
 ) -> PlanInput:
-    """The table as its log shows it, traces in files and in history included.
+    """Read a table's log, including traces in files and history.
 
-    `now` is in seconds since the epoch; by it the age of the history is judged.
+    `now` is in seconds since the epoch; the age of the history is relative to it.
 
     Raises:
-        TableError: when the table cannot be read, or its protocol breaks the spec.
-        EngineError: when a catalog name needs Spark and there is none.
+        TableError: if the table cannot be read, or its protocol violates the spec.
+        EngineError: if a catalog name requires Spark and Spark is unavailable.
     """
     reached = open_table_log(table, storage_options, spark)
     reader = LogReader(storage_options, look_in_files=True, every_commit=True)
@@ -74,10 +74,10 @@ def load_plan_input(
 
 
 def given(inspection: Inspection) -> PlanInput:
-    """What an inspection gives the planner.
+    """Convert an inspection to planner input.
 
     Raises:
-        TableError: when the protocol breaks the spec, so that nothing can be predicted.
+        TableError: if the protocol violates the spec, so nothing can be predicted.
     """
     state = inspection.state
     refuse_broken(state.protocol)
@@ -105,7 +105,7 @@ def _warnings(inspection: Inspection) -> Iterator[str]:
 
 
 def _clock(inspection: Inspection, now: float) -> Iterator[str]:
-    """A warning about a newest commit from the future: waits are computed from this clock."""
+    """Warn about a newest commit from the future: waits are computed from this clock."""
     stamp = inspection.state.last_commit.get("inCommitTimestamp")
     if not isinstance(stamp, int) or stamp <= now * 1000 + _CLOCK_SKEW_MS:
         return
@@ -119,16 +119,20 @@ def _clock(inspection: Inspection, now: float) -> Iterator[str]:
 
 
 def digest(metadata: Metadata) -> str:
-    """A digest of what plans depend on: schema, partitioning, and Delta's own properties."""
+    """Return a digest of schema, partitioning and Delta's own properties."""
     configuration = {
         key: value for key, value in metadata.configuration.items() if key.startswith("delta.")
     }
-    told = [metadata.schema_string, list(metadata.partition_columns), sorted(configuration.items())]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    parts = [
+        metadata.schema_string,
+        list(metadata.partition_columns),
+        sorted(configuration.items()),
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def refuse_broken(protocol: Protocol) -> None:
-    """Refuse a protocol that the spec forbids: nothing can be predicted on it.
+    """Refuse an invalid protocol, because nothing can be predicted for it.
 
     Raises:
         TableError: unsupported-protocol.
@@ -136,6 +140,6 @@ def refuse_broken(protocol: Protocol) -> None:
     for violation in protocol.violations():
         raise TableError(
             ErrorCode.UNSUPPORTED_PROTOCOL,
-            f"the protocol breaks the spec: {violation.message}",
-            "repair it first; `deltaproto inspect` says what is wrong",
+            f"the protocol violates the spec: {violation.message}",
+            "repair it first; `deltaproto inspect` shows what is wrong",
         )

@@ -1,4 +1,4 @@
-"""Tables that were seen before, as the planner takes them: saved inspections and inventories."""
+"""Build planner input from saved inspections and inventories."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from deltaproto.protocol.layers import FeatureState
 from deltaproto.sql.quoting import table_name
 
 _FROM_SAVED = (
-    "Planned from a saved inspection of {made}, which holds no schema and no files: plan again "
+    "Planned from a saved inspection of {made}, which has no schema and no files: plan again "
     "from the table itself before you apply it."
 )
 _FROM_KEPT = (
-    "Planned from an inventory (scan {scan}, ended {made}), which holds no schema and no files: "
+    "Planned from an inventory (scan {scan}, ended {made}), which has no schema and no files: "
     "plan again with --fresh, or from the table itself, before you apply it."
 )
 
 
 def given_entry(entry: Any, path: str, ages: Ages) -> PlanInput:
-    """What one entry of a saved inspection gives the planner.
+    """Convert an entry of a saved inspection to planner input.
 
     Args:
-        ages: that of the part with the entry was read last.
+        ages: age of the part that contains the entry.
 
     Raises:
-        TableError: when the table could not be read then, or its protocol breaks the spec.
-        UsageError: when the entry is not what `inspect` writes.
+        TableError: if the table was unreadable then, or its protocol violates the spec.
+        UsageError: if the entry is not in the format of `inspect`.
     """
     facts = read_entry(entry, path)
     if isinstance(facts, SavedError):
@@ -61,14 +61,14 @@ def given_entry(entry: Any, path: str, ages: Ages) -> PlanInput:
 def given_row(
     row: Mapping[str, Any], facts: TableFacts, scan: str, ended: datetime, notice: str | None
 ) -> PlanInput:
-    """What one row of an inventory gives the planner.
+    """Convert an inventory row to planner input.
 
     Args:
         scan: the id of its scan, which ended at `ended`.
-        notice: what to know of the age of that scan.
+        notice: warning about the age of that scan.
 
     Raises:
-        TableError: when the table's protocol breaks the spec.
+        TableError: if the table's protocol violates the spec.
     """
     features = [{**feature, "name": feature["feature"]} for feature in row["features"] or ()]
     return _given(
@@ -106,7 +106,7 @@ def _given(
         clustering=None if clustering is None else tuple(map(str, clustering)),
         partition_columns=tuple(map(str, partition_columns)),
         strays=strays(facts.protocol, facts.configuration, None),
-        # Of no consequence else; so tables that differ in nothing but this are planned once.
+        # The version has no other effect; without it, otherwise identical tables are planned once.
         to_checkpoint=to_checkpoint(facts.configuration, facts.version)
         if "v2Checkpoint" in facts.protocol.supported
         else None,
@@ -129,7 +129,7 @@ def _given(
 
 
 def _sql_name(facts: TableFacts) -> str:
-    """The table as statements name it: a path as it was when it was saved, not from this folder."""
+    """Return the table name for statements: a saved path, not relative to this folder."""
     named = locate(facts.table)
     return table_name(named if named.kind is LocationKind.NAME else locate(facts.location))
 
@@ -151,7 +151,7 @@ def _state(feature: Mapping[str, Any], facts: TableFacts) -> FeatureState:
 
 
 def _present(states: tuple[FeatureState, ...], *names: str) -> bool | None:
-    """Whether traces of one of the features are there; False when none is supported."""
+    """Return whether any of the features has traces; False if none is supported."""
     found = [state.present for state in states if state.name in names]
     if not found or all(present is False for present in found):
         return False

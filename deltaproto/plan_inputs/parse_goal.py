@@ -1,4 +1,4 @@
-"""What people write when they ask for a plan: names of features, versions, scripts."""
+"""Parse goals from the command line: feature names, versions and scripts."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from deltaproto.protocol import feature_catalog
 
 
 def split(texts: Iterable[str]) -> list[str]:
-    """The words of texts with or without commas."""
+    """Split texts at commas and whitespace."""
     return [word for text in texts for part in text.split(",") if (word := part.strip())]
 
 
 def feature_names(given: Iterable[str], flag: str) -> tuple[str, ...]:
-    """The features that are meant, in any case, with or without commas.
+    """Parse feature names (case-insensitive), with or without commas.
 
-    A name that nobody knows is taken as it is: a log can hold it.
+    Unknown names are accepted unchanged, because a log can contain them.
 
     Args:
-        flag: what an error calls the place where they were given.
+        flag: the option name for error messages.
 
     Raises:
-        UsageError: for a name that looks like a mistake.
+        UsageError: for a name that looks like a typo.
     """
     found: dict[str, None] = {}
     for word in split(given):
         record, near = feature_catalog.search(word)
         if record is None and near:
-            raise UsageError(f"{flag}: no feature {word}", f"did you mean {near[0]}?")
+            raise UsageError(f"{flag}: unknown feature {word}", f"did you mean {near[0]}?")
         found.setdefault(word if record is None else record.name)
     return tuple(found)
 
@@ -42,14 +42,14 @@ def feature_names(given: Iterable[str], flag: str) -> tuple[str, ...]:
 def wanted_features(
     given: Iterable[str], columns: tuple[str, ...], flag: str
 ) -> tuple[Wanted, ...]:
-    """The features to switch on, `columnMapping=name` among them, what others need first.
+    """Parse features to enable, such as `columnMapping=name`, requirements first.
 
     Args:
-        columns: to cluster by.
-        flag: what an error calls the place where they were given.
+        columns: the clustering columns.
+        flag: the option name for error messages.
 
     Raises:
-        UsageError: for a name that looks like a mistake, and a mode that there is not.
+        UsageError: for a name that looks like a typo, or an invalid mode.
     """
     found: dict[str, Wanted] = {}
     for word in split(given):
@@ -68,65 +68,67 @@ def wanted_features(
 
 
 def accesses(given: Iterable[str], flag: str) -> tuple[Access, ...]:
-    """What clients do, with or without commas.
+    """Parse client accesses, with or without commas.
 
     Args:
-        flag: what an error calls the place where they were given.
+        flag: the option name for error messages.
 
     Raises:
-        UsageError: for what is no access.
+        UsageError: for an invalid access.
     """
     found: dict[Access, None] = {}
     for word in (part.strip() for text in given for part in text.split(",")):
         if word not in set(Access):
-            raise UsageError(f"{flag} takes no {word}", f"one of {', '.join(Access)}")
+            raise UsageError(f"{flag}: unknown access {word}", f"use one of {', '.join(Access)}")
         found.setdefault(Access(word))
     return tuple(found)
 
 
 def versions(text: str | None, flag: str = "--protocol") -> tuple[int, int] | None:
-    """Reader and writer version as `R,W`.
+    """Parse reader and writer version as `R,W`.
 
     Raises:
-        UsageError: when they are no versions that Delta has.
+        UsageError: if these are not valid Delta versions.
     """
     if text is None:
         return None
     match = re.fullmatch(r"\s*\(?\s*(\d+)\s*,\s*(\d+)\s*\)?\s*", text)
     if match is None:
-        raise UsageError(f"{flag} {text} is no pair of versions", f"for example {flag} 1,2")
+        raise UsageError(f"{flag} {text} is not a pair of versions", f"for example {flag} 1,2")
     return version_pair(int(match[1]), int(match[2]))
 
 
 def version_pair(reader: int, writer: int) -> tuple[int, int]:
-    """Reader and writer version.
+    """Check a reader and a writer version.
 
     Raises:
-        UsageError: when they are no versions that Delta has.
+        UsageError: if these are not valid Delta versions.
     """
     if not (1 <= reader <= 3 and 1 <= writer <= 7):
         raise UsageError(
-            f"no protocol has reader version {reader} and writer version {writer}",
+            f"reader version {reader} and writer version {writer} are not a valid pair",
             "reader versions are 1 to 3, writer versions 1 to 7",
         )
     return reader, writer
 
 
 def script(text: str) -> list[Parsed]:
-    """The statements of `text`, which is SQL itself or the name of a file of it.
+    """Parse the statements of `text`, which is SQL or the name of an SQL file.
 
     Raises:
-        UsageError: when the file cannot be read, and when there is no statement.
+        UsageError: if the file cannot be read, or there is no statement.
     """
     if os.path.isfile(text):
         try:
             with open(text, encoding="utf-8-sig") as file:
                 text = file.read()
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"cannot read {text}: {error}", "it must be SQL, as UTF-8") from None
+            raise UsageError(
+                f"cannot read {text}: {error}", "the file must be SQL in UTF-8"
+            ) from None
     found = parse(text)
     if not found:
-        raise UsageError("--sql holds no statement", "give SQL, or a file of SQL statements")
+        raise UsageError("--sql has no statement", "pass SQL, or a file of SQL statements")
     return found
 
 

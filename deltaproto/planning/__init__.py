@@ -1,1 +1,1 @@
-"""Goals in, plans out: pure, without engines, clocks and files."""
+"""Turn goals into plans. Pure: no engines, clocks or files."""

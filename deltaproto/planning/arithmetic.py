@@ -1,8 +1,8 @@
-"""What an engine makes of a protocol when features join or leave.
+"""Compute protocols after features are added or removed, as each engine does.
 
-Since Delta 3.3 every result is the lowest protocol for its features (`Protocol`). Earlier releases
-raised legacy tables to the next legacy pair, kept versions as high as they were, and went back to
-version numbers only when the features left are exactly those of a pair.
+Since Delta 3.3, every result is the lowest protocol for its features (`Protocol`). Earlier releases
+raised legacy tables to the next legacy pair, never lowered versions, and returned to version
+numbers only if the remaining features were exactly those of a pair.
 
 Source: Delta Spark 3.0 to 3.2, `TableFeatureSupport.merge`, `removeFeature` and
 `downgradeProtocolVersionsIfNeeded`, `Protocol.upgradeProtocolFromMetadataForExistingTable`.
@@ -19,7 +19,7 @@ from deltaproto.protocol.protocol import Protocol
 
 
 def enabled(protocol: Protocol, name: str, engine: Engine) -> Protocol:
-    """After a property or the schema switched a feature on."""
+    """Return the protocol after a property or the schema enabled a feature."""
     if engine.normalises:
         return protocol.with_feature(name)
     names = feature_catalog.closure({name})
@@ -32,7 +32,7 @@ def enabled(protocol: Protocol, name: str, engine: Engine) -> Protocol:
 
 
 def named(protocol: Protocol, name: str, engine: Engine) -> Protocol:
-    """After `delta.feature.NAME = supported`."""
+    """Return the protocol after `delta.feature.NAME = supported`."""
     if engine.normalises:
         return protocol.with_feature(name)
     names = feature_catalog.closure({name})
@@ -42,7 +42,7 @@ def named(protocol: Protocol, name: str, engine: Engine) -> Protocol:
 
 
 def raised(protocol: Protocol, pair: tuple[int, int], engine: Engine) -> Protocol:
-    """After the versions were set."""
+    """Return the protocol after the versions were set."""
     reader, writer = pair
     if engine.normalises:
         lists = frozenset[str]()
@@ -58,7 +58,7 @@ def raised(protocol: Protocol, pair: tuple[int, int], engine: Engine) -> Protoco
 
 
 def without(protocol: Protocol, name: str, engine: Engine) -> Protocol:
-    """After the feature was dropped."""
+    """Return the protocol after the feature was dropped."""
     if engine.normalises:
         return protocol.without_feature(name)
     left = protocol.supported - {name}

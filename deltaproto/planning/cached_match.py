@@ -1,4 +1,4 @@
-"""Judgements of clients, remembered: plans of a fleet ask the same questions again and again."""
+"""Cached client evaluations: the plans of a fleet evaluate the same clients repeatedly."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _REMEMBERED = 1 << 16
 def judged(
     candidate: Candidate, access: Access, table: TableRequirements
 ) -> tuple[tuple[str | None, PathVerdict], ...]:
-    """The judgement for each path of the client, by the path's name."""
+    """Evaluate each path of the client; the keys are path names."""
     return _judged(_Same(candidate), access, table)
 
 
 class _Same:
-    """Equal only to the very same candidate; comparing what it holds would take too long."""
+    """Cache key compared by identity; comparing the contents would be too slow."""
 
     __slots__ = ("candidate",)
 

@@ -1,4 +1,4 @@
-"""The id and the seal of a plan: which plan it is, and whether its file was changed."""
+"""The id of a plan, and the seal that shows whether its file was changed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from deltaproto.planning.plan import Plan
 
 KEY = "seal"
 _ID_LENGTH = 16
-# A plan for one table stands among the members that every output has.
+# A plan for one table has these members that every output has.
 _OUTSIDE = {KEY, "schema_version", "tool", "command", "generated_at"}
 
 
 def plan_id(plan: Plan) -> str:
-    """The same for the same table at the same version, goal and steps; else another.
+    """Return an id that depends on the table, its version, the goal and the steps.
 
-    What was done and undone can so be planned and done again: it is another plan.
+    A plan that was applied and undone can be planned again: the version then differs.
     """
     before = plan.protocol_before
     protocol = {
@@ -27,7 +27,7 @@ def plan_id(plan: Plan) -> str:
         "readerFeatures": _sorted(before.reader_features),
         "writerFeatures": _sorted(before.writer_features),
     }
-    told = json.dumps(
+    content = json.dumps(
         [
             plan.command,
             plan.location,
@@ -41,16 +41,16 @@ def plan_id(plan: Plan) -> str:
         ],
         sort_keys=True,
     )
-    return hashlib.sha256(told.encode()).hexdigest()[:_ID_LENGTH]
+    return hashlib.sha256(content.encode()).hexdigest()[:_ID_LENGTH]
 
 
 def seal(fields: Mapping[str, Any]) -> str:
-    """SHA-256, in hexadecimal digits, over every member of a plan but the seal itself.
+    """Return a SHA-256 hex digest over every member of a plan except the seal itself.
 
-    It shows slips and damage. It is no signature: whoever can write a plan can seal it.
+    It detects mistakes and damage. It is not a signature: anyone who can edit a plan can reseal it.
     """
-    told = {key: value for key, value in fields.items() if key not in _OUTSIDE}
-    text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    content = {key: value for key, value in fields.items() if key not in _OUTSIDE}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -1,8 +1,8 @@
-"""Who is hit when a step is committed: concurrent writers, the step itself, and streams.
+"""The impact of a step's commit on concurrent writers, the step itself and streams.
 
-Sources: Delta Spark's `ConflictChecker` (see `survival`); delta-rs's `ConflictChecker`, measured
-with nine releases (see `protocol.conflicts.delta_rs`); the Databricks page "Isolation levels and
-write conflicts", by which every metadata change fails every concurrent write.
+Sources: Delta Spark's `ConflictChecker` (see `writer_survival`); delta-rs's `ConflictChecker`,
+measured with nine releases (see `conflicts.delta_rs`); the Databricks page "Isolation levels and
+write conflicts": every metadata change fails every concurrent write.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _DELTA_RS = str(Writer.DELTA_RS)
 _FAILED = PYTHON.rpartition(".")[2]
 _METADATA, _PROTOCOL = str(ExceptionName.METADATA), str(ExceptionName.PROTOCOL)
 _ALL = "every concurrent write"
-_DOCUMENTED = "as documented, every change of metadata or protocol fails concurrent writes"
+_DOCUMENTED = "as documented, every metadata or protocol change fails concurrent writes"
 _REWRITING = ("REORG", "OPTIMIZE", REMOVE_MAPPING)
-# Commits that leave metadata and protocol alone; what they meet otherwise, the matrices say.
+# Commits without metadata or protocol changes; the matrices describe their conflicts.
 _FILES = frozenset(
     {"WRITE", "UPDATE", "DELETE", "MERGE", "TRUNCATE"}
     | {"OPTIMIZE", "REORG", "VACUUM START", "VACUUM END"}
@@ -45,10 +45,10 @@ _FILES = frozenset(
 def clashes(
     statement: Statement, before: Table, outcome: Outcome, writers: Writers = UNKNOWN
 ) -> Iterator[Clash]:
-    """The transactions that a step cannot run beside.
+    """Return the concurrent transactions that conflict with a step.
 
     Args:
-        writers: Delta Spark's. Where their releases are not known, each outcome is named.
+        writers: Delta Spark writers. If their releases are unknown, every outcome is listed.
     """
     if isinstance(statement, Wait) or not outcome.commits:
         return
@@ -56,34 +56,34 @@ def clashes(
     if not _only_files(outcome):
         yield from _by_metadata(statement, before, outcome, writers)
     if any(commit.operation in _REWRITING for commit in outcome.commits):
-        why = "the step rewrites data files, and both remove the same ones"
+        why = "the step rewrites data files, and both remove the same files"
         for exception in (ExceptionName.DELETE_READ, ExceptionName.DELETE_DELETE):
             yield Clash(
                 on_spark, "UPDATE, DELETE, MERGE and OPTIMIZE", str(exception), why, "writer"
             )
         if _only_files(outcome):
-            # Otherwise the new metadata end every write of delta-rs.
+            # Otherwise the new metadata fails every delta-rs write.
             yield Clash(
                 _DELTA_RS,
                 "UPDATE, DELETE, MERGE and OPTIMIZE",
                 _FAILED,
                 "the step rewrites data files; deltalake 1.6.6 does not notice that an OPTIMIZE, "
-                "an overwrite or a DELETE without predicate removes the same ones, and rows are "
-                "duplicated or come back",
+                "an overwrite or a DELETE without predicate removes the same files, and rows are "
+                "duplicated or reappear",
                 "writer",
             )
         yield Clash(
             on_spark,
             "UPDATE, DELETE, MERGE and OPTIMIZE that commit while files are rewritten",
             str(ExceptionName.DELETE_READ),
-            "the files that the step rewrites are gone; it can be run again",
+            "files that the step rewrites were removed; the step can be run again",
             "step",
         )
     yield Clash(
         on_spark,
-        "any other change of metadata or protocol",
+        "any other metadata or protocol change",
         _METADATA,
-        "it is never reconciled with the step; it can be run again",
+        "it always conflicts with the step; the step can be run again",
         "step",
     )
 
@@ -101,7 +101,7 @@ def _by_metadata(
             on_spark,
             "other changes of the clustering columns",
             str(ExceptionName.TRANSACTION),
-            "both store the same metadata domain; other writers are rebased",
+            "both write the same metadata domain; other writers are rebased",
             "writer",
         )
         yield Clash(databricks, _ALL, _METADATA, _DOCUMENTED, "writer")
@@ -116,18 +116,17 @@ def _by_metadata(
     if spared:
         yield Clash(
             on_spark,
-            "other changes of metadata or protocol",
+            "other metadata or protocol changes",
             _PROTOCOL if raised else _METADATA,
-            "two such transactions are never reconciled; "
-            + others(statement, before, outcome, writers),
+            "two such transactions always conflict; " + others(statement, before, outcome, writers),
             "writer",
         )
     yield Clash(
         _DELTA_RS,
         EVERY,
         _FAILED,
-        "deltalake takes all new metadata and any higher protocol for a conflict; a protocol that "
-        "is only lowered it does not notice",
+        "deltalake treats all new metadata and any higher protocol as a conflict; it does not "
+        "notice a protocol that is only lowered",
         "writer",
     )
     exception = _PROTOCOL if dropped or raised else _METADATA
@@ -135,7 +134,7 @@ def _by_metadata(
 
 
 def streams(statement: Statement, before: Table, outcome: Outcome) -> Iterator[StreamImpact]:
-    """What becomes of streams that read the table."""
+    """Yield the impact on streams that read the table."""
     if isinstance(statement, Wait) or not outcome.commits or _only_files(outcome):
         return
     unmapped = any(commit.operation == REMOVE_MAPPING for commit in outcome.commits)
@@ -143,9 +142,9 @@ def streams(statement: Statement, before: Table, outcome: Outcome) -> Iterator[S
         yield StreamImpact(
             "Delta Spark, every stream",
             StreamEffect.ENDS,
-            "column mapping goes: DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG, also "
-            "after a restart; with schemaTrackingLocation it goes on only when spark.databricks."
-            "delta.streaming.allowSourceColumnRenameAndDrop is set",
+            "column mapping is removed: DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG, "
+            "even after a restart; with schemaTrackingLocation it continues only if spark."
+            "databricks.delta.streaming.allowSourceColumnRenameAndDrop is set",
         )
     else:
         yield _plain(statement, before, outcome.table)
@@ -159,28 +158,26 @@ def streams(statement: Statement, before: Table, outcome: Outcome) -> Iterator[S
     yield StreamImpact("Databricks, as documented", StreamEffect.RESTART, "the metadata changes")
     if isinstance(statement, DropFeature) and statement.truncate:
         yield StreamImpact(
-            "every stream that lags behind",
+            "every lagging stream",
             StreamEffect.LOSES,
             "commits that it has not read yet may be deleted",
         )
 
 
 def _plain(statement: Statement, before: Table, after: Table) -> StreamImpact:
-    """A stream of Delta Spark without a schema log, when the schema may have changed."""
+    """Return the impact on a Delta Spark stream without a schema log."""
     reads = "Delta Spark, plain"
     if before.schema is None or after.schema is None:
         if not isinstance(statement, UserStatement):
-            return StreamImpact(reads, StreamEffect.CONTINUES, "the schema stays as it is")
-        return StreamImpact(
-            reads, StreamEffect.RESTART, "the schema may change; what it is, is not known"
-        )
+            return StreamImpact(reads, StreamEffect.CONTINUES, "the schema does not change")
+        return StreamImpact(reads, StreamEffect.RESTART, "the schema may change (it is unknown)")
     old, new = dict(walk(before.schema)), dict(walk(after.schema))
     if not old.keys() <= new.keys():
-        why = "columns go: DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
-        return StreamImpact(reads, StreamEffect.ENDS, f"{why}, also after a restart")
+        why = "columns are removed: DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
+        return StreamImpact(reads, StreamEffect.ENDS, f"{why}, even after a restart")
     changed = any(old.get(path, column)[:3] != column[:3] for path, column in new.items())
     if changed or len(new) > len(old):
         return StreamImpact(
             reads, StreamEffect.RESTART, "it stops once: DELTA_SCHEMA_CHANGED_WITH_VERSION"
         )
-    return StreamImpact(reads, StreamEffect.CONTINUES, "it is read as before")
+    return StreamImpact(reads, StreamEffect.CONTINUES, "the stream is not affected")

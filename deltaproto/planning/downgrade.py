@@ -1,4 +1,4 @@
-"""Plans that take features out of a table's protocol."""
+"""Plans that drop features from a table's protocol."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
 _COPY = (
-    "A copy is another table: rehearse it, compare the rows before the swap, and keep the old one "
-    "until everybody has moved."
+    "A copy is a different table: rehearse it, compare the rows before the swap, and keep the old "
+    "table until everyone has moved."
 )
 
 
 class Downgrade(NamedTuple):
-    """What is asked for: one of the four kinds of goal, or the lowest protocol for clients."""
+    """The request: one of four kinds of goal, or the lowest protocol for clients."""
 
     lowest: bool = False
     include_enabled: bool = False
     drop: tuple[str, ...] = ()
     to: tuple[int, int] | None = None
     clients: tuple[ClientAccess, ...] = ()
-    """that must be able to do what they are named with"""
+    """clients that must have the access listed with them"""
     history: HistoryChoice | None = None
     rewrite: bool = False
-    """where drops do not reach the goal, copy into a new table"""
+    """copy into a new table if drops do not reach the goal"""
 
 
 def plan_downgrade(given: PlanInput, asked: Downgrade) -> Plan:
-    """The cheapest plan, its alternatives, or what keeps the goal from being reached."""
+    """Return the cheapest plan with alternatives, or a plan with blockers."""
     can = candidates(given.table, given.engine)
     task = Task(
         given.table,
@@ -74,7 +74,7 @@ def plan_downgrade(given: PlanInput, asked: Downgrade) -> Plan:
     if asked.lowest:
         needed = search(task) if asked.clients else [NOTHING]
         if not needed:
-            # The clients cannot be let in, whatever else goes.
+            # The clients stay blocked whatever else is dropped.
             plan = plan_downgrade(given, asked._replace(lowest=False))
             return plan._replace(goal=_as_asked(asked), goal_text=_text(asked, task.goal))
         chosen, others, kept = lowest_goal(
@@ -116,7 +116,7 @@ def plan_downgrade(given: PlanInput, asked: Downgrade) -> Plan:
 
 
 def _goal(given: PlanInput, asked: Downgrade) -> Goal:
-    """What is asked for, the lowest protocol apart."""
+    """Build the requested goal, except for the lowest protocol."""
     if asked.drop:
         return Absent(frozenset(asked.drop) & given.table.protocol.supported)
     if asked.to is not None:
@@ -165,7 +165,7 @@ def _rewritten(
     copy: Alternative,
     alternatives: tuple[Alternative, ...],
 ) -> Plan:
-    """The plan to copy the table."""
+    """Return the plan to copy the table."""
     plan = _plan(given, asked, goal, NOTHING, alternatives, (), ())
     after = needs_after(given.needs, EndState(copy.protocol_after))
     return plan._replace(
@@ -211,7 +211,7 @@ def _as_asked(asked: Downgrade) -> Mapping[str, Any]:
 def _alternatives(
     given: PlanInput, best: Solution, others: Iterable[Solution]
 ) -> Iterator[Alternative]:
-    """The cheapest of each other kind, where it is better in any way."""
+    """Return the cheapest solution of each other kind that is better in some way."""
     seen = {_kind(best)}
     every = list(others)
     ends = [_end(e).min_writer_version for e in (best, *every) if _kind(e) != "fill-gaps"]
@@ -227,7 +227,7 @@ def _alternatives(
 def _incomparable(
     task: Task, given: PlanInput, best: Solution, others: Iterable[Result]
 ) -> Iterator[Alternative]:
-    """Other results of which none is lower for all clients than the plan's."""
+    """Return other results, none of which is lower for all clients than the plan's."""
     chosen = _end(best) if best.moves else given.table.protocol
     for result in others:
         found = search(task._replace(goal=result.goal))
@@ -238,12 +238,12 @@ def _incomparable(
 
 
 _TEXTS = {
-    "fast": "fast drops: nothing waits, no history goes, and checkpointProtection stays",
-    "fast-then-truncate": "fast drops, and one removal of checkpointProtection for all of them "
-    "after the wait: clients are let in before it",
-    "truncating": "drops with TRUNCATE HISTORY: nothing stays behind",
-    "fill-gaps": "features are added until they fit a legacy pair, so that the lists vanish",
-    "no-drops": "nothing is dropped",
+    "fast": "fast drops: no wait, no history is deleted, and checkpointProtection stays",
+    "fast-then-truncate": "fast drops, then one removal of checkpointProtection after the wait: "
+    "clients regain access before it",
+    "truncating": "drops with TRUNCATE HISTORY: no checkpointProtection is left",
+    "fill-gaps": "add features until all fit a legacy pair, which removes the feature lists",
+    "no-drops": "drop nothing",
 }
 
 

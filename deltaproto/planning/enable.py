@@ -1,4 +1,4 @@
-"""How a feature is enabled in an existing table, and disabled while it stays in the protocol."""
+"""Statements that enable a feature in an existing table, or disable it without dropping it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from deltaproto.protocol.feature import Feature, FeatureStatus, Need, PropertyIs
 
 
 class Impossible(NamedTuple):
-    """Why a feature cannot be switched on here."""
+    """Why a feature cannot be enabled here."""
 
     feature: str
     reason: str
@@ -30,7 +30,7 @@ class Impossible(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """A feature to switch on."""
+    """A feature to enable."""
 
     feature: str
     mode: str | None = None
@@ -40,28 +40,28 @@ class Wanted(NamedTuple):
 
 
 def enabling(wanted: Wanted, table: Table, engine: Engine) -> list[Statement] | Impossible:
-    """The statements that switch a feature on, after whatever it needs; empty when it is on."""
+    """Return the statements that enable a feature and its requirements; empty if enabled."""
     name = wanted.feature
     record = feature_catalog.find(name)
     if record is None or record.status not in (FeatureStatus.STABLE, FeatureStatus.PREVIEW):
         return Impossible(
             name,
-            "no released Delta Spark knows it",
+            "no released Delta Spark supports it",
             "see `deltaproto features`",
             "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
         )
     if name in BY_CATALOG:
         return Impossible(
             name,
-            "a table gets it only when a catalog creates it",
+            "only a catalog can enable it, when it creates the table",
             "create a new table in a catalog that manages commits, and copy the data",
         )
     if name not in table.protocol.supported and engine.knows(record) is False:
-        # Its property would be refused as unknown, or be stored and do nothing.
-        return Impossible(name, f"{engine} does not know it", engine.instead(record))
+        # The engine would refuse its property as unknown, or store it without effect.
+        return Impossible(name, f"{engine} does not support it", engine.instead(record))
     if name == "clustering":
         return _clustered(wanted, table)
-    statements = list(_made_room(record, table))
+    statements = list(_disable_conflicting(record, table))
     properties = _properties(record, wanted, table, engine)
     if properties:
         statements.append(SetProperties(properties, name))
@@ -72,34 +72,34 @@ def _clustered(wanted: Wanted, table: Table) -> list[Statement] | Impossible:
     if not wanted.columns:
         return Impossible(
             "clustering",
-            "it comes with the columns to cluster by, not with a property",
+            "it is enabled with clustering columns, not with a property",
             "--cluster-by COLUMN...",
             "DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED",
         )
     return [] if table.clustering == wanted.columns else [ClusterBy(wanted.columns)]
 
 
-def _made_room(record: Feature, table: Table) -> Iterator[Statement]:
-    """What must be off before the feature is on."""
+def _disable_conflicting(record: Feature, table: Table) -> Iterator[Statement]:
+    """Yield statements that disable conflicting features."""
     for requirement in record.requires:
         if requirement.need in (Need.NOT_ENABLED, Need.NOT_SUPPORTED):
             yield from _off(requirement.feature, table)
 
 
 def _off(name: str, table: Table) -> list[Statement]:
-    # What nothing switches off is refused when the other one is switched on.
+    # A feature that cannot be disabled makes enabling the other one fail.
     return switched_off(name, table) if name in SWITCHES & table.protocol.supported else []
 
 
 def _properties(record: Feature, wanted: Wanted, table: Table, engine: Engine) -> Mapping[str, str]:
-    """The properties that are to be set, without those that are set already."""
+    """Return the properties to set, except those that are already set."""
     found: dict[str, str] = {}
     for requirement in record.requires:
         if requirement.need is Need.ENABLED:
             other = feature_catalog.record(requirement.feature)
             found |= _properties(other, Wanted(other.name), table, engine)
     name, rule = record.name, record.enablement
-    # Where the final feature or its preview is there, the property stands for that one.
+    # If the final feature or its preview exists, the property refers to that one.
     final = name.removesuffix("-preview")
     twin = {final, f"{final}-preview"} - {name}
     by_name = not isinstance(rule, PropertyIs) or bool(twin & table.protocol.supported)
@@ -130,18 +130,18 @@ OFF: dict[str, tuple[str, str]] = {
     "icebergCompatV2": ("delta.enableIcebergCompatV2", "false"),
     "inCommitTimestamp": ("delta.enableInCommitTimestamps", "false"),
 }
-"""the property and value that take each feature out of use"""
+"""feature to the property and value that disable it"""
 SWITCHES = frozenset({*OFF, "checkConstraints", "clustering"})
-"""features that statements can take out of use"""
+"""features that statements can disable"""
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """The order in which features are switched off: who requires column mapping comes before it."""
+    """Sort features for disabling: dependents of column mapping come before it."""
     return sorted(names, key=lambda name: (name == "columnMapping", name))
 
 
 def switchable(table: Table, names: Iterable[str], engine: Engine) -> frozenset[str]:
-    """Those of the features that the engine takes out of use, one after the other."""
+    """Return the features that the engine can disable, one after the other."""
     found = []
     for name in in_order(names):
         after, refused = table, False
@@ -155,13 +155,13 @@ def switchable(table: Table, names: Iterable[str], engine: Engine) -> frozenset[
 
 
 def held_off(name: str, off: Iterable[str]) -> bool:
-    """Whether a feature cannot be in use while the others are not."""
+    """Return True if the feature cannot be in use while the others are disabled."""
     needs = (each for each in feature_catalog.record(name).requires if each.need is Need.ENABLED)
     return any(each.feature in off for each in needs)
 
 
 def switched_off(name: str, table: Table) -> list[Statement]:
-    """The statements after which nothing uses the feature."""
+    """Return the statements that disable the feature."""
     found: list[Statement] = []
     if name == "checkConstraints":
         return [DropConstraint(each) for each in table.constraints]

@@ -1,4 +1,4 @@
-"""What an executing engine can do at its version."""
+"""Capabilities of an executing engine at its version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class EngineName(StrEnum):
     DATABRICKS = "databricks"
 
 
-# DROP FEATURE came with them.
+# The first versions with DROP FEATURE.
 OLDEST = {EngineName.DELTA_SPARK: "3.0", EngineName.DATABRICKS: "14.1"}
 CLUSTERS_EXISTING = "3.3"
 
@@ -37,46 +37,46 @@ class Engine(NamedTuple):
         return f"{self.name}@{self.version}"
 
     def at_least(self, version: str) -> bool:
-        """Whether the engine is at this version or later."""
+        """Return True if the engine is at this version or later."""
         return _parsed(self.name, self.version) >= _parsed(self.name, version)
 
     @property
     def newer_than_known(self) -> bool:
-        """Whether the minor version is newer than every one that predictions are known for."""
+        """Return True if the minor version is newer than every version with known behavior."""
         newest = NEWEST if self.name is EngineName.DELTA_SPARK else NEWEST_RUNTIME
         found = _parsed(self.name, self.version).numbers[:2]
         return found > _parsed(self.name, newest).numbers[:2]
 
     @property
     def fast_drop(self) -> bool:
-        """DROP FEATURE leaves checkpointProtection instead of waiting: Delta 4.0, runtime 16.3."""
+        """Return True if DROP FEATURE adds checkpointProtection (Delta 4.0, DBR 16.3)."""
         return self.at_least("4.0" if self.name is EngineName.DELTA_SPARK else "16.3")
 
     @property
     def leaves_checkpoint(self) -> bool:
-        """A truncating drop always leaves an empty commit and its checkpoint: Delta 3.2."""
+        """Return True if truncating drops leave an empty commit and checkpoint (Delta 3.2)."""
         return self.name is not EngineName.DELTA_SPARK or self.at_least("3.2")
 
     @property
     def normalises(self) -> bool:
-        """Every change stores the lowest protocol for its features: Delta 3.3, runtime 16.0."""
+        """Return True if changes store the lowest protocol (Delta 3.3, DBR 16.0)."""
         return self.at_least("3.3" if self.name is EngineName.DELTA_SPARK else "16.0")
 
     @property
     def clusters_existing(self) -> bool:
-        """CLUSTER BY takes tables that were made without clustering, too."""
+        """Return True if CLUSTER BY accepts tables created without clustering."""
         return self.name is not EngineName.DELTA_SPARK or self.at_least(CLUSTERS_EXISTING)
 
     @property
     def bad_value(self) -> str:
-        """The error class for a value that a property cannot have; Spark 3.5 names none."""
+        """Return the error class for an invalid property value; empty for Spark 3.5."""
         named = self.name is not EngineName.DELTA_SPARK or self.at_least("4.0")
         return "UNSUPPORTED_TABLE_CHANGE" if named else ""
 
     def knows(self, feature: Feature) -> bool | None:
-        """Whether this version knows the feature; None where nothing is documented.
+        """Return whether this version supports the feature; None if undocumented.
 
-        Delta Spark forgets a feature's old name with the release that has the new one.
+        Delta Spark no longer accepts a preview name once a release has the final name.
         """
         if self.name is EngineName.DELTA_SPARK:
             if feature.renamed_to is not None and self.knows(record(feature.renamed_to)):
@@ -89,19 +89,19 @@ class Engine(NamedTuple):
         return runtime == EVERY_RUNTIME or self.at_least(runtime)
 
     def instead(self, feature: Feature) -> str:
-        """What to run a plan with where this engine does not know the feature."""
+        """Suggest an engine that supports the feature."""
         since = feature.since
         if feature.status is FeatureStatus.RETIRED:
-            return "an engine of the time when it was known has to run the plan"
+            return "use an older engine that supported the feature"
         if self.name is EngineName.DELTA_SPARK and since.delta_spark is not None:
             return f"--engine {EngineName.DELTA_SPARK}@{since.delta_spark} or later"
         if since.databricks is not None:
             runtime = since.databricks.removesuffix(" LTS")
             return f"--engine {EngineName.DATABRICKS}@{runtime} or later"
-        return "an engine that knows it has to run the plan"
+        return "use an engine that supports the feature"
 
     def drops(self, feature: Feature) -> bool:
-        """Whether this version can drop the feature."""
+        """Return True if this version can drop the feature."""
         drop = feature.drop
         since = drop.delta_spark if self.name is EngineName.DELTA_SPARK else drop.databricks
         return since is not None and self.at_least(since) and self.knows(feature) is not False
@@ -116,22 +116,22 @@ def _parsed(name: EngineName, version: str) -> version_scheme.Version:
     found = version_scheme.parse(kind, version)
     if found is None:
         newest = NEWEST if kind == "dotted" else NEWEST_RUNTIME
-        raise UsageError(f"{version} is no version of {name}", f"for example {name}@{newest}")
+        raise UsageError(f"{version} is not a version of {name}", f"for example {name}@{newest}")
     return found
 
 
 def parse_engine(text: str) -> Engine:
-    """An engine as people write it: `delta-spark@4.4`, `databricks@16.4`, `delta-spark`.
+    """Parse an engine: `delta-spark@4.4`, `databricks@16.4`, `delta-spark`.
 
     Raises:
-        UsageError: when there is no such engine, or no such version.
+        UsageError: if the engine or version does not exist.
     """
     name, at, version = text.strip().partition("@")
     known = {each.value: each for each in EngineName}
     if name not in known or (at and not version):
         raise UsageError(
-            f"no engine {text}",
-            f"{EngineName.DELTA_SPARK}@{NEWEST} or {EngineName.DATABRICKS}@16.4",
+            f"unknown engine {text}",
+            f"use {EngineName.DELTA_SPARK}@{NEWEST} or {EngineName.DATABRICKS}@16.4",
         )
     if not version:
         version = NEWEST if known[name] is EngineName.DELTA_SPARK else NEWEST_RUNTIME
@@ -139,6 +139,6 @@ def parse_engine(text: str) -> Engine:
     if not engine.at_least(OLDEST[engine.name]):
         raise UsageError(
             f"{engine} is older than DROP FEATURE",
-            f"{name}@{OLDEST[engine.name]} or later executes plans",
+            f"use {name}@{OLDEST[engine.name]} or later",
         )
     return engine

@@ -1,4 +1,4 @@
-"""Whether the engine can change the table at all."""
+"""Check whether the engine can change the table at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 
 
 def incapable(given: PlanInput) -> Iterator[Blocked]:
-    """What keeps the engine from writing the table."""
+    """Yield blockers that prevent the engine from writing the table."""
     protocol = given.table.protocol
     for name in sorted(protocol.listed):
         record = feature_catalog.record(name)
@@ -27,7 +27,7 @@ def incapable(given: PlanInput) -> Iterator[Blocked]:
         if given.engine.knows(record) is False or (spark and strange):
             yield Blocked(
                 name,
-                f"{given.engine} does not know it, and so cannot write the table",
+                f"{given.engine} does not support it, so it cannot write the table",
                 given.engine.instead(record),
                 "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
             )
@@ -35,7 +35,7 @@ def incapable(given: PlanInput) -> Iterator[Blocked]:
     if managed and not given.needs.by_name:
         yield Blocked(
             managed[0],
-            "the catalog decides on its commits, so that it cannot be changed by path",
-            "name the table as its catalog does",
+            "the catalog manages its commits, so the table cannot be changed by path",
+            "use the table's catalog name",
             "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED",
         )

@@ -1,4 +1,4 @@
-"""A table as plans see it, from what a reader saw."""
+"""Convert a reader's table state to the planner's view."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HOUR_MS = 3_600_000
 
 
 def observe(state: TableState) -> Table:
-    """The planner's view of a table; what the reader did not look at stays unknown."""
+    """Return the planner's view of a table; facts that the reader lacks stay unknown."""
     metadata, traces = state.metadata, state.traces
     table = Table(
         protocol=state.protocol,
@@ -49,13 +49,13 @@ def with_history(
     *,
     in_newest_run: Iterable[str] = (),
 ) -> Table:
-    """The table with what is known of its history.
+    """Return the table with facts about its history.
 
     Args:
-        seen: for each feature that history shows, when a truncation may remove the last trace of
-            it, in milliseconds since the epoch; None: not as the log is.
-        unsure: features of which that is not known.
-        in_newest_run: features whose last trace no checkpoint divides from the next commit.
+        seen: for each feature found in the history, the earliest time at which a truncation may
+         remove its last trace, in milliseconds since the epoch; None: not with the current log.
+        unsure: features for which that is unknown.
+        in_newest_run: features with no checkpoint between their last trace and the next commit.
     """
     young = frozenset(name for name, at in seen.items() if at is None or at > now_ms)
     left = {name: (at - now_ms) / _HOUR_MS for name, at in seen.items() if at and name in young}
@@ -70,7 +70,7 @@ def with_history(
 
 
 def to_checkpoint(configuration: Mapping[str, str | None], version: int) -> int:
-    """Commits until Delta makes the next checkpoint unasked.
+    """Return the number of commits until Delta writes the next checkpoint automatically.
 
     Source: Delta Spark's `TransactionHelper.isCheckpointNeeded`.
     """
@@ -84,11 +84,11 @@ def _beyond(configuration: Mapping[str, str | None], version: int) -> int:
 
 
 def strays(protocol: Protocol, configuration: Mapping[str, str | None], schema: Any) -> bool | None:
-    """Whether data files may hold columns that the schema does not; None: they may.
+    """Return whether data files may contain columns missing from the schema; None: maybe.
 
-    Where the change data feed was ever on, UPDATE and MERGE left `_change_type` in data files.
-    Columns were dropped where mapping has numbered more than there are. REORG knows the row ids in
-    files only while row tracking is on.
+    If the change data feed was ever enabled, UPDATE and MERGE left `_change_type` in data files. If
+    mapping has numbered more columns than exist, columns were dropped. REORG recognizes row ids in
+    files only while row tracking is enabled.
     """
     tracking = (configuration.get(ROW_TRACKING) or "").lower() == "true"
     row_ids = any(configuration.get(name) for name in ROW_ID_COLUMNS) and not tracking
@@ -101,7 +101,7 @@ def strays(protocol: Protocol, configuration: Mapping[str, str | None], schema: 
 
 
 def _names(type_: Any, path: str = "") -> Iterator[str]:
-    """Every column and nested field of a schema."""
+    """Yield every column and nested field of a schema."""
     if not isinstance(type_, Mapping):
         return
     for field in type_.get("fields") or ():

@@ -1,4 +1,4 @@
-"""Which clients a plan lets in, and which it shuts out."""
+"""Which clients gain or lose access by a plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
 def client_changes(given: PlanInput, after: TableRequirements) -> tuple[ClientChange, ...]:
-    """The changes that a plan tells of."""
+    """Return the client changes that a plan reports."""
     found = impact(given.clients, given.needs, after)
     if not given.everybody:
         return found
@@ -25,7 +25,7 @@ def client_changes(given: PlanInput, after: TableRequirements) -> tuple[ClientCh
 def impact(
     clients: Iterable[User], before: TableRequirements, after: TableRequirements
 ) -> tuple[ClientChange, ...]:
-    """One entry for each client, path and access, those that change first."""
+    """Return an entry per client, path and access, changed ones first."""
     found: list[ClientChange] = []
     for client in clients:
         for access in client.access:
@@ -54,7 +54,7 @@ def losses_between(
     before: Iterable[tuple[str | None, ClientVerdict]],
     after: Iterable[tuple[str | None, ClientVerdict]],
 ) -> tuple[ClientChange, ...]:
-    """Every access that is worse afterward, from (label, verdict) pairs of the same clients."""
+    """Yield lost accesses, from (label, verdict) pairs of the same clients."""
     was = {(label, one.named, one.access): one.verdict for label, one in before}
     changes = (
         ClientChange(
@@ -72,7 +72,7 @@ def losses_between(
 
 
 def in_words(change: ClientChange) -> str:
-    """A change in one line: client, access, verdicts, and the features that decide."""
+    """Describe a change in one line: client, access, verdicts and the deciding features."""
     label = f" ({change.label})" if change.label else ""
     because = ", ".join(change.because) or change.reason
     return f"{change.client}{label} {change.access}: {change.before} -> {change.after}" + (
@@ -81,12 +81,12 @@ def in_words(change: ClientChange) -> str:
 
 
 def worse(change: ClientChange) -> bool:
-    """Whether the client can do less afterwards."""
+    """Return True if the client loses access."""
     return _RANK[change.after] < _RANK[change.before]
 
 
 def better(change: ClientChange) -> bool:
-    """Whether the client can do more afterwards."""
+    """Return True if the client gains access."""
     return _RANK[change.after] > _RANK[change.before]
 
 

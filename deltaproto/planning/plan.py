@@ -1,4 +1,4 @@
-"""`Plan`: what is done to one table, step by step, and what becomes of it."""
+"""`Plan`: the steps for one table and their effects."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from deltaproto.protocol.protocol import Protocol
 
 
 class StreamEffect(StrEnum):
-    """What becomes of a streaming read when a step is committed."""
+    """Effect of a step's commit on a streaming read."""
 
     CONTINUES = "continues"
     RESTART = "restart"
-    """it stops, and goes on after a restart"""
+    """it stops and continues after a restart"""
     ENDS = "ends"
-    """it fails for good; only a new checkpoint helps"""
+    """it fails permanently; only a new checkpoint helps"""
     LOSES = "loses-history"
-    """it fails when it is further behind than the history that is left"""
+    """it fails if it lags behind the remaining history"""
 
 
 class StreamImpact(NamedTuple):
-    """What a step does to one kind of streaming read."""
+    """The effect of a step on one kind of streaming read."""
 
     reads: str
-    """which streams"""
+    """the affected streams"""
     effect: StreamEffect
     why: str
 
 
 class Clash(NamedTuple):
-    """A concurrent transaction that a step aborts, or that aborts the step."""
+    """A concurrent transaction that conflicts with a step."""
 
     engine: str
     who: str
     exception: str
     why: str
     loser: str
-    """`writer`: the other transaction fails; `step`: this one does"""
+    """`writer`: the other transaction fails; `step`: the step fails"""
 
 
 class Rewrites(NamedTuple):
-    """Data files that a step rewrites, at most. None: their number was not looked at."""
+    """Upper bound of data files that a step rewrites. None: unknown."""
 
     which: Rewrite
     files: int | None
@@ -56,64 +56,64 @@ class Rewrites(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One statement, or the wait between two."""
+    """One statement, or a wait between two statements."""
 
     id: str
     action: Action
     sql: str | None
     feature: str | None
     why: str
-    """what it does, in one sentence"""
+    """the effect, in one sentence"""
     operations: tuple[str, ...]
-    """the commits in order, as DESCRIBE HISTORY names them; not all need to happen"""
+    """operation names as in DESCRIBE HISTORY, in order; some commits may not happen"""
     protocol_before: Protocol
     protocol_after: Protocol
     commits: tuple[int, int]
-    """at least and at most"""
+    """minimum and maximum"""
     rewrites: Rewrites
     expects: str | None
-    """the error class with which the engine answers when all goes well"""
+    """the error class that the engine returns if all goes well"""
     truncates: bool
-    """history older than the retention is deleted"""
+    """True if history older than the retention is deleted"""
     retention_hours: float | None
-    """how old the history is that a truncating step deletes"""
+    """retention of a truncating step"""
     wait_hours: float
-    """of a wait; 0 for a statement"""
+    """duration of a wait; 0 for a statement"""
     setting: str | None
-    """the table property that the wait comes from, with its value"""
+    """the table property that sets the wait, with its value"""
     clashes: tuple[Clash, ...]
     streams: tuple[StreamImpact, ...]
     losses: tuple[str, ...]
-    """what no later statement brings back"""
+    """irreversible losses"""
     undo: str | None
-    """the statement that takes it back, as far as one does"""
+    """the statement that undoes the step, as far as possible"""
     warnings: tuple[str, ...]
     optional: bool = False
-    """it may turn out not to be needed, because the step that it repeats succeeded at once"""
+    """True if the step may be unnecessary, because the step that it repeats succeeded"""
 
     @property
     def reversible(self) -> bool:
-        """Whether a later statement brings everything back."""
+        """Return True if a later statement can undo the step completely."""
         return not self.losses and not self.truncates
 
 
 class Blocked(NamedTuple):
-    """What keeps the goal from being reached."""
+    """A blocker: a reason why the goal cannot be reached."""
 
     feature: str | None
-    """None: no feature's fault"""
+    """None: not caused by a feature"""
     reason: str
     remedy: str
     error: str = ""
-    """the error class of the engine's refusal; empty where there is none"""
+    """error class of the engine's refusal, or empty"""
 
 
 class ClientChange(NamedTuple):
-    """What a client can do before and after."""
+    """A client's access before and after the plan."""
 
     client: str
     label: str | None
-    """as the policy calls it"""
+    """label in the policy"""
     access: Access
     before: Verdict
     after: Verdict
@@ -123,7 +123,7 @@ class ClientChange(NamedTuple):
 
 
 class Alternative(NamedTuple):
-    """Another way, side by side with the plan's."""
+    """An alternative solution, compared with the plan's."""
 
     name: str
     """fast, fast-then-truncate, truncating, fill-gaps, no-drops, nearest, rewrite, reading,
@@ -136,28 +136,28 @@ class Alternative(NamedTuple):
 
 
 class Fingerprint(NamedTuple):
-    """What must not change between planning and executing; data commits may."""
+    """Facts that must not change between planning and executing; data commits may happen."""
 
     table_id: str | None
     version: int
-    """the version that was looked at; a later one is no conflict by itself"""
+    """the inspected version; a later version alone is not a conflict"""
     protocol: Protocol
     metadata: str | None
-    """digest of schema, partitioning and the properties that protocols depend on; None: not seen"""
+    """digest of schema, partitioning and protocol-related properties; None: unknown"""
 
 
 class Plan(NamedTuple):
-    """The answer to one request about one table. Pure: it holds no time of the clock."""
+    """The result of one request about one table. Pure: it contains no current time."""
 
     command: str
     """plan-upgrade or plan-downgrade"""
     table: str
-    """as the user named it"""
+    """name given by the user"""
     location: str
     sql_name: str
-    """as statements name it"""
+    """name used in statements"""
     goal: Mapping[str, Any]
-    """kind and what was asked for, as JSON shows it"""
+    """kind and parameters of the request, as in JSON"""
     goal_text: str
     engine: Engine
     fingerprint: Fingerprint
@@ -168,18 +168,18 @@ class Plan(NamedTuple):
     blocked: tuple[Blocked, ...]
     alternatives: tuple[Alternative, ...]
     kept: tuple[Blocked, ...]
-    """features that nothing asked to go and that could be thought to, with the reason"""
+    """features that stay although one could expect their removal, with the reason"""
     warnings: tuple[str, ...]
     clients: tuple[ClientChange, ...]
     complete: bool
-    """False: the table could not be seen whole, so that predictions may miss something"""
+    """False: the table was not fully visible, so predictions may be incomplete"""
 
     @property
     def point_of_no_return(self) -> str | None:
-        """The id of the first step that cannot be taken back; None when all can."""
+        """Return the id of the first irreversible step, or None."""
         return next((step.id for step in self.steps if not step.reversible), None)
 
     @property
     def changes(self) -> bool:
-        """Whether there is anything to do."""
+        """Return True if there is anything to do."""
         return bool(self.steps)

@@ -1,7 +1,7 @@
-"""What a plan does to a table's clients and to its policy. Pure.
+"""The effect of a plan on a table's clients and its policy. Pure.
 
-The protocol alone does not decide: a feature harms a client once it is used, and a policy may also
-require properties and an isolation level. So the plan's statements are predicted once more.
+The protocol alone is not enough: a feature affects a client once it is used, and a policy may also
+require properties and an isolation level. So the plan's statements are predicted again.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from deltaproto.protocol.isolation import PROPERTY, isolation
 
 
 class UnpredictableError(Exception):
-    """The result of a step cannot be predicted on the table; the message says why."""
+    """The result of a step cannot be predicted for the table; the message contains the reason."""
 
 
 class PolicyImpact(NamedTuple):
     """What changes for a policy when a plan is applied."""
 
     losses: tuple[ClientChange, ...]
-    """accesses that a declared client loses, or that turn wrong or unknown"""
+    """accesses that a declared client loses, or whose verdict becomes wrong or unknown"""
     rulings: tuple[Ruling, ...]
-    """for each loss, whether the policy approves it"""
+    """for each loss, the decision of the policy's approvals"""
     violations: tuple[Finding, ...]
-    """other errors, and wrong properties, that the plan brings or makes worse"""
+    """other errors and wrong properties that the plan causes or makes worse"""
     remaining: int
-    """how many violations of today stay"""
+    """number of current violations that stay"""
     before: Checked | None = None
     """the check of the table before the plan"""
     waived: int = 0
-    """findings on the result that the policy waives or approves"""
+    """number of findings on the result that the policy waives or approves"""
     off: int = 0
-    """findings on the result of rules that the policy switches off"""
+    """number of findings on the result from rules that the policy turns off"""
 
     @property
     def unasked(self) -> bool:
-        """Whether the policy declares no client and no setting for the table."""
+        """Return True if the policy declares no client and no setting for the table."""
         if self.before is None:
             return False
         settings = {each.setting.partition(".")[0] for each in self.before.decisions}
@@ -59,18 +59,18 @@ class PolicyImpact(NamedTuple):
 
     @property
     def hidden(self) -> str:
-        """How many findings on the result the policy keeps out of the list; empty for none."""
+        """Describe how many findings on the result the policy hides; empty for none."""
         return hidden(self.waived, self.off)
 
     @property
     def unapproved(self) -> tuple[tuple[ClientChange, Ruling], ...]:
-        """The losses that the policy does not approve."""
+        """Return the losses that the policy does not approve."""
         pairs = zip(self.losses, self.rulings, strict=True)
         return tuple((loss, ruling) for loss, ruling in pairs if not ruling.approved)
 
     @property
     def in_words(self) -> tuple[str, ...]:
-        """One sentence for each loss that is not approved, and for each violation."""
+        """Return a sentence for each unapproved loss and each violation."""
         return (
             *("; ".join([in_words(loss), *ruling.near]) for loss, ruling in self.unapproved),
             *(finding.message for finding in self.violations),
@@ -80,8 +80,8 @@ class PolicyImpact(NamedTuple):
 def policy_impact(
     checker: Checker, today: TableFacts, after: TableFacts, goal: str
 ) -> PolicyImpact:
-    """Compare a table's check before and after a plan with this goal, in words."""
-    # Commits of the past are not part of what a plan changes.
+    """Compare a table's check before and after a plan with this goal (as text)."""
+    # Commits of the past are not part of a plan's changes.
     before = checker.check(today._replace(changes=None))
     then = checker.check(after._replace(changes=None))
     losses = losses_between(
@@ -105,13 +105,13 @@ def policy_impact(
 
 
 def facts_after(today: TableFacts, table: Table, steps: Iterable[Step], plan: Plan) -> TableFacts:
-    """The table's facts once these steps of the plan are done.
+    """Return the table's facts after these steps of the plan.
 
     Args:
         table: the table as `today` describes it.
 
     Raises:
-        UnpredictableError: when a statement has no known result on this table.
+        UnpredictableError: if a statement's result on this table is unknown.
     """
     for step in steps:
         table = _after(step, table, plan.engine)
@@ -139,14 +139,14 @@ def _after(step: Step, table: Table, engine: Engine) -> Table:
 
 
 def _violations(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Errors, and properties that the policy requires: their rule only warns."""
+    """Yield errors and violations of required properties, whose rule only warns."""
     for finding in findings:
         if finding.severity is Severity.ERROR or finding.rule == PROPERTY_RULE.id:
             yield finding
 
 
 def _grows(finding: Finding, today: TableFacts, after: TableFacts) -> bool:
-    """Whether the plan makes a violation of today worse, or sets the wrong value itself."""
+    """Return True if the plan worsens a violation, or sets the wrong value itself."""
     if finding.rule == PROPERTY_RULE.id:
         key = finding.detail or ""
         return today.configuration.get(key) != after.configuration.get(key)

@@ -1,4 +1,4 @@
-"""What a plan is made from: one table as it was seen, and who uses it."""
+"""Planner input: the observed table and its clients."""
 
 from __future__ import annotations
 
@@ -24,51 +24,51 @@ class User(NamedTuple):
     candidate: Candidate
     access: tuple[Access, ...]
     label: str | None = None
-    """as the policy calls it"""
+    """label in the policy"""
 
 
 class PlanInput(NamedTuple):
     """One table before a plan."""
 
     name: str
-    """as the user named it"""
+    """name given by the user"""
     location: str
     sql: str
-    """as statements name it"""
+    """name used in statements"""
     table: Table
     needs: TableRequirements
     states: tuple[FeatureState, ...]
     fingerprint: Fingerprint
     facts: TableFacts | None = None
-    """for a policy; None: nobody asked a policy"""
+    """facts for a policy check; None: no policy is used"""
     files: Files = Files()
     engine: Engine = Engine()
     clients: tuple[User, ...] = ()
     everybody: bool = False
-    """the clients are all that are known, so that only those are told of that change"""
+    """True: the clients are all known ones, so only those that change are reported"""
     complete: bool = True
-    """False: the reader could not see everything"""
+    """False: the reader could not read everything"""
     session: Mapping[str, str] = MappingProxyType({})
-    """settings of the Spark session that writes, as far as they are known"""
+    """known settings of the writing Spark session"""
     releases: frozenset[str] | None = None
-    """of Delta Spark, whose writers the recent log shows; None: not looked, or none is shown"""
+    """Delta Spark releases of writers in the recent log; None: not checked, or none found"""
     warnings: tuple[str, ...] = ()
-    """what the reader noticed that bears on any plan"""
+    """warnings from the reader that apply to any plan"""
 
     @property
     def writers(self) -> Writers:
-        """Delta Spark's writers, as far as they are known."""
+        """Return what is known about Delta Spark's writers."""
         return Writers(self.releases, self.session)
 
     def executed_by(self, engine: Engine, session: Mapping[str, str]) -> PlanInput:
         """Return the table with the engine that will execute the plan, and the session's settings.
 
-        An engine that is newer than all known ones is a warning.
+        Warn about an engine that is newer than all known versions.
         """
         warnings = self.warnings
         if engine.newer_than_known:
             warnings += (
-                f"{engine} is newer than every version that is known: the plan assumes that it "
-                "does what they do.",
+                f"{engine} is newer than every known version: the plan assumes that it behaves the "
+                "same way.",
             )
         return self._replace(engine=engine, session=session, warnings=warnings)

@@ -1,4 +1,4 @@
-"""What a plan can do to a table: each statement knows its SQL and its outcome."""
+"""Statements of a plan: each provides its SQL and its outcome."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ class Action(StrEnum):
     REORG = "reorg"
     WAIT = "wait"
     REWRITE = "rewrite-table"
-    """a copy as a new table"""
+    """copy into a new table"""
     SWAP = "swap"
-    """the copy takes the place of the table"""
+    """replace the table with the copy"""
     SQL = "sql"
-    """a statement of the user's own"""
+    """the user's own SQL statement"""
 
 
 class Statement(Interface):
-    """One statement, or the wait between two."""
+    """One statement, or a wait between two statements."""
 
     @property
     def action(self) -> Action: ...
 
     @property
     def feature(self) -> str | None:
-        """The feature it is about, where it is about one."""
+        """The affected feature, or None."""
         ...
 
     def sql(self, table: str) -> str | None:
-        """The statement for `table`, which is written as SQL already; None for a wait."""
+        """Return the SQL for `table` (already quoted); None for a wait."""
         ...
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        """What it does to the table."""
+        """Predict the effect on the table."""
         ...
 
 
@@ -136,8 +136,8 @@ class DropConstraint(NamedTuple):
         if key is None:
             refusal = Refusal(
                 "DELTA_CONSTRAINT_DOES_NOT_EXIST",
-                f"no constraint is called {self.name}",
-                "DROP CONSTRAINT IF EXISTS passes over it",
+                f"unknown constraint {self.name}",
+                "DROP CONSTRAINT IF EXISTS ignores it",
             )
             return Outcome(table, refusal=refusal)
         commit = PredictedCommit("DROP CONSTRAINT", table.protocol)
@@ -147,7 +147,7 @@ class DropConstraint(NamedTuple):
 # Source: Delta Lake documentation, "Use liquid clustering for Delta tables"; Databricks
 # documentation, "OPTIMIZE".
 KEEPS_FILES = (
-    "CLUSTER BY rewrites no existing files: it applies to files that are written later. Only "
+    "CLUSTER BY rewrites no existing files: it applies to files written later. Only "
     "OPTIMIZE … FULL (Delta Lake 3.3 or later, Databricks Runtime 16.0 or later) rewrites existing "
     "files to the new clustering columns."
 )
@@ -181,14 +181,14 @@ class ClusterBy(NamedTuple):
             refusal = Refusal(
                 "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
                 f"the table is partitioned by {', '.join(table.partition_columns)}",
-                "only a new table without partitions can be clustered",
+                "create a new table without partitions",
             )
             return Outcome(table, refusal=refusal)
         protocol = table.protocol
         if "clustering" not in protocol.supported and not engine.clusters_existing:
             refusal = Refusal(
                 "DELTA_ALTER_TABLE_CLUSTER_BY_NOT_ALLOWED",
-                f"{engine} changes the columns of tables that were made with clustering only",
+                f"{engine} can only change the columns of tables created with clustering",
                 f"--engine {EngineName.DELTA_SPARK}@{CLUSTERS_EXISTING} or later",
             )
             return Outcome(table, refusal=refusal)
@@ -205,7 +205,7 @@ class ClusterBy(NamedTuple):
 
 
 class Purge(NamedTuple):
-    """REORG TABLE … APPLY (PURGE): rewrites the files that carry deletion vectors."""
+    """REORG TABLE … APPLY (PURGE): rewrites the files with deletion vectors."""
 
     feature: str | None = "deletionVectors"
 
@@ -227,11 +227,11 @@ class Purge(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Until the history that shows dropped features may be deleted."""
+    """Wait until the history that shows dropped features may be deleted."""
 
     hours: float
     setting: str
-    """the table property that the time comes from, with its value"""
+    """the table property that sets the wait, with its value"""
     feature: str | None = None
 
     @property
@@ -246,5 +246,5 @@ class Wait(NamedTuple):
 
 
 def assignments(properties: Mapping[str, str]) -> str:
-    """Properties as TBLPROPERTIES takes them."""
+    """Format properties for TBLPROPERTIES."""
     return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())

@@ -1,4 +1,4 @@
-"""From predicted statements to the steps of a plan, and how each is taken back."""
+"""Convert predicted statements to plan steps, with their undo statements."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def steps(
     table: str,
     writers: Writers = UNKNOWN,
 ) -> tuple[Step, ...]:
-    """The steps for `table`, which is written as SQL already."""
+    """Return the steps for `table`, which is already quoted as SQL."""
     made: list[Step] = []
     pending: set[tuple[str, bool]] = set()
     for move in moves:
@@ -89,59 +89,58 @@ def _why(move: PredictedStatement) -> str:
         case DropFeature():
             return _drop(statement, move)
         case DropConstraint():
-            return f"{statement.name} is no longer checked, so that checkConstraints can go"
+            return f"drop the constraint {statement.name}, so that checkConstraints can be dropped"
         case ClusterBy(columns=()) if MODE in before.configuration:
             return (
-                "unclustered while column mapping goes, or its clustering would keep physical "
-                "names and break"
+                "remove clustering while column mapping is removed; otherwise clustering would "
+                "keep physical column names and break"
             )
         case ClusterBy(columns=()):
-            return "the table is no longer clustered; clustering stays in the protocol"
+            return "remove clustering; the feature stays in the protocol"
         case ClusterBy():
             columns = ", ".join(statement.columns)
-            return f"clustered by {columns}; only OPTIMIZE FULL rewrites existing files"
+            return f"cluster by {columns}; only OPTIMIZE FULL rewrites existing files"
         case Purge():
-            return "the files that carry deletion vectors are rewritten without them"
+            return "rewrite the files that have deletion vectors"
         case SetProperties() | UnsetProperties():
             gained = sorted(after.protocol.supported - before.protocol.supported)
             if any(commit.operation == REMOVE_MAPPING for commit in outcome.commits):
-                return "column mapping is switched off: every file is rewritten to its column names"
+                return "disable column mapping: rewrite every file with the column names"
             if gained:
                 vanish = before.protocol.uses_table_features > after.protocol.uses_table_features
-                lists = ", and the lists vanish" if vanish else ""
-                joins = "joins" if len(gained) == 1 else "join"
-                return f"{', '.join(gained)} {joins} the protocol{lists}"
+                lists = ", which removes the feature lists" if vanish else ""
+                return f"add {', '.join(gained)} to the protocol{lists}"
             if after.protocol != before.protocol:
-                return "the same features are stored as the lowest protocol that holds them"
-            return "a change of properties; the protocol stays"
-    return "a statement of your own"
+                return "store the same features as the lowest protocol"
+            return "change properties; the protocol stays the same"
+    return "run your statement"
 
 
 def _drop(statement: DropFeature, move: PredictedStatement) -> str:
     name, refusal = statement.feature, move.outcome.refusal
     if refusal is not None and refusal.retry:
-        done = "takes it out of use" if move.outcome.commits else "tries"
+        done = "disables the feature" if move.outcome.commits else "tries the drop"
         if not refusal.sure:
-            return f"{name} goes at once if no history that is left shows it, else after a wait"
+            return f"drop {name}, at once if no remaining history shows it, otherwise after a wait"
         return f"first of two calls: it {done}; {name} stays until its history may be deleted"
     gained = sorted(move.outcome.table.protocol.supported - move.before.protocol.supported)
-    stays = f"; {', '.join(gained)} joins and protects its history" if gained else ""
+    stays = f"; {', '.join(gained)} is added and protects its history" if gained else ""
     history = ", and history older than the retention is deleted" if statement.truncate else ""
     rewritten = {
         Rewrite.NONE: "",
         Rewrite.VECTORS: ", files with deletion vectors are rewritten",
         Rewrite.WIDENED: ", files from before a type change are rewritten",
-        Rewrite.SOME: ", files with deletion vectors or with columns that the schema lacks are "
+        Rewrite.SOME: ", files with deletion vectors or columns missing from the schema are "
         "rewritten",
         Rewrite.ALL: ", every file is rewritten",
     }[move.outcome.rewrites]
-    return f"{name} leaves the protocol{rewritten}{history}{stays}"
+    return f"remove {name} from the protocol{rewritten}{history}{stays}"
 
 
 def undo(move: PredictedStatement, start: Table, engine: Engine, table: str) -> str | None:
-    """The SQL that brings back what a move changed, as far as any does.
+    """Return the SQL that undoes a statement, as far as possible.
 
-    None where nothing has to be, or can be, brought back. `start` is the table before the plan.
+    None if nothing has to be, or can be, undone. `start` is the table before the plan.
     """
     found: list[str] = []
     reached = move.outcome.table
@@ -185,14 +184,14 @@ def _properties(keys: Iterable[str], before: Table, outcome: Outcome) -> Iterabl
     if any(outcome.table.configuration.get(key) != value for key, value in old.items()):
         yield SetProperties(old)
     new = tuple(k for k in stored if k not in old and k in outcome.table.configuration)
-    # Taking the mapping back rewrites every file, and its drop does that already.
+    # Undoing the mapping rewrites every file; its drop already does that.
     new = tuple(k for k in new if k != MODE)
     if new:
         yield UnsetProperties(new)
 
 
 def _droppable(gained: Iterable[str], engine: Engine) -> list[str]:
-    """The features that can be dropped again, dependents first."""
+    """Return the features that can be dropped again, dependents first."""
     can = [name for name in sorted(gained) if engine.drops(feature_catalog.record(name))]
     return sorted(can, key=lambda n: (any(n in feature_catalog.closure({o}) - {o} for o in can), n))
 
@@ -202,6 +201,6 @@ def _enabled_again(name: str, before: Table) -> SetProperties:
     if isinstance(rule, PropertyIs):
         value = before.configuration.get(rule.key)
         if value is not None and rule.holds(value):
-            # An existing table can get column mapping by name only.
+            # An existing table can only get column mapping by name.
             return SetProperties({rule.key: "name" if rule.key == MODE else value})
     return SetProperties({f"{FEATURE}{name}": "supported"})

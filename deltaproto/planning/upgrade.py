@@ -1,4 +1,4 @@
-"""Plans that add to a table's protocol, or change its properties."""
+"""Plans that add features to a table's protocol, or change its properties."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ from deltaproto.protocol.isolation import PROPERTY as ISOLATION
 from deltaproto.protocol.isolation import IsolationLevel
 
 _LEVELS: dict[str, str] = {
-    IsolationLevel.SERIALIZABLE: "Under Serializable appends that read nothing can conflict, too.",
-    IsolationLevel.WRITE_SERIALIZABLE: "Under WriteSerializable the content need not be what the "
-    "order of the history suggests, and readers may see states that the log does not hold.",
+    IsolationLevel.SERIALIZABLE: "Under Serializable, blind appends can also conflict.",
+    IsolationLevel.WRITE_SERIALIZABLE: "Under WriteSerializable, the table contents may not match "
+    "the order in the history, and readers may see states that are not in the log.",
 }
 
-_NEVER_LOWER = "Setting lower versions never lowers a protocol: plan-downgrade drops features."
+_NEVER_LOWER = (
+    "Setting lower versions does not lower a protocol: use plan-downgrade to drop features."
+)
 
 
 def plan_upgrade(given: PlanInput, asked: Upgrade) -> Plan:
-    """The statements in order, each predicted; blocked where the engine would refuse one."""
+    """Return a plan of predicted statements, blocked if the engine would refuse one."""
     walk = _Walk(given)
     for wanted in asked.enable:
         found = enabling(wanted, walk.table, given.engine)
@@ -55,14 +57,14 @@ def plan_upgrade(given: PlanInput, asked: Upgrade) -> Plan:
     for parsed in asked.statements:
         walk.own(parsed, given.sql)
     ending = ending_of(walk.table)
-    walk.blocked += _shut_out(given, asked, ending)
+    walk.blocked += _lost_access(given, asked, ending)
     if walk.moves:
         walk.blocked += incapable(given)
     moves = [] if walk.blocked else walk.moves
     made = steps(moves, given.engine, given.files, given.sql, given.writers)
     made = tuple(
-        step._replace(why=what_it_does(walk.told[id(move.statement)], step))
-        if id(move.statement) in walk.told
+        step._replace(why=what_it_does(walk.parsed_by_id[id(move.statement)], step))
+        if id(move.statement) in walk.parsed_by_id
         else step
         for step, move in zip(made, moves, strict=True)
     )
@@ -90,7 +92,7 @@ def plan_upgrade(given: PlanInput, asked: Upgrade) -> Plan:
 
 
 class _Walk:
-    """Statements one after the other, up to the first refusal."""
+    """Predicts statements one after the other, up to the first refusal."""
 
     def __init__(self, given: PlanInput) -> None:
         self._engine = given.engine
@@ -98,11 +100,11 @@ class _Walk:
         self.moves: list[PredictedStatement] = []
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []
-        self.told: dict[int, Parsed] = {}
-        """what the statements of the user's own were parsed from, by identity"""
+        self.parsed_by_id: dict[int, Parsed] = {}
+        """the parsed statements of the user's SQL, by identity"""
 
     def own(self, parsed: Parsed, table: str) -> None:
-        """A statement of the user's own; it is left out only when it commits nothing."""
+        """Add a user's SQL statement, unless it commits nothing."""
         if self.blocked:
             return
         outcome = predict(parsed.statement, self.table, self._engine)
@@ -114,21 +116,19 @@ class _Walk:
             )
             return
         if parsed.target is not None and not names_it(parsed.target, table):
-            note = (
-                f"The SQL names the table {'.'.join(parsed.target)}; it is predicted for this one."
-            )
+            note = f"The SQL names the table {'.'.join(parsed.target)}; predicted for this one."
             if note not in self.notes:
                 self.notes.append(note)
         if outcome.commits:
-            self.told[id(parsed.statement)] = parsed
+            self.parsed_by_id[id(parsed.statement)] = parsed
             self.moves.append(PredictedStatement(parsed.statement, self.table, outcome))
         self.table = outcome.table
 
     def go(self, statement: Statement, *, together: bool = False) -> None:
-        """One statement; it is left out when it would change nothing.
+        """Add a statement, unless it would change nothing.
 
-        With `together`, properties are set in one statement where that comes to the same: each
-        commit of metadata is one more that other writers run into.
+        With `together`, properties are set in one statement if the result is the same: each
+        metadata commit is another conflict for other writers.
         """
         if self.blocked:
             return
@@ -152,7 +152,7 @@ class _Walk:
         (one, before, _), (two, _, _) = self.moves[-2:]
         if not isinstance(one, SetProperties) or not isinstance(two, SetProperties):
             return
-        # Its backfill takes long, and comes before anything else of the statement.
+        # Its backfill is slow and runs before anything else in the statement.
         if ROW_TRACKING in {*one.properties, *two.properties}:
             return
         feature = one.feature if one.feature == two.feature else None
@@ -186,9 +186,9 @@ class _Walk:
         elif pair != (before.min_reader_version, before.min_writer_version):
             self.notes.append(
                 f"Setting the versions {reader} and {writer} changes nothing: table features come "
-                "with the first feature that needs them (--enable)."
+                "with the first feature that requires them (--enable)."
                 if writer == 7
-                else f"The features that the table has are all that ({reader},{writer}) implies."
+                else f"The table already has all features that ({reader},{writer}) implies."
             )
 
     def isolated(self, level: str) -> None:
@@ -203,13 +203,13 @@ class _Walk:
 def _idle(statement: Statement, table: Table, outcome: Outcome) -> bool:
     after = outcome.table
     if isinstance(statement, SetProperties):
-        # A mapping mode of none rewrites every file once more.
+        # Setting the mapping mode to none again would rewrite every file.
         return (after.protocol, after.configuration) == (table.protocol, table.configuration)
     return _same(after, table)
 
 
 def _same(one: Table, other: Table) -> bool:
-    """Whether two tables differ at most in what their logs hold of the past."""
+    """Return True if the tables differ at most in their history."""
     one, other = (
         each.without_history()._replace(to_checkpoint=None, v2_checkpoint=None, version=None)
         for each in (one, other)
@@ -218,15 +218,15 @@ def _same(one: Table, other: Table) -> bool:
 
 
 def _remedy(access: Access) -> str:
-    remedy = "upgrade the client first, or leave it out of --for-client"
+    remedy = "upgrade the client first, or remove it from --for-client"
     return f"{remedy}; {READ_COPY}" if access is Access.READ else remedy
 
 
-def _shut_out(given: PlanInput, asked: Upgrade, ending: EndState) -> Iterator[Blocked]:
-    """The clients that must not lose anything, and do."""
+def _lost_access(given: PlanInput, asked: Upgrade, ending: EndState) -> Iterator[Blocked]:
+    """Yield a blocker for each protected client that loses access."""
     for change in impact(asked.keep, given.needs, needs_after(given.needs, ending)):
         if change.after is not Verdict.OK:
-            also = ", as it cannot already" if change.before is change.after else ""
+            also = " (it already cannot)" if change.before is change.after else ""
             yield Blocked(
                 change.because[0] if change.because else None,
                 f"{change.client} could not {change.access}{also}: {change.reason}",

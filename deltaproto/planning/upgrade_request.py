@@ -1,4 +1,4 @@
-"""What plan-upgrade is asked for."""
+"""The request of plan-upgrade."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from deltaproto.planning.request import User
 
 
 class Upgrade(NamedTuple):
-    """What is asked for; the parts are done in this order."""
+    """The request; its parts are executed in this order."""
 
     enable: tuple[Wanted, ...] = ()
     set: Mapping[str, str] = MappingProxyType({})
     to: tuple[int, int] | None = None
     isolation: str | None = None
     statements: tuple[Parsed, ...] = ()
-    """of the user's own SQL"""
+    """of the user's SQL"""
     keep: tuple[User, ...] = ()
-    """clients that must be able to do the same afterwards"""
+    """clients that must keep their access"""
 
 
 def as_asked(asked: Upgrade) -> Mapping[str, Any]:
-    """The goal as plan files hold it."""
+    """Return the goal as stored in plan files."""
     goal: dict[str, Any] = {"kind": "upgrade"}
     if asked.enable:
         goal["enable"] = [wanted.feature for wanted in asked.enable]
@@ -43,7 +43,7 @@ def as_asked(asked: Upgrade) -> Mapping[str, Any]:
 
 
 def in_words(asked: Upgrade) -> str:
-    """The goal in a line for people."""
+    """Describe the goal in one line."""
     parts = []
     if asked.enable:
         parts.append(f"enable {', '.join(wanted.feature for wanted in asked.enable)}")

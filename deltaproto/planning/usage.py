@@ -1,4 +1,4 @@
-"""What clients meet on a table as a plan leaves it."""
+"""The table requirements that clients face after a plan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deltaproto.protocol.feature import FeatureKind, PropertyIs
 
 
 def ending_of(after: Table) -> EndState:
-    """The ending that a predicted table stands for."""
+    """Return the end state of a predicted table."""
     on, off = set(), set()
     for name in after.protocol.supported:
         rule = feature_catalog.record(name).enablement
@@ -34,7 +34,7 @@ def ending_of(after: Table) -> EndState:
 
 
 def _leaves_traces(name: str, after: Table) -> bool:
-    """Whether files or schema may still hold traces of a feature that is switched off."""
+    """Return True if files or schema may still have traces of a disabled feature."""
     match name:
         case "deletionVectors":
             return after.vectors is not False
@@ -46,5 +46,5 @@ def _leaves_traces(name: str, after: Table) -> bool:
             return after.v2_checkpoint is not False
         case "columnMapping":
             return False
-    # As in `layers`: files that were written under such a feature keep its form.
+    # As in `layers`: files that were written with such a feature keep its format.
     return feature_catalog.record(name).kind is FeatureKind.READER_WRITER

@@ -1,7 +1,7 @@
-"""What a step does to Delta Spark's writers in flight, by the release of each writer.
+"""The effect of a step on Delta Spark's in-flight writers, by the release of each writer.
 
-Source: Delta Spark's `ConflictChecker` at its tags, and measured with delta-spark 3.3 to 4.4; see
-`conflicts/releases.py`.
+Source: Delta Spark's `ConflictChecker` at each release tag, and measurements with delta-spark 3.3
+to 4.4; see `conflicts/releases.py`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _UNKNOWN_FEATURE = "DeltaUnsupportedTableFeatureException"
 _SURVIVED = {key.lower(): each for key, each in SURVIVED_PROPERTIES.items()}
 _ROW_TRACKING = "delta.enablerowtracking"
 _EVERY_RELEASE = "0"
-# Commits before a drop that store files and metadata domains only.
+# Commits before a drop that contain only files and metadata domains.
 _NO_METADATA = frozenset(
     {
         "Empty Commit",
@@ -53,33 +53,33 @@ _NO_METADATA = frozenset(
 
 
 class Writers(NamedTuple):
-    """Delta Spark's writers of a table, as far as they are known."""
+    """What is known about a table's Delta Spark writers."""
 
     releases: frozenset[str] | None = None
-    """those that the recent log shows; None: not known"""
+    """releases found in the recent log; None: unknown"""
     session: Mapping[str, str] = MappingProxyType({})
-    """settings of their sessions, as far as they are known"""
+    """known settings of their sessions"""
 
 
 UNKNOWN = Writers()
-EVERY = "every write in flight, blind appends too"
+EVERY = "every in-flight write, including blind appends"
 
 
 class Fate(NamedTuple):
-    """What becomes of a writer that spans one of the step's commits."""
+    """The effect on a writer that overlaps one of the step's commits."""
 
     exception: str
     why: str
     since: str | None = None
-    """writers of this release and later survive; None: none does"""
+    """writers of this release and later survive; None: no release does"""
     until: str | None = None
-    """writers before this release survive, too; None: none does"""
+    """writers before this release also survive; None: no release does"""
 
 
 def fates(
     statement: Statement, before: Table, outcome: Outcome, writers: Writers
 ) -> Iterator[Fate]:
-    """The exceptions that the step raises in writers, each with the releases that it spares."""
+    """Yield exceptions that the step causes in writers, with the surviving releases."""
     if isinstance(statement, DropFeature):
         yield from _dropped(statement, outcome)
         return
@@ -94,7 +94,7 @@ def fates(
 
 
 def who(fate: Fate, writers: Writers) -> str | None:
-    """Who gets the exception; None when the recent log shows releases, and none of these is hit."""
+    """Describe the affected writers; None if no release in the recent log is affected."""
     since, until = fate.since, fate.until
     if since is None and until is None:
         return EVERY
@@ -110,11 +110,11 @@ def who(fate: Fate, writers: Writers) -> str | None:
         bounds = [f"{until} or later" if until else "", f"before {since}" if since else ""]
         found = [bound for bound in bounds if bound]
         hit = ", ".join(found)
-    return f"every write in flight by Delta Spark {hit}, blind appends too" if found else None
+    return f"every in-flight write by Delta Spark {hit}, including blind appends" if found else None
 
 
 def others(statement: Statement, before: Table, outcome: Outcome, writers: Writers) -> str:
-    """What becomes of the writers that no exception is named for."""
+    """Describe the effect on the writers without an exception."""
     seen = ""
     if writers.releases:
         shown = " and ".join(sorted(writers.releases, key=_parsed))
@@ -125,7 +125,7 @@ def others(statement: Statement, before: Table, outcome: Outcome, writers: Write
     if unsafe and not _true(writers.session, ENFORCE):
         unless = (
             f", unless their session sets {ENFORCE} to true ({ENFORCED_SINCE} and later), which "
-            f"aborts them over {', '.join(unsafe)}"
+            f"aborts them because of {', '.join(unsafe)}"
         )
     return f"other writers are rebased{unless}{seen}"
 
@@ -135,16 +135,16 @@ def _dropped(statement: DropFeature, outcome: Outcome) -> Iterator[Fate]:
     metadata = [commit for commit in prepared if commit.operation not in _NO_METADATA]
     if metadata:
         names = ", ".join(dict.fromkeys(commit.operation for commit in metadata))
-        yield Fate(_METADATA, f"{names} changes the metadata before the drop itself")
+        yield Fate(_METADATA, f"{names} changes the metadata before the drop")
     if outcome.refusal is None:
-        yield Fate(_PROTOCOL, f"{statement.feature} leaves the protocol")
+        yield Fate(_PROTOCOL, f"{statement.feature} is removed from the protocol")
 
 
 def _by_metadata(
     statement: Statement, before: Table, added: frozenset[str], writers: Writers
 ) -> tuple[str | None, str]:
-    """The first release that is rebased over the step's metadata; None: none is. And why."""
-    every = "the metadata changes, which no writer is rebased over"
+    """Return the first release rebased over the step's metadata (None: no release) and why."""
+    every = "the metadata changes, and no writer is rebased over that"
     if reclusters(statement, before):
         return _EVERY_RELEASE, ""
     if _clusters(statement):
@@ -162,26 +162,26 @@ def _by_metadata(
     else:
         return None, every
     if _tracks_rows_only(statement):
-        return _SURVIVED[_ROW_TRACKING].since, "earlier releases abort at every change of metadata"
+        return _SURVIVED[_ROW_TRACKING].since, "earlier releases abort on every metadata change"
     if "rowTracking" in added and not before.names_row_ids and _ROW_TRACKING not in changes:
-        return None, "it stores the names of columns for row ids, which only enabling them may do"
+        return None, "it stores column names for row ids, which only enabling row tracking may do"
     if writers.session.get(RESOLVE, "true").strip().lower() == "false":
         return None, f"the metadata changes, and the session sets {RESOLVE} to false"
     if not all(_allowed(key, changes, before) for key in changes):
         return None, every
     if MODE.lower() in changes and before.schema is None:
         return None, (
-            "the metadata changes; the schema is not known, and only on a table without structs "
+            "the metadata changes; the schema is unknown, and only on a table without structs "
             f"are writers since {_SURVIVED[MODE.lower()].since} rebased over column mapping"
         )
     since = max((_SURVIVED[key].since for key in changes), key=_parsed, default=REBASED_SINCE)
     since = max(since, REBASED_SINCE, key=_parsed)
-    stays = "" if changes else " that stays the same"
-    return since, f"the step stores metadata{stays}, which earlier releases are not rebased over"
+    stays = "" if changes else " that does not change"
+    return since, f"the step stores metadata{stays}, and earlier releases are not rebased over that"
 
 
 def _tracks_rows_only(statement: Statement) -> bool:
-    """Whether Delta marks the commit as one that only enables row tracking."""
+    """Return True if Delta marks the commit as only enabling row tracking."""
     if not isinstance(statement, SetProperties) or len(statement.properties) != 1:
         return False
     ((key, value),) = statement.properties.items()
@@ -189,9 +189,9 @@ def _tracks_rows_only(statement: Statement) -> bool:
 
 
 def reclusters(statement: Statement, before: Table) -> bool:
-    """Whether the step stores nothing but clustering columns, a domain that no data write touches.
+    """Return True if the step only stores clustering columns, which data writes ignore.
 
-    The first CLUSTER BY of a table stores its metadata as well.
+    The first CLUSTER BY of a table also stores its metadata.
     """
     return _clusters(statement) and "clustering" in before.protocol.supported
 
@@ -208,7 +208,7 @@ def _stored(table: Table, key: str) -> str | None:
 
 
 def _allowed(key: str, changes: Mapping[str, str], before: Table) -> bool:
-    """Whether the newest conflict checker lets writers survive this change of a property."""
+    """Return True if writers survive this property change with the newest conflict checker."""
     survived = _SURVIVED.get(key)
     if survived is None or changes[key].strip().lower() != survived.value:
         return False
@@ -218,16 +218,16 @@ def _allowed(key: str, changes: Mapping[str, str], before: Table) -> bool:
 
 
 def _has_structs(schema: Struct | None) -> bool:
-    """Whether a column holds a struct, whose fields column mapping gives physical names as well."""
+    """Return True if a column contains a struct, whose fields also get physical names."""
     return schema is not None and any(isinstance(c.type, Struct) for _, c in walk(schema))
 
 
 def _unknown(added: Iterable[str], rebased: str) -> Iterator[Fate]:
-    """Writers that would be rebased, of releases that do not know an added feature."""
+    """Yield the effect on writers of releases that do not support an added feature."""
     for name in sorted(added):
         since = feature_catalog.record(name).since.delta_spark
         if since is not None and _before(rebased, since):
-            yield Fate(_UNKNOWN_FEATURE, f"these releases do not know {name}", since)
+            yield Fate(_UNKNOWN_FEATURE, f"these releases do not support {name}", since)
 
 
 def _enforced(added: Iterable[str]) -> Iterator[Fate]:

@@ -1,1 +1,1 @@
-"""Findings on tables, the rules that make them, and the severities that decide exit codes."""
+"""Findings about tables, the rules that produce them, and the severities that set exit codes."""

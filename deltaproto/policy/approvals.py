@@ -1,4 +1,4 @@
-"""Approvals: losses of access that a named person has accepted, up to a day."""
+"""Approvals: losses of access that a named person has accepted until a given date."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Loss(NamedTuple):
     """A client that can no longer do something with a table."""
 
     client: str
-    """as verdicts name it, such as `deltalake/pyarrow@1.6.6`"""
+    """as verdicts name it, for example `deltalake/pyarrow@1.6.6`"""
     access: Access
     features: tuple[str, ...]
-    """those that decide; empty when no feature does"""
+    """the features that cause the loss; empty if no feature causes it"""
     goal: str | None = None
-    """the goal of the plan that causes it, in words; None outside of plans"""
+    """the goal of the plan that causes the loss, as text; None outside of plans"""
 
 
 class Ruling(NamedTuple):
@@ -34,9 +34,9 @@ class Ruling(NamedTuple):
 
     loss: Loss
     approvals: tuple[Approval, ...] = ()
-    """those that together approve it; empty when it is not approved"""
+    """the approvals that together cover the loss; empty if it is not approved"""
     near: tuple[str, ...] = ()
-    """why approvals of the same client do not apply, a sentence for each"""
+    """why other approvals of the same client do not apply, one sentence each"""
 
     @property
     def approved(self) -> bool:
@@ -45,7 +45,7 @@ class Ruling(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The loss and who approved it, or why approvals of the client do not apply."""
+        """Describe the loss and its approvers, or why the client's approvals do not apply."""
         what = f"{self.loss.client} {self.loss.access}"
         if self.loss.features:
             what += f" ({', '.join(self.loss.features)})"
@@ -64,7 +64,7 @@ class Approvals:
     """The approvals of a policy.
 
     Raises:
-        PolicyError: when an approval names a client that the catalog does not have.
+        PolicyError: if an approval names a client that is not in the catalog.
     """
 
     def __init__(self, policy: Policy, catalogue: Catalogue) -> None:
@@ -82,17 +82,17 @@ class Approvals:
         return bool(self._all)
 
     def about(self, names: Names, clients: Iterable[str]) -> Iterator[Approval]:
-        """The approvals that match a table and one of its clients."""
+        """Yield the approvals that match a table and one of its clients."""
         known = tuple(clients)
         for approval, client in self._all:
             if names.match(approval.table) and any(map(client.names, known)):
                 yield approval
 
     def rule(self, names: Names, loss: Loss, today: datetime.date) -> Ruling:
-        """Whether a loss is approved on this day.
+        """Decide whether a loss is approved on this day.
 
-        Every deciding feature must be approved, or the goal; a loss that no feature decides only
-        by its goal.
+        Every feature that causes the loss must be approved, or the goal. A loss without such a
+        feature can only be approved by its goal.
         """
         valid: list[Approval] = []
         near: list[str] = []
@@ -118,14 +118,14 @@ class Approvals:
         return Ruling(loss, (), tuple(near))
 
     def described(self, approval: Approval) -> str:
-        """An approval in a sentence: who, what for, and where it is written."""
+        """Describe an approval: the approver, the ticket and its position in the policy."""
         ticket = f", {approval.ticket}" if approval.ticket else ""
         line, column = approval.position
         return f"the approval by {approval.approver}{ticket} ({self._source}:{line}:{column})"
 
 
 def _inapplicable(approval: Approval, names: Names, loss: Loss, today: datetime.date) -> str | None:
-    """Why an approval of the client does not apply to a loss; None when it does."""
+    """Return why an approval of the client does not cover a loss, or None if it does."""
     if approval.expires < today:
         return f"expired on {approval.expires}"
     if not names.match(approval.table):
@@ -139,8 +139,8 @@ def _inapplicable(approval: Approval, names: Names, loss: Loss, today: datetime.
             return f'is for the goal "{approval.goal}", not "{loss.goal}"'
         return None
     if approval.feature not in loss.features:
-        decides = ", ".join(loss.features) or "no feature"
-        return f"is for {approval.feature}, but {decides} decides"
+        causes = ", ".join(loss.features) or "no feature"
+        return f"is for {approval.feature}, but the loss is caused by {causes}"
     return None
 
 
@@ -152,13 +152,13 @@ _parsed = lru_cache(maxsize=4096)(parse_reference)
 
 
 class NamedClient(NamedTuple):
-    """A client of the catalog, and the path and version that were named."""
+    """A catalog client with the path and version given in its name."""
 
     client: Client
     reference: Reference
 
     def names(self, named: str | None) -> bool:
-        """Whether `named`, such as `deltalake/pyarrow@1.6.6`, is this client."""
+        """Return True if `named`, such as `deltalake/pyarrow@1.6.6`, is this client."""
         if named is None:
             return False
         _, path, version = self.reference
@@ -170,15 +170,15 @@ class NamedClient(NamedTuple):
         )
 
     def _number(self, version: str | None) -> version_scheme.Version | str | None:
-        # 14.3 and 14.3 LTS are one version.
+        # 14.3 and 14.3 LTS are the same version.
         return version and (version_scheme.parse(self.client.versions, version) or version)
 
 
 def named_client(catalogue: Catalogue, text: str) -> NamedClient:
-    """The client that `text` names.
+    """Return the client that `text` names.
 
     Raises:
-        UsageError: for a client that the catalog does not have.
+        UsageError: if the client is not in the catalog.
     """
     reference = parse_reference(text)
     return NamedClient(catalogue.get(reference.id), reference)

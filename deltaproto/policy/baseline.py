@@ -1,4 +1,4 @@
-"""The tables of a saved inspection, found again wherever they lie now."""
+"""The tables of a saved inspection, matched to the tables that are checked now."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from deltaproto.policy.document import place
 
 
 class Baseline:
-    """Tables as they were saved.
+    """The saved tables of a baseline.
 
-    A table is found by its location, else by its id, else by the relative path or catalog name it
-    was given by: another checkout or mount has other locations.
+    A table is found by its location, then by its id, then by the relative path or catalog name that
+    was given for it. Locations differ between checkouts and mounts.
     """
 
     def __init__(self, tables: Iterable[TableFacts | SavedError]) -> None:
@@ -33,7 +33,7 @@ class Baseline:
         self._met: set[str] = set()
 
     def find(self, table: str, location: str, id: str | None) -> TableFacts | None:
-        """The saved state of a table, or None; it then counts as checked."""
+        """Return the saved state of a table, or None. Mark the saved table as checked."""
         found = (
             self._by_place.get(place(location))
             or self._by_id.get(id or "")
@@ -48,7 +48,7 @@ class Baseline:
         return None
 
     def unread(self) -> list[SavedError]:
-        """The errors of checked tables that could not be read when the baseline was saved."""
+        """Return errors for checked tables that were unreadable when the baseline was saved."""
         return [
             SavedError(
                 each.table,
@@ -60,7 +60,7 @@ class Baseline:
         ]
 
     def left(self) -> tuple[list[TableFacts], list[TableFacts]]:
-        """The saved tables that were not found: those that are gone, and those not checked."""
+        """Return the saved tables that no longer exist, and those that were not checked."""
         gone: list[TableFacts] = []
         unchecked: list[TableFacts] = []
         for where, each in self._by_place.items():
@@ -70,28 +70,28 @@ class Baseline:
         return gone, unchecked
 
     def unmatched(self) -> TableError | None:
-        """The error of a baseline that holds none of the checked tables."""
+        """Return an error if the baseline contains none of the checked tables."""
         if self._met or self._met_unread:
             return None
         return uncompared()
 
 
 def uncompared() -> TableError:
-    """The error of a baseline that holds none of the checked tables."""
+    """Return the error for a baseline that contains none of the checked tables."""
     return TableError(
         ErrorCode.NO_TABLES,
-        "the baseline holds none of the checked tables, so nothing was compared",
-        "save it from the same tables; they match by location, table id or relative path",
+        "the baseline contains none of the checked tables, so nothing was compared",
+        "save a baseline of these tables; tables match by location, table id or relative path",
     )
 
 
 def _known_as(table: str) -> str:
-    """A local path as an absolute one; other names as they are."""
+    """Make a local path absolute; return other names unchanged."""
     return place(table if "://" in table else os.path.abspath(table))
 
 
 def relative_name(table: str) -> str:
-    """A relative path or catalog name; empty for an absolute path or a URI."""
+    """Return a relative path or catalog name; empty for an absolute path or a URI."""
     if "://" in table or table.startswith(("/", "file:")):
         return ""
     return os.path.normpath(table)

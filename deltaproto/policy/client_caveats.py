@@ -1,4 +1,4 @@
-"""What holds for declared clients in general, beside their verdicts.
+"""General caveats about declared clients, in addition to their verdicts.
 
 Source: the Databricks page on feature compatibility and protocols.
 """
@@ -9,33 +9,33 @@ from collections.abc import Iterable
 
 RUNTIME = "databricks-runtime"
 _ALWAYS = (
-    "A verdict holds for the version that is declared. Clients and tools that come later must know "
-    "the table's features as well.",
-    "A feature that readers must know keeps readers and writers out; a writer feature keeps out "
-    "writers only.",
+    "A verdict applies to the declared version only. Clients and tools that you add later must "
+    "support the table's features too.",
+    "A reader-writer feature blocks readers and writers that do not support it; a writer feature "
+    "blocks writers only.",
 )
 _RUNTIME = (
-    "Tables that newer Databricks runtimes write may be unusable in older ones, and an older "
-    "runtime that may still write can leave optimisations out.",
-    "What works on a Databricks Runtime may fail on the Delta release of the same number: declare "
-    "delta-spark too where it is used.",
-    "Databricks SQL and Lakeflow Declarative Pipelines change their runtime on their own: declare "
-    "the oldest and the newest that they may run on.",
+    "Older Databricks runtimes may be unable to use tables that newer runtimes write. Older "
+    "runtimes that can still write may skip optimizations.",
+    "What works on a Databricks Runtime may fail on the Delta release of the same version: also "
+    "declare delta-spark if you use it.",
+    "Databricks SQL and Lakeflow Declarative Pipelines upgrade their runtime automatically: "
+    "declare the oldest and the newest runtime that they may use.",
 )
 _OPEN = (
-    "Open-source clients may implement only a part of a feature, legacy features included; "
-    "`deltaproto clients ID@VERSION` shows how each verdict is known."
+    "Open-source clients may implement only part of a feature, legacy features included; "
+    "`deltaproto clients ID@VERSION` shows the evidence for each verdict."
 )
 
 
 _DAFT = (
-    "An inventory does not hold who wrote the data files, nor whether column mapping was enabled "
-    "on older files, and Daft cannot read some of them: check its tables by their paths."
+    "An inventory does not record who wrote the data files, or whether column mapping was enabled "
+    "on existing files. Daft cannot read some of these files: check its tables by path."
 )
 
 
 def notes(clients: Iterable[str]) -> tuple[str, ...]:
-    """What to know about clients with these ids."""
+    """Return the caveats for clients with these ids."""
     ids = set(clients)
     found = list(_ALWAYS) if ids else []
     if RUNTIME in ids:

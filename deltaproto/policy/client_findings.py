@@ -1,4 +1,4 @@
-"""Findings from verdicts: one for each client and path, whatever the number of accesses."""
+"""Findings from verdicts: one per client and path, combining all accesses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOES = {
 
 
 def about(rule: Rule, case: PolicyContext, verdict: Verdict, words: str) -> Iterator[Finding]:
-    """A finding for each client and path with this verdict, and each reason for it."""
+    """Yield a finding per client, path and reason for this verdict."""
     grouped: dict[tuple[str, str], list[DeclaredVerdict]] = {}
     for judged in case.verdicts:
         if judged.verdict.verdict is verdict:
@@ -50,12 +50,12 @@ def _hint(judged: DeclaredVerdict, table: str) -> str:
     if found:
         return "; or ".join(found)
     if judged.verdict.reason.startswith(OFFERS_NO):
-        return "declare it with the access that it needs, such as access: [read] or --access read"
+        return "declare only the access that it needs, such as access: [read] or --access read"
     if judged.verdict.verdict is Verdict.UNKNOWN:
-        return "try it on a copy of the table, and declare what you know with --client-file"
+        return "try the client on a copy of the table, and declare the result with --client-file"
     if not judged.verdict.because:
         return (
-            "no release of it that is known passes: use another client, or change what the reason "
-            "names, for example in a copy of the table"
+            "no known version passes: use another client, or remove the cause named in the "
+            "message, for example in a copy of the table"
         )
-    return "no release of it that is known passes, and nothing can be dropped: use another client"
+    return "no known version passes and no feature can be dropped: use another client"

@@ -1,8 +1,8 @@
-"""The parts of an SQL expression that not every engine plans.
+"""The parts of an SQL expression that not every engine supports.
 
-Comparisons of columns with literals, AND, OR and NOT, IS NULL, BETWEEN, IN and the four sums are
-what every client that evaluates constraints was seen to take; everything else has a name here, and
-the catalog of clients says who takes it.
+All tested clients that evaluate constraints accept comparisons of columns with literals, AND, OR,
+NOT, IS NULL, BETWEEN, IN and the operators + - * /. Every other construct has a name here. The
+client catalog lists the clients that support it.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _KEYWORDS = {
     "SELECT": "subquery",
 }
 _PATTERNS = ("LIKE", "ILIKE", "RLIKE", "REGEXP")
-"""operators that are functions as well"""
+"""operators that are also functions"""
 _INSIDE = frozenset(
     "WHEN THEN ELSE END AS FROM FOR BOTH LEADING TRAILING PLACING ALL ANY".split()  # noqa: SIM905
 )
-"""words that only stand inside of constructs that have a name"""
+"""keywords that occur only inside named constructs"""
 _LITERALS = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "X")
 _SUFFIXES = frozenset("DFSYB")
-"""of numbers, as in 0.5D, 1S and 0.5BD; a trailing L is plain"""
+"""suffixes of typed numbers, as in 0.5D, 1S and 0.5BD; a trailing L is plain"""
 _AFTER_CAST = ("CAST", "TRY_CAST")
 
 
 def constructs(expression: str, columns: Collection[str] = ()) -> tuple[str, ...]:
-    """The constructs of an expression beyond the plain ones, in order and each once.
+    """Return the distinct non-plain constructs of an expression, in order.
 
-    Functions end in `()`. A column that is written in another case than the schema's is one.
+    Functions end in `()`. A column whose case differs from the schema's also counts as a construct.
     """
     return tuple(dict.fromkeys(_found(scan(expression), columns)))
 
@@ -79,7 +79,7 @@ def _found(tokens: Sequence[Token], columns: Collection[str]) -> Iterator[str]:
 
 
 def _types(tokens: Sequence[Token]) -> set[int]:
-    """The positions of the type names of casts."""
+    """Return the token positions of type names in casts."""
     found: set[int] = set()
     open_casts: list[int] = []
     depth = 0

@@ -1,7 +1,7 @@
-"""What a table's schema and constraints hold that some clients cannot handle.
+"""Parts of a table's schema and constraints that some clients cannot handle.
 
-Sources: PROTOCOL.md, "Schema Serialization Format" and "Column Mapping"; `DataType` in Spark. Which
-client handles what is in the catalog of clients.
+Sources: PROTOCOL.md, "Schema Serialization Format" and "Column Mapping"; `DataType` in Spark. The
+client catalog lists which client handles what.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from deltaproto.protocol.metadata import Metadata
 
 Columns = tuple[str, ...]
 Contents = Mapping[str, Columns]
-"""hazards by their word, each with the columns or constraints that show it"""
+"""hazard name to the columns or constraints that have it"""
 
 _PLAIN = frozenset(
     "string long integer short byte float double boolean binary date timestamp timestamp_ntz"  # noqa: SIM905
     " variant".split()
 )
 _OF_FEATURES = ("geometry", "geography", "string collate", "timestamp_nanos", "timestamp_ntz_nanos")
-"""the beginnings of types that a feature stands for; the feature says who knows them"""
+"""prefixes of types that require a feature; the feature's support decides for them"""
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 _PARAMETERS = re.compile(r"\(.*\)")
 _CONSTRAINT = "delta.constraints."
@@ -33,11 +33,11 @@ _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 _MODE = "delta.columnMapping.mode"
 _MODES = ("name", "id")
 _ASSIGNED = "col-"
-"""how the names begin that Delta gives to columns of a table with column mapping"""
+"""prefix of the physical names that Delta assigns with column mapping"""
 
 
 def contents(metadata: Metadata) -> Contents:
-    """What the schema and the constraints show; of a table without a usable schema nothing."""
+    """Return the hazards of schema and constraints; empty without a usable schema."""
     mode = (metadata.configuration.get(_MODE) or "none").lower()
     found = dict(
         _of_schema(metadata.schema_string or "", metadata.partition_columns, mode in _MODES)
@@ -120,7 +120,7 @@ def _of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str, str]]:
 
 
 def _unusual(kind: str) -> str | None:
-    """The type's word without parameters; None for a type of the spec."""
+    """Return the type's name without parameters, or None for a type of the spec."""
     if kind in _PLAIN or kind.lower().startswith(_OF_FEATURES):
         return None
     decimal = _DECIMAL.fullmatch(kind)
@@ -131,7 +131,7 @@ def _unusual(kind: str) -> str | None:
 
 
 def _expressions(metadata: Any) -> Iterator[str]:
-    """The expressions that a column's metadata holds: its generation, and its invariants."""
+    """Yield a column's generation expression and invariants."""
     if not isinstance(metadata, dict):
         return
     generated = metadata.get("delta.generationExpression")
@@ -143,7 +143,7 @@ def _expressions(metadata: Any) -> Iterator[str]:
 
 
 def _invariant(metadata: Any) -> str | None:
-    """The expression of a column's `delta.invariants` (PROTOCOL.md, "Column Invariants")."""
+    """Return the expression of a column's `delta.invariants` (PROTOCOL.md, "Column Invariants")."""
     try:
         return str(json.loads(metadata["delta.invariants"])["expression"]["expression"])
     except (ValueError, TypeError, KeyError):

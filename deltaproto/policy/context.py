@@ -1,4 +1,4 @@
-"""What rules look at: one table's facts, and what the policy asks of it."""
+"""Rule inputs: one table's facts, and the policy that applies to it."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from deltaproto.protocol.table_state import ProtocolChange, TableState
 from deltaproto.protocol.violations import Violation
 
 if TYPE_CHECKING:
-    # An inspection needs no policy.
+    # An inspection has no policy.
     from deltaproto.clients.requirements import TableRequirements
     from deltaproto.clients.verdicts import ClientVerdict
     from deltaproto.policy.document.model import Declared, PolicySettings
 
 
 class DeclaredVerdict(NamedTuple):
-    """A verdict, and the declaration that asked for it."""
+    """A verdict with the declaration that requested it."""
 
     declared: Declared
     verdict: ClientVerdict
 
 
 class PolicyContext(NamedTuple):
-    """One table before its policy."""
+    """A table and the policy settings that apply to it."""
 
     facts: TableFacts
     settings: PolicySettings
     verdicts: tuple[DeclaredVerdict, ...]
     baseline: TableFacts | None = None
-    """the same table as it was saved; None without a baseline, or when it was not there"""
+    """the saved state of the table; None without a baseline, or if the baseline lacks the table"""
 
     @property
     def table(self) -> str:
@@ -42,14 +42,14 @@ class PolicyContext(NamedTuple):
 
     @property
     def word(self) -> str:
-        """The table as one word of a shell command."""
+        """Return the table name quoted for a shell command."""
         import shlex
 
         return shlex.quote(self.facts.table)
 
 
 class TableFacts(NamedTuple):
-    """One table for the rules of a policy."""
+    """Facts about one table that policy rules use."""
 
     table: str
     """as the user named it"""
@@ -58,16 +58,16 @@ class TableFacts(NamedTuple):
     needs: TableRequirements
     configuration: Mapping[str, str | None]
     isolation: Mapping[str, str | None]
-    """engine to the level in force; None: the engine refuses the declared one"""
+    """engine to its effective level; None: the engine refuses the declared level"""
     findings: tuple[Finding, ...]
-    """what the lint rules said"""
+    """findings of the lint rules"""
     complete: bool
     changes: Callable[[], tuple[ProtocolChange, ...]] | None = None
-    """the commits that stored a protocol, oldest first; None when the log is not at hand"""
+    """commits that stored a protocol, oldest first; None if the log is not available"""
     id: str | None = None
-    """of the table's metadata; None when the reader cannot see it"""
+    """table id from the metadata; None if the reader does not return it"""
     older: bool = False
-    """whether an older version was asked for, so that the newest is not known"""
+    """True if an older version was requested, so the newest version is unknown"""
 
     @property
     def protocol(self) -> Protocol:
@@ -75,7 +75,7 @@ class TableFacts(NamedTuple):
 
 
 class RuleContext:
-    """One table for the rules."""
+    """One table as input of lint rules."""
 
     def __init__(self, state: TableState) -> None:
         self.state = state
@@ -94,7 +94,7 @@ class RuleContext:
 
     @cached_property
     def lowest(self) -> Protocol | None:
-        """The normalised protocol, no feature dropped; None for a protocol the spec forbids."""
+        """Return the normalized protocol with the same features; None if it is invalid."""
         return None if self.violations else self.protocol.lowest()
 
     @cached_property
@@ -104,10 +104,10 @@ class RuleContext:
 
     @cached_property
     def contents(self) -> Contents:
-        """What schema and constraints hold that some clients cannot handle."""
+        """Return parts of the schema and constraints that some clients cannot handle."""
         return contents(self.state.metadata)
 
     @cached_property
     def changes(self) -> tuple[ProtocolChange, ...]:
-        """The protocol's changes in the log; reads more of it. Empty when not to be had."""
+        """Read the protocol changes from the log; empty if not available."""
         return self.state.changes() if self.state.changes is not None else ()

@@ -1,4 +1,4 @@
-"""One table after the other against a policy: verdicts, findings, waivers."""
+"""Check tables against a policy: verdicts, findings and waivers."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ CLIENT_RULES = {
     Verdict.WRONG: client_wrong.RULE.id,
     Verdict.UNKNOWN: client_unknown.RULE.id,
 }
-"""the rules about clients, which approvals excuse, by the verdict that they report"""
+"""verdict to the client rule that reports it; approvals can suppress these rules"""
 
 
 class Checked(NamedTuple):
-    """One table's check."""
+    """The result of checking one table."""
 
     table: str
     location: str | None
@@ -47,40 +47,40 @@ class Checked(NamedTuple):
     findings: tuple[Finding, ...]
     suppressed: tuple[Suppressed, ...]
     error: TableError | None
-    """why the table could not be read; the rest is then empty"""
+    """why the table could not be read; the other fields are then empty"""
     complete: bool
     unasked: bool = False
-    """no pattern of the policy means the table, and nobody else asks anything of it"""
+    """True if no policy pattern matches the table and no command-line client applies"""
     decisions: tuple[Decision, ...] = ()
-    """where each setting of the policy comes from"""
+    """the source of each policy setting"""
     silenced: int = 0
-    """findings of rules that the policy switches off"""
+    """number of findings from rules that the policy turns off"""
     of_policy: bool = False
-    """these are findings on the policy itself; `table` is its file"""
+    """True for findings about the policy itself; `table` is then the policy file"""
     usability: tuple[Usability, ...] = ()
-    """what each client can do since which version, where somebody asked for that"""
+    """the access of each client by version, if requested"""
     fixed: int = 0
-    """findings of the saved check that this table no longer has"""
+    """number of findings in the saved check that this table no longer has"""
 
 
 def unreadable(table: str, error: TableError) -> Checked:
-    """The check of a table that could not be read."""
+    """Return the result for a table that could not be read."""
     return Checked(table, None, (), (), (), error, complete=False)
 
 
 class Checker:
-    """Checks tables against one policy.
+    """Check tables against one policy.
 
     Args:
-        asked: clients of the command line; they hold for every table.
-        access: replaces the access of every declared client.
-        baseline: the tables as they were saved.
-        survey: clients of which every version is judged, and none is declared.
-        today: the day on which approvals must hold; None: today, in UTC.
+        asked: clients from the command line; they apply to every table.
+        access: overrides the access of every declared client.
+        baseline: the saved tables.
+        survey: undeclared clients whose every version is evaluated.
+        today: the date on which approvals must be valid; default: today in UTC.
 
     Raises:
-        PolicyError: when the policy declares or waives a client that is not known, with its place.
-        UsageError: when the command line does.
+        PolicyError: if the policy declares or waives an unknown client, with its position.
+        UsageError: if the command line names an unknown client.
     """
 
     def __init__(
@@ -117,23 +117,23 @@ class Checker:
         self._newest: _Matched | None = None
         self._today = today or datetime.datetime.now(datetime.UTC).date()
         self.use = PolicyUse(policy, self._today)
-        """what the observed tables use of the policy"""
+        """which parts of the policy the checked tables used"""
         self.approvals = Approvals(policy, catalogue)
-        """the approvals of the policy, for the gates of a plan"""
+        """the policy's approvals, for the checks of a plan"""
 
     def __getstate__(self) -> dict[str, Any]:
-        # What it learnt of tables here is of no use on another machine.
+        # The caches about tables of this process are useless on another machine.
         learnt: dict[str, Any] = {"_known": {}, "_surveyed": {}, "_merged": {}, "_folders": {}}
         learnt["_newest"] = None
         return {**self.__dict__, **learnt, "use": PolicyUse(self._policy, self._today)}
 
     @property
     def clients(self) -> frozenset[str]:
-        """The ids of all clients that are declared, no alias among them."""
+        """Return the ids of all declared clients, with aliases resolved."""
         return frozenset(candidate.client.id for candidate in self._candidates.values())
 
     def check(self, facts: TableFacts) -> Checked:
-        """Verdicts on every declared client, and every rule's findings."""
+        """Evaluate every declared client and every rule."""
         matched = self._newest = self._match(facts.table, facts.location)
         found_for = self._settings(matched.entries)
         settings = found_for.settings
@@ -147,7 +147,7 @@ class Checker:
         return checked._replace(usability=self._usability(facts.needs)) if self._survey else checked
 
     def gone(self, before: TableFacts) -> Checked:
-        """The check of a table of the baseline that no longer exists."""
+        """Return the result for a baseline table that no longer exists."""
         matched = self._match(before.table, before.location)
         found, settings = [gone_since_baseline(before)], self._settings(matched.entries)
         return self._checked(before._replace(complete=True), found, settings, matched, ())
@@ -174,7 +174,7 @@ class Checker:
         matched: _Matched,
         verdicts: tuple[DeclaredVerdict, ...],
     ) -> Checked:
-        """The findings with the policy's severities, without those it waives or approves."""
+        """Apply the policy's severities, waivers and approvals to the findings."""
         settings = found_for.settings
         kept, suppressed, off = self._sorted(found, settings, matched.names, verdicts)
         return Checked(
@@ -191,7 +191,7 @@ class Checker:
         )
 
     def with_finding(self, checked: Checked, finding: Finding) -> Checked:
-        """Return the check with one more finding, as the policy grades or waives it."""
+        """Return the check with one more finding, after applying severities and waivers."""
         matched = self._match(checked.table, checked.location)
         settings = self._settings(matched.entries).settings
         kept, suppressed, off = self._sorted([finding], settings, matched.names, checked.verdicts)
@@ -208,7 +208,7 @@ class Checker:
         names: Names,
         verdicts: tuple[DeclaredVerdict, ...],
     ) -> tuple[list[Finding], list[Suppressed], int]:
-        """The findings that stay, those waived or approved, and how many are turned off."""
+        """Split into remaining and suppressed findings, and count those turned off."""
         graded = tuple(_graded(found, settings.severities))
         waivers = [each for each in self._waived if names.match(each.waiver.table)]
         kept, suppressed = [], []
@@ -227,12 +227,12 @@ class Checker:
     def rulings(
         self, table: str, location: str | None, losses: Iterable[Loss]
     ) -> tuple[Ruling, ...]:
-        """Whether the policy approves each of these losses of access."""
+        """Decide for each loss of access whether the policy approves it."""
         names = Names(table, location)
         return tuple(self.approvals.rule(names, loss, self._today) for loss in losses)
 
     def with_policy(self, tables: Iterable[Checked]) -> Iterator[Checked]:
-        """The tables, and at the end the findings on the policy itself, if there are any."""
+        """Yield the tables, then the findings about the policy itself, if any."""
         for checked in tables:
             self.observe(checked)
             yield checked
@@ -240,7 +240,7 @@ class Checker:
             yield found
 
     def of_policy(self) -> Checked | None:
-        """Return the findings on the policy itself, after all tables were observed."""
+        """Return the findings about the policy itself. Call it after observing all tables."""
         every = list(self.use.findings())
         found = tuple(sorted(_graded(every, self._policy.severities), key=worst_first))
         if not every:
@@ -258,8 +258,8 @@ class Checker:
         )
 
     def observe(self, checked: Checked) -> None:
-        """Note what a table uses of the policy; it may have been checked on another machine."""
-        # Links may change between two checks, so a match serves one table once.
+        """Record the policy parts a table uses; it may have been checked on another machine."""
+        # Links may change between two checks, so a match is used only once.
         matched, self._newest = self._newest, None
         if matched is None or matched.of != (checked.table, checked.location):
             matched = self._match(checked.table, checked.location)
@@ -280,7 +280,7 @@ class Checker:
     def _approval(
         self, finding: Finding, verdicts: tuple[DeclaredVerdict, ...], names: Names
     ) -> Suppressed | Finding:
-        """A finding on a client as approved, or with the reason why approvals do not apply."""
+        """Suppress an approved client finding, or add why approvals do not apply to it."""
         if not self.approvals or finding.client is None:
             return finding
         rulings = [
@@ -300,7 +300,7 @@ class Checker:
 
     def _settings(self, entries: tuple[TableEntry, ...]) -> Merged:
         key = tuple(entry.position for entry in entries)
-        # Another thread may clear what is remembered at any time.
+        # Another thread may clear the cache at any time.
         found = self._merged.get(key)
         if found is None:
             if len(self._merged) >= _REMEMBERED:
@@ -328,7 +328,7 @@ class Checker:
                     self._candidates[each.text], self._access or each.access, table
                 )
             )
-            # A client that is declared twice for the same use is judged once.
+            # Evaluate a client only once even if it is declared twice for the same use.
             once = {(j.verdict, j.declared.label, j.declared.consumer): j for j in judged}
             found = self._known[key] = tuple(once.values())
         return found
@@ -346,7 +346,7 @@ def _waiver(finding: Finding, waivers: Iterable[_Waived]) -> Waiver | None:
 
 
 class _Matched(NamedTuple):
-    """What the policy's patterns match of a table."""
+    """The policy entries that match a table."""
 
     of: tuple[str, str | None]
     """the table and its location"""
@@ -355,7 +355,7 @@ class _Matched(NamedTuple):
 
 
 class _Waived(NamedTuple):
-    """A waiver, its client found in the catalog."""
+    """A waiver with its client resolved in the catalog."""
 
     waiver: Waiver
     client: NamedClient | None
@@ -374,7 +374,7 @@ def _waived(catalogue: Catalogue, policy: Policy, waiver: Waiver) -> _Waived:
 def _graded(
     findings: Iterable[Finding], severities: Mapping[str, Severity | None] | None
 ) -> Iterator[Finding]:
-    """With the policy's severities; None is off."""
+    """Apply the policy's severities; None means turned off."""
     for finding in findings:
         if severities is None or finding.rule not in severities:
             yield finding
@@ -384,7 +384,7 @@ def _graded(
 
 @contextmanager
 def _all_mistakes() -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Collects mistakes in a policy, and raises all of them at its end."""
+    """Collect errors in a policy and raise them all at the end."""
     found: list[PolicyError] = []
 
     @contextmanager

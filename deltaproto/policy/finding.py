@@ -1,4 +1,4 @@
-"""One finding: a rule that a table breaks, in one line, with what to do."""
+"""A finding: a rule that a table violates, as one line with a hint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deltaproto.errors import ExitCode
 
 
 class Severity(StrEnum):
-    """How bad a finding is, worst first."""
+    """Severity of a finding, worst first."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -21,7 +21,7 @@ _RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 class FailOn(StrEnum):
-    """From which severity on findings make the exit code 1."""
+    """Lowest severity that makes the exit code 1."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -29,7 +29,7 @@ class FailOn(StrEnum):
 
 
 class Finding(NamedTuple):
-    """What one rule says about one table."""
+    """One result of a rule on one table."""
 
     rule: str
     severity: Severity
@@ -40,42 +40,42 @@ class Finding(NamedTuple):
     client: str | None = None
     evidence: str | None = None
     detail: str | None = None
-    """what tells findings of one rule on one table apart, where feature and client do not"""
+    """distinguishes findings of one rule on one table that have the same feature and client"""
     known: bool = False
-    """whether a saved check, the baseline, has it: it is shown, and fails nothing"""
+    """True if the saved check (baseline) has it: it is shown but does not fail the check"""
 
 
 def worst_first(finding: Finding) -> tuple[int, str]:
-    """The order in which a table's findings are shown."""
+    """Sort key: worst findings first."""
     return _RANKS[finding.severity], finding.rule
 
 
 def hidden(waived: int, off: int) -> str:
-    """Return how many findings a policy waives and switches off; empty for none."""
+    """Describe how many findings a policy waives and turns off; empty for none."""
     parts = (waived and f"{waived:,} waived", off and f"{off:,} turned off by severities")
     return ", ".join(part for part in parts if part)
 
 
 class Suppressed(NamedTuple):
-    """A finding that somebody has accepted, and why."""
+    """A finding that was accepted, and the reason."""
 
     finding: Finding
     reason: str
     expires: str | None = None
     """the last day, as YYYY-MM-DD"""
     approver: str | None = None
-    """who approved it; None for a waiver"""
+    """the approver; None for a waiver"""
     ticket: str | None = None
 
 
 def exit_code(findings: Iterable[Finding], fail_on: FailOn) -> ExitCode:
-    """1 when a finding that the baseline does not have reaches `fail_on`, else 0."""
+    """Return 1 if a finding that is not in the baseline reaches `fail_on`, else 0."""
     new = (finding.severity for finding in findings if not finding.known)
     return exit_code_for(new, fail_on)
 
 
 def exit_code_for(severities: Iterable[Severity], fail_on: FailOn) -> ExitCode:
-    """1 when one of the severities reaches `fail_on`, else 0."""
+    """Return 1 if a severity reaches `fail_on`, else 0."""
     reaching: dict[FailOn, tuple[Severity, ...]] = {
         FailOn.ERROR: (Severity.ERROR,),
         FailOn.WARNING: (Severity.ERROR, Severity.WARNING),

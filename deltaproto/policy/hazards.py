@@ -1,4 +1,4 @@
-"""A table's hazards, told from the findings on it: what a saved inspection holds is enough."""
+"""A table's hazards, derived from its findings, so a saved inspection is enough."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.table_state import TableState
 
 SEPARATOR = "; "
-"""between the hazards that a finding names as its evidence"""
+"""between the hazards in a finding's evidence"""
 _RULES = ("DP134", "DP140", "DP141", "DP142", "DP143")
 _FILES = {
     Trace.ABSOLUTE_PATHS: requirements.ABSOLUTE_PATHS,
     Trace.NON_ASCII_PATHS: requirements.NON_ASCII_PATHS,
     Trace.ESCAPED_PATHS: requirements.ESCAPED_PATHS,
 }
-"""what the log shows of the paths of data files"""
+"""hazards of data file paths, from the log"""
 _WRITERS = {
     Trace.DELTA_RS_REWRITES: requirements.DELTA_RS_REWRITES,
     Trace.DELTA_RS_FILES: requirements.DELTA_RS_FILES,
 }
-"""what the log shows of who wrote data files; no finding says so, as few readers notice it"""
+"""hazards of data file writers, from the log; without a finding, as few readers are affected"""
 _ROW_TRACKING = "delta.enableRowTracking"
 _ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 
 
 EVERY_LAYOUT = (*_FILES.values(), *_WRITERS.values(), requirements.MAPPING_ADDED_LATER)
-"""the hazards that are told from the log or the schema, and that no property shows"""
+"""hazards that only the log or the schema shows, not a property"""
 
 
 def hazards_of(
     findings: Iterable[Finding], configuration: Mapping[str, str | None], location: str
 ) -> Iterator[str]:
-    """Every hazard that the findings, the properties and the path show."""
+    """Return every hazard that findings, properties and path show."""
     for finding in findings:
         if finding.rule in _RULES:
             words = (finding.evidence or "").split(SEPARATOR)
@@ -49,7 +49,7 @@ def hazards_of(
 
 
 def _of_location(location: str) -> Iterator[str]:
-    """What a table's path holds; the URI of a local one has most of it escaped."""
+    """Yield hazards of a table's path. Local URIs escape most special characters."""
     path = unquote(location)
     if "=" in path:
         yield requirements.HIVE_LOCATION
@@ -72,7 +72,7 @@ _LOCATIONS = {
 
 
 def hazards_seen(state: TableState, findings: Iterable[Finding]) -> Iterator[str]:
-    """Every hazard of a table that was read just now."""
+    """Yield every hazard of a table that was just read."""
     yield from hazards_of(findings, state.metadata.configuration, state.location)
     yield from (word for trace, word in _WRITERS.items() if state.traces.get(trace))
     if requirements.MAPPING_ADDED_LATER in contents(state.metadata):
@@ -80,17 +80,17 @@ def hazards_seen(state: TableState, findings: Iterable[Finding]) -> Iterator[str
 
 
 def hazards_unseen(state: TableState) -> Iterator[str]:
-    """Those that the reader could not look for, or not everywhere."""
+    """Yield hazards that the reader could not check completely."""
     layout = {**_FILES, **_WRITERS}
     yield from (word for trace, word in layout.items() if trace not in state.traces)
 
 
 def unsaved(reader: str) -> tuple[str, ...]:
-    """Those that nobody looked for, where an inventory has only the findings of this reader.
+    """Return hazards that an inventory with findings of this reader cannot show.
 
-    Who wrote the files is not among them: it matters to Daft alone, and a note says so.
+    Hazards of file writers are excluded: they affect only Daft, and a caveat mentions them.
     """
-    # Only the log names the data files.
+    # Only the log lists the data files.
     return () if reader == "log" else tuple(_FILES.values())
 
 

@@ -1,4 +1,4 @@
-"""What a site adds: its policy, the clients of its files, and those of its policy."""
+"""A site's policy, and the client catalog extended by its files and its policy."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from deltaproto.policy.document.source import EMPTY, read
 from deltaproto.policy.rules import all_rules
 
 DEFAULT_ACCESS = (Access.READ, Access.APPEND)
-"""what a client does of which nothing else is said"""
+"""default access of a client"""
 _FORM = "write one client (id, versions, ranges), or a list of them under `clients`"
 
 
 def site_catalogue(files: Iterable[str], policy: Policy | None = None) -> Catalogue:
-    """The package's clients, extended or overridden by files, and by the policy before all.
+    """Return the built-in clients, overridden by files and then by the policy.
 
     Raises:
-        UsageError: naming the file, and the member that is wrong.
+        UsageError: with the file and the invalid member.
     """
     own: dict[str, Client] = {}
     if policy is not None:
@@ -50,29 +50,29 @@ def site_catalogue(files: Iterable[str], policy: Policy | None = None) -> Catalo
         if taken - {client.id.casefold()}:
             raise EntryError(
                 f"{client.id}: the alias {min(taken)} is the id of another client",
-                f"to replace that one, declare it with the id {min(taken)}",
+                f"to override that client, declare it with the id {min(taken)}",
             )
     return Catalogue(own.values())
 
 
 def site_policy(path: str) -> Policy:
-    """The policy in a file, waivers judged by today's date.
+    """Load the policy from a file; waivers are evaluated by today's date.
 
     Raises:
-        UsageError: naming the file, and the line that is wrong.
+        UsageError: with the file and the invalid line.
     """
     rules = [rule.id for rule in all_rules()]
     return load_policy(path, rules=rules, today=datetime.datetime.now(datetime.UTC).date())
 
 
 def declared(text: str, access: tuple[Access, ...] = DEFAULT_ACCESS) -> Declared:
-    """A client that somebody names beside a policy."""
+    """Parse a client that is not declared in a policy."""
     reference = parse_reference(text)
     return Declared(text, *reference, access, None, None, Position(0, 0))
 
 
 def _join(own: dict[str, Client], more: Mapping[str, Client]) -> None:
-    """Later files go before earlier ones; what was only measured joins what is known."""
+    """Later files override earlier ones; entries with only measurements extend known clients."""
     for name, client in more.items():
         known = own.get(name)
         if known is not None and not client.ranges:
@@ -88,13 +88,11 @@ def _clients(file: str) -> dict[str, Client]:
         raise PolicyError(file, fault.position, fault.problem, hint) from None
     entries = _entries(content)
     if entries is None:
-        raise EntryError(f"{file}: it holds no clients", _FORM)
+        raise EntryError(f"{file}: the file has no clients", _FORM)
     found = [parse_client(entry, f"{file}: {_label(entry)}") for entry in entries]
     ids = [client.id.casefold() for client in found]
     if twice := [name for name in ids if ids.count(name) > 1]:
-        raise EntryError(
-            f"{file}: {twice[0]} is declared twice", "give each client an id of its own"
-        )
+        raise EntryError(f"{file}: {twice[0]} is declared twice", "give each client its own id")
     return {client.id: client for client in found}
 
 

@@ -1,4 +1,4 @@
-"""A rule: its id, its page, and how it makes findings."""
+"""A rule: its id, its page, and the findings it produces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from deltaproto.policy.finding import Finding, Severity
 
 _MOST_TEXT = 10_000
-"""characters of a message"""
+"""most characters of a message"""
 
 
 class Rule(NamedTuple):
@@ -44,12 +44,12 @@ class Rule(NamedTuple):
 
 
 def _brief(text: str) -> str:
-    # A property of a table may have a value of any length.
+    # A table property may have a value of any length.
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
 
 
 def page_text(docstring: str | None) -> str:
-    """A rule's page as Markdown, from its module's docstring."""
+    """Convert a rule module's docstring to its page in Markdown."""
     import inspect
 
     return inspect.cleandoc(docstring or "")

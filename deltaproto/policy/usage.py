@@ -1,4 +1,4 @@
-"""Findings on the policy itself: what in it matched nothing, has expired, or overrides what."""
+"""Findings about the policy itself: unused, expired and overriding parts."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _NAMED = 3
 
 
 class PolicyUse:
-    """Collects what the tables of a run use of a policy.
+    """Collect which parts of a policy the tables of a run use.
 
-    Nothing is kept per table: a fleet costs what its policy costs.
+    Nothing is stored per table, so the size depends only on the policy.
     """
 
     def __init__(self, policy: Policy, today: datetime.date) -> None:
@@ -38,28 +38,28 @@ class PolicyUse:
         self._unasked_count = 0
 
     def table(self, name: str, entries: tuple[TableEntry, ...], merged: Merged | None) -> None:
-        """A table that was checked, and the entries that match it."""
+        """Record a checked table and the entries that match it."""
         self._tables += 1
         self._entries.update(entry.position for entry in entries)
         for notice in merged.notices if merged is not None else ():
             self._notices[notice] = self._notices.get(notice, 0) + 1
 
     def waived(self, waiver: Waiver) -> None:
-        """A waiver that excused a finding."""
+        """Record a waiver that suppressed a finding."""
         self._waivers.add(waiver.position)
 
     def approved(self, approval: Approval) -> None:
-        """An approval that matches a table and one of its clients."""
+        """Record an approval that matches a table and one of its clients."""
         self._approvals.add(approval.position)
 
     def unasked(self, table: str) -> None:
-        """A table of which the policy requires nothing."""
+        """Record a table to which the policy applies nothing."""
         self._unasked_count += 1
         if len(self._unasked) < _NAMED:
             self._unasked.append(table)
 
     def merge(self, other: PolicyUse) -> None:
-        """Add what other tables use of the same policy."""
+        """Add the usage of the same policy by other tables."""
         self._entries |= other._entries
         self._waivers |= other._waivers
         self._approvals |= other._approvals
@@ -70,7 +70,7 @@ class PolicyUse:
         self._unasked_count += other._unasked_count
 
     def findings(self) -> Iterator[Finding]:
-        """The findings on the policy; empty without a policy file."""
+        """Yield the findings about the policy; none without a policy file."""
         if not self._policy.source:
             return
         yield from self._requirements()
@@ -98,7 +98,7 @@ class PolicyUse:
             named = first if count == 1 else f"{count:,} tables, such as {first}"
             yield rule.finding(
                 source,
-                f"The policy asks nothing of {named}: no pattern in it matches",
+                f"The policy requires nothing of {named}: no pattern matches",
                 "correct the patterns under tables, or declare clients for all tables",
             )
 
@@ -154,7 +154,7 @@ class PolicyUse:
             yield expired_exception.RULE.finding(
                 self._policy.source,
                 f"{self._at(waiver.position)}: the waiver of {waiver.rule} expired on "
-                f"{waiver.expires}; it excuses nothing (reason: {waiver.reason})",
+                f"{waiver.expires}; it no longer applies (reason: {waiver.reason})",
                 "renew or remove it",
                 feature=waiver.feature,
                 client=waiver.client,
@@ -166,7 +166,7 @@ class PolicyUse:
                 yield expired_exception.RULE.finding(
                     self._policy.source,
                     f"{self._at(approval.position)}: the approval by {approval.approver} of "
-                    f"{approval.client} expired on {approval.expires}; it permits nothing",
+                    f"{approval.client} expired on {approval.expires}; it no longer applies",
                     "renew or remove it",
                     feature=approval.feature,
                     client=approval.client,
@@ -178,15 +178,15 @@ class PolicyUse:
 
 
 def requires(policy: Policy) -> bool:
-    """Whether the policy asks anything of any table."""
-    return bool(policy.clients) or any(_asks(entry.settings) for entry in policy.tables)
+    """Return True if the policy requires anything of any table."""
+    return bool(policy.clients) or any(_has_requirement(entry.settings) for entry in policy.tables)
 
 
-def _asks(settings: PolicySettings) -> bool:
-    # An empty list of windows asks for something as well: no change at any time.
+def _has_requirement(settings: PolicySettings) -> bool:
+    # An empty list of windows is also a requirement: no change at any time.
     return settings.maintenance_windows is not None or any(settings._replace(severities={}))
 
 
 def tables(count: int) -> str:
-    """A number of tables, for people."""
+    """Format a number of tables."""
     return f"{count:,} table{'s' * (count != 1)}"

@@ -1,8 +1,8 @@
-"""Compatibility Mode of Databricks: a read-only copy of a table, on the oldest protocol.
+"""Databricks Compatibility Mode: a read-only copy of a table with the oldest protocol.
 
-A managed table of Unity Catalog (also a streaming table or materialized view) with these properties
-is copied to a location of its own, with Delta and Iceberg metadata of version 1, and kept up to
-date. The protocol of the table itself stays as it is. Not measured: a service of Databricks.
+A managed Unity Catalog table (or streaming table or materialized view) with these properties is
+copied to a separate location, with Delta and Iceberg metadata of version 1, and kept up to date.
+The table's own protocol does not change. Not measured: this is a Databricks service.
 
 Source: the Databricks pages "Compatibility Mode" (docs.databricks.com/aws/en/external-access/
 compatibility-mode, a public preview), "DELTA_UNIFORM_COMPATIBILITY_MISSING_OR_INVALID_LOCATION" and
@@ -22,11 +22,11 @@ PAGE = "docs.databricks.com/aws/en/external-access/compatibility-mode"
 
 
 def formats(properties: Mapping[str, str | None]) -> tuple[str, ...]:
-    """The formats that `FORMATS` names, as they are written."""
+    """Return the formats in the property `FORMATS`, as written."""
     value = properties.get(FORMATS) or ""
     return tuple(value.split(",")) if value else ()
 
 
 def requested(properties: Mapping[str, str | None]) -> bool:
-    """Whether these properties switch Compatibility Mode on."""
+    """Return True if these properties enable Compatibility Mode."""
     return FORMAT in formats(properties)

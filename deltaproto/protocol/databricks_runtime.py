@@ -1,8 +1,8 @@
-"""Databricks Runtime versions, as people and as clusters write them.
+"""Databricks Runtime versions, as written by users and clusters.
 
-From 18 on, features arrive as dated updates under one version number, which a cluster picks up when
-it restarts. 18.0 to 18.2 were still versions of their own; 18 LTS, which follows them, and 19 are
-not. A version of that kind can carry the date of the update: `19+2026-07-23`.
+From 18 on, features arrive as dated updates of one version number. A cluster gets them when it
+restarts. 18.0 to 18.2 are separate versions; the later 18 LTS and 19 are not. Such a version can
+include the date of the update: `19+2026-07-23`.
 
 Source: the release notes of Databricks Runtime 18 and 19, "About unified release notes".
 """
@@ -14,10 +14,10 @@ from datetime import date
 from typing import NamedTuple
 
 UNIFIED = 99
-"""the minor number that stands for a version without one; higher than all real ones"""
+"""placeholder minor number for versions without one; higher than all real ones"""
 FIRST_UNIFIED = 18
 RELEASED = {18: date(2026, 6, 10), 19: date(2026, 7, 23)}
-"""when a unified version left Beta: the dates in the list of releases and in the notes of 19"""
+"""release dates of unified versions (end of Beta), from the release list and the notes of 19"""
 
 
 _WRITTEN = re.compile(
@@ -37,26 +37,26 @@ class Runtime(NamedTuple):
 
     major: int
     minor: int
-    """`UNIFIED` for a version with dated updates, such as 18 LTS and 19"""
+    """`UNIFIED` for versions with dated updates, such as 18 LTS and 19"""
 
     def __str__(self) -> str:
         return str(self.major) if self.minor == UNIFIED else f"{self.major}.{self.minor}"
 
 
 class NamedRuntime(NamedTuple):
-    """What a version text says: the runtime, and whether it names Photon."""
+    """A parsed version text: the runtime, and whether it mentions Photon."""
 
     runtime: Runtime
     photon: bool
-    """False when it is not named, which says nothing"""
+    """False if not mentioned, which means unknown"""
     update: date | None = None
-    """the date of the update, for a unified version; None when it is not named"""
+    """date of the update of a unified version; None if not given"""
     released: bool = True
-    """False for a Beta or preview, and for an update from before the release"""
+    """False for a Beta or preview, and for an update before the release date"""
 
 
 def named_runtime(text: str) -> NamedRuntime | None:
-    """`14.3`, `14.3 LTS`, `DBR 14.3`, `18 LTS`, `19+2026-07-23`, or a cluster's
+    """Parse `14.3`, `14.3 LTS`, `DBR 14.3`, `18 LTS`, `19+2026-07-23`, or a cluster's
     `14.3.x-photon-scala2.12`; None if `text` is not a Databricks Runtime.
     """
     found = _WRITTEN.fullmatch(text.strip())

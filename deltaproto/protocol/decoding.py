@@ -1,4 +1,4 @@
-"""JSON out of logs, as fast as what is loaded allows."""
+"""JSON decoding for logs; uses the fast decoder if it is already imported."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 
 def decoded(text: bytes | str) -> Any:
-    """The JSON value of `text`; bytes are UTF-8.
+    """Decode JSON; bytes are UTF-8.
 
     Raises:
-        ValueError: when it is none, or no UTF-8.
-        RecursionError: when it is nested too deeply.
+        ValueError: if the text is not valid JSON or not UTF-8.
+        RecursionError: if it is nested too deeply.
     """
-    # Many times as fast, but as an import it would cost every start: whoever reads thousands of
-    # logs has imported it. What it refuses is left to the standard library to judge.
+    # The fast decoder is many times faster, but importing it would slow down every start. Code that
+    # reads thousands of logs has imported it. Texts that it refuses go to the standard library.
     fast = sys.modules.get("msgspec")
     if fast is not None:
         try:
@@ -28,9 +28,9 @@ def decoded(text: bytes | str) -> Any:
 
 
 def members(text: bytes, names: tuple[str, ...]) -> Any:
-    """As `decoded`, but of an object only these members, and no null among them.
+    """Decode only these members of an object, without nulls.
 
-    What else it holds is passed over where that is faster, and then need not be UTF-8.
+    Other members may be skipped for speed and then need not be valid UTF-8.
     """
     if "msgspec" in sys.modules:
         try:
@@ -46,7 +46,7 @@ def members(text: bytes, names: tuple[str, ...]) -> Any:
 
 
 def holds_list(text: str, name: str) -> bool:
-    """Whether `text` is a JSON object with a list of that name."""
+    """Return True if `text` is a JSON object with a list of that name."""
     if "msgspec" in sys.modules:
         try:
             _list_decoder(name)(text)

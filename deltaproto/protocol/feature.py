@@ -1,12 +1,12 @@
-"""What one record of the feature catalogue holds.
+"""The data model of a feature catalog record.
 
-A record is data about one table feature: its place in the protocol, what switches it on and
-off, what it needs, and what DROP FEATURE does to it. Records live in `records/`, look-ups in
-`catalogue.py`, and the rules that turn a record and a table's metadata into the layers
-*listed, implied, enabled, present* in `layers.py`.
+A record is data about one table feature: its place in the protocol, how it is enabled and
+disabled, its requirements, and what DROP FEATURE does. Records are in `records/`, look-ups in
+`feature_catalog.py`. `layers.py` has the rules that combine a record and a table's metadata to
+the layers *listed, implied, enabled, present*.
 
-Records are named tuples: the catalogue is part of every start, and a dataclass costs eight times
-as much to define.
+Records are named tuples: every start loads the catalog, and a dataclass takes eight times as
+long to define.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from enum import StrEnum
 from typing import NamedTuple
 
 EVERY_RUNTIME = "all supported"
-"""how a record says that every supported Databricks Runtime knows the feature"""
+"""marks features that every supported Databricks Runtime supports"""
 
 
 class FeatureKind(StrEnum):
-    """Who must understand the feature (PROTOCOL.md, "Table Features")."""
+    """Who must support the feature (PROTOCOL.md, "Table Features")."""
 
     WRITER = "writer"
     READER_WRITER = "reader-writer"
 
 
 class FeatureStatus(StrEnum):
-    """How far the feature has come, and who knows it."""
+    """Maturity of the feature."""
 
     STABLE = "stable"
     PREVIEW = "preview"
@@ -40,7 +40,7 @@ class FeatureStatus(StrEnum):
 
 
 class Need(StrEnum):
-    """The four kinds of requirement one feature can put on another (delta-kernel's words)."""
+    """The four kinds of requirement between features (delta-kernel's terms)."""
 
     SUPPORTED = "supported"
     ENABLED = "enabled"
@@ -49,9 +49,9 @@ class Need(StrEnum):
 
 
 class Trait(StrEnum):
-    """Something a table schema can hold that a feature stands for."""
+    """Something in a table schema that requires a feature."""
 
-    NON_NULLABLE = "a column that is NOT NULL or carries delta.invariants"
+    NON_NULLABLE = "a column that is NOT NULL or has delta.invariants"
     GENERATED = "a generated column"
     IDENTITY = "an identity column"
     DEFAULT = "a column with a default"
@@ -66,7 +66,7 @@ class Trait(StrEnum):
 
 
 class Trace(StrEnum):
-    """Something the files or the log of the current version can hold."""
+    """Something in the files or the log of the current version that shows a feature."""
 
     DELETION_VECTORS = "data files with deletion vectors"
     CHANGE_FILES = "change data files"
@@ -75,56 +75,56 @@ class Trace(StrEnum):
     COMMIT_TIMESTAMP = "an in-commit timestamp"
     DOMAINS = "metadata domains"
     ABSOLUTE_PATHS = "data files with absolute paths"
-    NON_ASCII_PATHS = "data files whose paths hold characters beyond ASCII"
-    ESCAPED_PATHS = "data files whose paths hold escapes"
+    NON_ASCII_PATHS = "data files with non-ASCII characters in their paths"
+    ESCAPED_PATHS = "data files with escapes in their paths"
     DELTA_RS_FILES = "data files that delta-rs wrote from Arrow data"
-    DELTA_RS_REWRITES = "data files that a DELETE, UPDATE or MERGE of delta-rs wrote"
+    DELTA_RS_REWRITES = "data files written by a delta-rs DELETE, UPDATE or MERGE"
     BYTE_ORDER_MARK = "a commit that begins with a byte order mark"
 
 
 class PropertyIs(NamedTuple):
-    """Enabled when table property `key` has one of `values` (compared without case)."""
+    """Enabled if table property `key` has one of `values` (case-insensitive)."""
 
     key: str
     values: tuple[str, ...] = ("true",)
     older: tuple[str, ...] = ()
-    """former names of the property, which count where `key` is not set"""
+    """former names of the property, used if `key` is not set"""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Every name of the property, the one that counts first first."""
+        """All names of the property, in order of precedence."""
         return (self.key, *self.older)
 
     def key_in(self, configuration: Mapping[str, str | None]) -> str:
-        """The name of the property that counts among these; `key` where none is set."""
+        """Return the name that is in effect; `key` if none is set."""
         return next((key for key in self.keys if key in configuration), self.key)
 
     def holds(self, value: str | None) -> bool:
-        """Whether `value`, None when the property is not set, is one of `values`."""
+        """Return True if `value` (None: not set) is one of `values`."""
         return value is not None and value.strip().lower() in {v.lower() for v in self.values}
 
 
 class PropertyPrefix(NamedTuple):
-    """Enabled when any table property starts with `prefix`."""
+    """Enabled if any table property starts with `prefix`."""
 
     prefix: str
 
 
 class SchemaHas(NamedTuple):
-    """Enabled when the schema holds `trait`."""
+    """Enabled if the schema has `trait`."""
 
     trait: Trait
 
 
 class DomainHas(NamedTuple):
-    """Enabled when metadata domain `domain` exists and its list `key` is not empty."""
+    """Enabled if metadata domain `domain` exists and its list `key` is not empty."""
 
     domain: str
     key: str
 
 
 class AlwaysWhenSupported(NamedTuple):
-    """The feature has no switch: being supported is being enabled."""
+    """The feature has no switch: if supported, it is enabled."""
 
 
 Enablement = PropertyIs | PropertyPrefix | SchemaHas | DomainHas | AlwaysWhenSupported
@@ -136,24 +136,24 @@ class Requirement(NamedTuple):
     need: Need
     feature: str
     source: str
-    """where the rule is written: a spec section, a Delta class, a document"""
+    """source of the rule: a spec section, a Delta class, a document"""
 
 
 class Trigger(NamedTuple):
-    """One act by which people switch the feature on."""
+    """One way to enable the feature."""
 
     act: str
-    """as it is written: a property assignment, a column type, a clause of a statement"""
+    """as written: a property assignment, a column type, or a clause of a statement"""
     by: str
     """one of `property`, `schema`, `command`, `feature-property`"""
     new_tables: bool = True
     existing_tables: bool = True
-    """False when the act fails on an existing table until the feature is added by hand"""
+    """False if it fails on an existing table until the feature is added manually"""
     note: str = ""
 
 
 class DropRefusal(NamedTuple):
-    """A reason for which DROP FEATURE stops before it commits anything."""
+    """A reason why DROP FEATURE fails before it commits anything."""
 
     when: str
     error: str
@@ -161,25 +161,25 @@ class DropRefusal(NamedTuple):
 
 
 class Drop(NamedTuple):
-    """What `ALTER TABLE … DROP FEATURE` does to the feature (Delta 4.x, fast drop).
+    """What `ALTER TABLE … DROP FEATURE` does (Delta 4.x, fast drop).
 
-    `commits` counts every commit of one fast drop, from the least to the most; `preparation`
-    names the operations that come before the final `DROP FEATURE` commit, without the
-    barrier `Empty Commit`s of a history-protected feature.
+    `commits` is the minimum and maximum number of commits of one fast drop. `preparation` lists
+    the operations before the final `DROP FEATURE` commit, without the barrier `Empty Commit`s of a
+    history-protected feature.
     """
 
     delta_spark: str | None
-    """first delta-spark release that drops it; None: no release can"""
+    """first delta-spark release that can drop it; None: no release can"""
     databricks: str | None
-    """first Databricks Runtime documented to drop it; None: none documented"""
+    """first Databricks Runtime documented to drop it; None: not documented"""
     commits: tuple[int, int] = (1, 1)
     preparation: tuple[str, ...] = ()
     rewrites: str = "none"
-    """data files rewritten: `none`, `affected` (those that carry traces) or `all`"""
+    """rewritten data files: `none`, `affected` (those with traces) or `all`"""
     protects_history: bool = False
-    """leaves `checkpointProtection` behind, or else needs TRUNCATE HISTORY"""
+    """adds `checkpointProtection`, unless dropped with TRUNCATE HISTORY"""
     needs_truncate: bool = False
-    """only `DROP FEATURE … TRUNCATE HISTORY` is accepted"""
+    """True if only `DROP FEATURE … TRUNCATE HISTORY` is accepted"""
     refusals: tuple[DropRefusal, ...] = ()
     note: str = ""
 
@@ -189,16 +189,16 @@ class Drop(NamedTuple):
 
 
 class Since(NamedTuple):
-    """First versions that know the feature in production; None: none does."""
+    """First versions that support the feature in production; None: no version does."""
 
     delta_spark: str | None
     databricks: str | None
-    """minimum Databricks Runtime for full support; `all supported` as the platform says it"""
+    """minimum Databricks Runtime for full support; `all supported` as in the Databricks docs"""
     databricks_note: str = ""
 
 
 class Dispute(NamedTuple):
-    """A point on which two authorities disagree, and when each one applies."""
+    """A point on which two sources disagree, and when each one applies."""
 
     about: str
     oss: str
@@ -213,20 +213,20 @@ class Feature(NamedTuple):
     kind: FeatureKind
     status: FeatureStatus
     summary: str
-    """what it lets a table do, in one plain sentence"""
+    """what it does, in one plain sentence"""
     min_reader: int
-    """lowest minReaderVersion that can carry it: 1 for writer features"""
+    """lowest minReaderVersion that supports it: 1 for writer features"""
     min_writer: int
-    """lowest minWriterVersion that can carry it; below 7 the feature is a legacy one"""
+    """lowest minWriterVersion that supports it; below 7 for legacy features"""
     enablement: Enablement
     since: Since
     drop: Drop
     triggers: tuple[Trigger, ...] = ()
     switch_off: str = ""
-    """what stops its use while it stays in the protocol; empty: there is no switch"""
+    """how to stop its use without removing it from the protocol; empty: impossible"""
     requires: tuple[Requirement, ...] = ()
     traces: tuple[Trace, ...] = ()
-    """what shows in files or log that the feature is present"""
+    """traces in files or log that show the feature"""
     renamed_to: str | None = None
     aliases: tuple[str, ...] = ()
     disputes: tuple[Dispute, ...] = ()
@@ -235,7 +235,7 @@ class Feature(NamedTuple):
 
     @property
     def switches(self) -> tuple[str, ...]:
-        """Names of the properties that switch it on, or what these names begin with."""
+        """Names (or name prefixes) of the properties that enable it."""
         match self.enablement:
             case PropertyIs() as rule:
                 return rule.keys
@@ -246,16 +246,16 @@ class Feature(NamedTuple):
 
     @property
     def legacy(self) -> bool:
-        """True when a version number below 7 can imply the feature."""
+        """True if a version number below 7 can imply the feature."""
         return self.min_writer < 7
 
     @property
     def droppable(self) -> bool:
-        """True when some released delta-spark can drop it."""
+        """True if a released delta-spark can drop it."""
         return self.drop.delta_spark is not None
 
     @property
     def required_features(self) -> tuple[str, ...]:
-        """Names that must be supported with this one, in the catalogue's order."""
+        """Names of required features, in catalog order."""
         positive = (Need.SUPPORTED, Need.ENABLED)
         return tuple(r.feature for r in self.requires if r.need in positive)

@@ -1,7 +1,7 @@
-"""Look-ups in the feature catalogue.
+"""Look-ups in the feature catalog.
 
-Names are compared exactly: Delta writes feature names with case, and DROP FEATURE compares
-them with case too. `search` is the forgiving look-up for what people type.
+Names are compared case-sensitively, as in Delta and DROP FEATURE. `search` is the tolerant look-up
+for user input.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from deltaproto.protocol.records import RECORDS
 
 _BY_NAME: dict[str, Feature] = {record.name: record for record in RECORDS}
 _LONGEST_GUESSED = 100
-"""characters; nothing in the catalog is similar to a longer name"""
+"""characters; longer names are not similar to any catalog name"""
 LEGACY: tuple[Feature, ...] = tuple(record for record in RECORDS if record.legacy)
 CHECKPOINT_PROTECTION = "checkpointProtection"
 CATALOG_MANAGED = frozenset({"catalogManaged", "catalogOwned", "catalogOwned-preview"})
@@ -29,20 +29,20 @@ COORDINATED_COMMITS = frozenset({"coordinatedCommits-preview"})
 
 
 def all_features() -> tuple[Feature, ...]:
-    """Every record, in the catalogue's order."""
+    """Return every record, in catalog order."""
     return RECORDS
 
 
 def find(name: str) -> Feature | None:
-    """The record of exactly `name`, or None."""
+    """Return the record with exactly this name, or None."""
     return _BY_NAME.get(name)
 
 
 def record(name: str, *, in_reader_list: bool = False) -> Feature:
-    """The record of `name`; for an unknown name a record that fails closed.
+    """Return the record of `name`; for an unknown name, a record that fails closed.
 
-    A feature that a protocol lists in `readerFeatures` is one that its readers must know, also
-    when it is unknown or a writer feature elsewhere (PROTOCOL.md, "Table Features").
+    Readers must support every feature in `readerFeatures`, even an unknown one or one that is a
+    writer feature elsewhere (PROTOCOL.md, "Table Features").
     """
     known = _BY_NAME.get(name)
     if known is not None and known.kind is FeatureKind.WRITER and in_reader_list:
@@ -53,7 +53,7 @@ def record(name: str, *, in_reader_list: bool = False) -> Feature:
         name=name,
         kind=FeatureKind.READER_WRITER if in_reader_list else FeatureKind.WRITER,
         status=FeatureStatus.UNKNOWN,
-        summary="Not in deltaproto's catalogue: nothing is known about it.",
+        summary="Unknown feature: it is not in deltaproto's catalog.",
         min_reader=3 if in_reader_list else 1,
         min_writer=7,
         enablement=AlwaysWhenSupported(),
@@ -63,13 +63,13 @@ def record(name: str, *, in_reader_list: bool = False) -> Feature:
 
 
 def registered(name: str) -> bool:
-    """True when Delta Spark knows the feature, and with it who has to understand it."""
+    """Return True if Delta Spark has registered the feature."""
     known = _BY_NAME.get(name)
     return known is not None and known.status in (FeatureStatus.STABLE, FeatureStatus.PREVIEW)
 
 
 def search(text: str) -> tuple[Feature | None, tuple[str, ...]]:
-    """The record people mean by `text`, else None with the nearest names."""
+    """Find a record by user input, or return None with the nearest names."""
     wanted = text.casefold()
     for candidate in RECORDS:
         names = (candidate.name, *candidate.aliases)
@@ -85,9 +85,9 @@ def search(text: str) -> tuple[Feature | None, tuple[str, ...]]:
 
 
 def implied_by(min_reader_version: int, min_writer_version: int) -> frozenset[str]:
-    """Features that a version pair implies (TableFeatureSupport.implicitlySupportedFeatures).
+    """Return the features of a legacy pair (TableFeatureSupport.implicitlySupportedFeatures).
 
-    None once either version carries an explicit list: reader 3 or writer 7.
+    Empty if either version uses explicit lists: reader 3 or writer 7.
     """
     if min_reader_version >= 3 or min_writer_version >= 7:
         return frozenset()
@@ -99,19 +99,19 @@ def implied_by(min_reader_version: int, min_writer_version: int) -> frozenset[st
 
 
 def dependents(name: str, supported: Collection[str]) -> tuple[str, ...]:
-    """Those of the `supported` features that require `name` themselves, sorted.
+    """Return the `supported` features that directly require `name`, sorted.
 
-    The cost does not grow with the number of supported features, if `supported` is a set: logs may
-    list thousands of features.
+    If `supported` is a set, the cost does not depend on its size: logs may list thousands of
+    features.
     """
     return tuple(other for other in _required_by().get(name, ()) if other in supported)
 
 
 def kept_by(name: str, supported: Collection[str]) -> tuple[str, ...]:
-    """The `supported` features that keep Delta Spark from ever dropping `name`, sorted.
+    """Return the `supported` features that prevent Delta Spark from dropping `name`, sorted.
 
-    Features that it cannot drop keep what they require. Catalog-managed tables also keep deletion
-    vectors, as they refuse the REORG of the drop (measured with Delta Spark 4.4.0).
+    Undroppable features also keep their requirements. Catalog-managed tables also keep deletion
+    vectors, because they refuse the REORG of the drop (measured with Delta Spark 4.4.0).
     """
     found = set(CATALOG_MANAGED & set(supported)) if name == "deletionVectors" else set()
     seen, pending = {name}, [name]
@@ -135,7 +135,7 @@ def _required_by() -> dict[str, tuple[str, ...]]:
 
 
 def closure(names: Iterable[str]) -> frozenset[str]:
-    """`names` and every feature they require, transitively."""
+    """Return `names` and every feature they require, transitively."""
     reached: set[str] = set()
     pending = list(names)
     while pending:

@@ -1,4 +1,4 @@
-"""Calendar intervals as table properties hold them (`interval 1 day 12 hours`).
+"""Calendar intervals in table properties (`interval 1 day 12 hours`).
 
 Source: Spark's `IntervalUtils.safeStringToInterval` and Delta's `DeltaConfigs.getMicroSeconds`;
 measured with Delta Spark 4.4.0.
@@ -22,7 +22,7 @@ _MICROSECONDS = {
     "microsecond": 1,
 }
 _UNIT = "|".join((*_MONTHS, *_DAYS, *_MICROSECONDS))
-# Only seconds have a fraction.
+# Only seconds can have a fraction.
 _PART = re.compile(
     rf"([+-]?)\s*(?:([0-9]{{1,19}})|([0-9]{{0,19}})\.([0-9]{{0,9}})(?=\s+second))\s+({_UNIT})s?\b"
 )
@@ -38,13 +38,13 @@ class Interval(NamedTuple):
 
     @property
     def hours(self) -> float:
-        """Its length without months, as Delta computes it: too many days overflow."""
+        """Length in hours without months, as Delta computes it: too many days overflow."""
         total = self.days * _DAY + self.microseconds
         return ((total + _LONG) % (2 * _LONG) - _LONG) / _HOUR
 
 
 def parse_interval(text: str) -> Interval | None:
-    """`interval 1 day 12 hours`, with or without its first word; None for anything else."""
+    """Parse `interval 1 day 12 hours`; the first word is optional. None if invalid."""
     found = _INTERVAL.fullmatch(text.strip().lower())
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Isolation levels, what each engine makes of `delta.isolationLevel`, and row-level concurrency."""
+"""Isolation levels, the effect of `delta.isolationLevel` per engine, and row-level concurrency."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PROPERTY = "delta.isolationLevel"
 
 
 class IsolationLevel(StrEnum):
-    """The levels Delta knows; a table may declare the first two."""
+    """Delta's isolation levels; a table may declare the first two."""
 
     SERIALIZABLE = "Serializable"
     WRITE_SERIALIZABLE = "WriteSerializable"
@@ -20,7 +20,7 @@ class IsolationLevel(StrEnum):
 
 
 class WriterEngine(StrEnum):
-    """Engines that write Delta tables under their own reading of the property."""
+    """Engines that write Delta tables and interpret the property differently."""
 
     DELTA_SPARK = "delta-spark"
     DATABRICKS = "databricks"
@@ -38,25 +38,25 @@ class Isolation(NamedTuple):
 
     @property
     def valid(self) -> bool:
-        """True when nothing or a level that a table may declare is declared."""
+        """True if no level or an allowed level is declared."""
         return self.declared is None or _named(self.declared) in DECLARABLE
 
 
 def isolation(declared: str | None) -> Isolation:
-    """What each engine does with the declared value (None: the property is not set)."""
+    """Return each engine's level for the declared value (None: not set)."""
     return Isolation(declared, {engine: _effective(engine, declared) for engine in WriterEngine})
 
 
 class Levels(NamedTuple):
-    """The isolation levels of a table as they were seen: the declared one, and each engine's."""
+    """Observed isolation levels of a table: the declared one, and each engine's."""
 
     declared: str | None
     effective: Mapping[str, str | None]
 
     def differ(self, other: Levels) -> tuple[str, str] | None:
-        """Return both in words, with the engines on which they differ; None if they are equal.
+        """Describe both and the engines on which they differ; None if they are equal.
 
-        An engine that only one of them knows is not compared.
+        Engines in only one of them are not compared.
         """
         engines = [
             engine
@@ -78,14 +78,14 @@ def _effective(engine: WriterEngine, declared: str | None) -> IsolationLevel | N
         case WriterEngine.DATABRICKS:
             return IsolationLevel.WRITE_SERIALIZABLE if declared is None else _declarable(declared)
         case WriterEngine.DELTA_SPARK:
-            # Setting WriteSerializable is refused, a stored one is honoured all the same.
+            # Setting WriteSerializable is refused, but a stored value is respected.
             return IsolationLevel.SERIALIZABLE if declared is None else _declarable(declared)
         case WriterEngine.DELTA_RS:
             return _KERNEL_RS_SPELLING.get(declared or "", IsolationLevel.SERIALIZABLE)
 
 
-# The kernel compares with the camel-case spelling and drops everything else, so that the value
-# Databricks stores, `WriteSerializable`, falls back to its default (run with deltalake 1.6.6).
+# The kernel compares with the camel-case spelling and ignores everything else, so the value that
+# Databricks stores, `WriteSerializable`, falls back to its default (measured with deltalake 1.6.6).
 _KERNEL_RS_SPELLING = {
     "serializable": IsolationLevel.SERIALIZABLE,
     "writeSerializable": IsolationLevel.WRITE_SERIALIZABLE,
@@ -94,7 +94,7 @@ _KERNEL_RS_SPELLING = {
 
 
 def _declarable(text: str) -> IsolationLevel | None:
-    """The level if a table may declare it: SnapshotIsolation is for rewrites alone."""
+    """Return the level if a table can declare it; SnapshotIsolation is only for rewrites."""
     level = _named(text)
     return level if level in DECLARABLE else None
 
@@ -105,7 +105,7 @@ def _named(text: str) -> IsolationLevel | None:
 
 
 class RowLevelSupport(StrEnum):
-    """The answer for a runtime that is not known: yes means from 14.2 on."""
+    """The result for an unknown runtime: yes means from 14.2 on."""
 
     YES = "yes"
     NO = "no"
@@ -113,12 +113,12 @@ class RowLevelSupport(StrEnum):
 
 
 class RowLevelConcurrency(NamedTuple):
-    """Whether Databricks resolves conflicts by row on the table, and why."""
+    """Whether Databricks resolves conflicts by row on the table, with the reason."""
 
     databricks: RowLevelSupport
     reason: str
     liquid: bool | None = False
-    """liquid-clustered, which has it in earlier runtimes; None: the reader does not show it"""
+    """liquid clustering, which has it in earlier runtimes; None: not visible to the reader"""
 
 
 def row_level_concurrency(
@@ -126,7 +126,7 @@ def row_level_concurrency(
     partition_columns: tuple[str, ...],
     clustering_columns: tuple[str, ...] | None,
 ) -> RowLevelConcurrency:
-    """The answer for one table from its layout and features."""
+    """Evaluate one table's layout and features."""
     by_name = {state.name: state for state in features}
     identity = by_name.get("identityColumns")
     if identity is not None and identity.enabled:
@@ -134,22 +134,22 @@ def row_level_concurrency(
             RowLevelSupport.NO, "tables with identity columns support no concurrent transactions"
         )
     if partition_columns:
-        return RowLevelConcurrency(RowLevelSupport.NO, "partitioned tables have none")
+        return RowLevelConcurrency(RowLevelSupport.NO, "partitioned tables do not support it")
     vectors = by_name.get("deletionVectors")
     if vectors is None or vectors.enabled is False:
         return RowLevelConcurrency(
-            RowLevelSupport.NO, "it needs deletion vectors, which are not enabled"
+            RowLevelSupport.NO, "it requires deletion vectors, which are not enabled"
         )
     if vectors.enabled is None or (identity is not None and identity.enabled is None):
         return RowLevelConcurrency(
-            RowLevelSupport.UNKNOWN, "this reader does not show all that decides it"
+            RowLevelSupport.UNKNOWN, "this reader does not show everything that decides it"
         )
     clustering = by_name.get("clustering")
     if clustering_columns is None and clustering is not None:
         return RowLevelConcurrency(
             RowLevelSupport.YES,
             "deletion vectors and no partitions: since Databricks Runtime 13.3 LTS if the table is "
-            "liquid-clustered, which this reader does not show, else since 14.2",
+            "liquid-clustered, which this reader does not show, otherwise since 14.2",
             liquid=None,
         )
     if clustering_columns:

@@ -1,7 +1,7 @@
-"""The layers of each feature on one table: listed, implied, enabled, present, pulled in by what.
+"""The layers of each feature on one table: listed, implied, enabled, present, required by others.
 
-Pure: everything comes from the protocol, the metadata and what a reader looked at. None stands
-for "not looked" or "cannot be told", never for no.
+Pure: everything comes from the protocol, the metadata and the reader's facts. None means "not
+checked" or "unknown", never no.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from deltaproto.protocol.feature import (
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 
-# The schema is what these features leave behind, also when their switch is off.
+# The schema shows these features even after they are disabled.
 _SCHEMA_TRACES = {"columnMapping": Trait.MAPPING, "typeWidening": Trait.TYPE_CHANGE}
 
 
@@ -41,11 +41,11 @@ class FeatureState(NamedTuple):
     enabled: bool | None
     present: bool | None
     required_by: tuple[str, ...]
-    """supported features that require this one directly"""
+    """supported features that directly require this one"""
     evidence: str
-    """what shows that it is enabled or present, as one would point to it; else empty"""
+    """what shows that it is enabled or present; otherwise empty"""
     kept_by: tuple[str, ...] = ()
-    """supported features for which no DROP FEATURE of Delta Spark removes this one"""
+    """supported features that prevent Delta Spark from dropping this one"""
 
     @property
     def name(self) -> str:
@@ -53,7 +53,7 @@ class FeatureState(NamedTuple):
 
     @property
     def unused(self) -> bool:
-        """True when it is certain that nothing on the table uses the feature."""
+        """True if the table certainly does not use the feature."""
         switchless = isinstance(self.feature.enablement, AlwaysWhenSupported)
         off = self.enabled is False or switchless
         return off and self.present is False and not self.required_by
@@ -65,7 +65,7 @@ def feature_states(
     domains: Mapping[str, str] | None,
     traces: Mapping[Trace, bool],
 ) -> tuple[FeatureState, ...]:
-    """Every supported feature, sorted by name."""
+    """Return the state of every supported feature, sorted by name."""
     listed, implied = protocol.listed, protocol.implied
     return tuple(
         _state(name, protocol, metadata, domains, traces, name in listed, name in implied)
@@ -76,7 +76,7 @@ def feature_states(
 def enabled(
     rule: Enablement, metadata: Metadata, domains: Mapping[str, str] | None
 ) -> tuple[bool | None, str]:
-    """Whether `rule` holds on a table that supports its feature, and what shows it."""
+    """Return whether `rule` applies to a table that supports its feature, and the evidence."""
     match rule:
         case PropertyIs():
             key = rule.key_in(metadata.configuration)
@@ -95,7 +95,7 @@ def enabled(
 
 
 def enabled_features(protocol: Protocol, metadata: Metadata) -> frozenset[str]:
-    """Return the supported features that properties and schema switch on; no domains are read."""
+    """Return the supported features that properties and schema enable; ignores domains."""
     return frozenset(
         name
         for name in protocol.supported
@@ -152,8 +152,8 @@ def _present(
         case SchemaHas() | PropertyPrefix() | DomainHas():
             return on, shown
         case PropertyIs():
-            # The property is all that such a writer feature consists of (appendOnly); files
-            # written under a reader-writer feature keep its form when the property goes.
+            # Such a writer feature consists only of the property (appendOnly). Files written with a
+            # reader-writer feature keep its format after the property is removed.
             unseen = on is False and feature.kind is FeatureKind.READER_WRITER
             return (None, "") if unseen else (on, shown)
         case AlwaysWhenSupported():
@@ -188,7 +188,7 @@ def _some(columns: tuple[str, ...], limit: int = 3) -> str:
 
 
 def reasons(protocol: Protocol) -> tuple[str, ...]:
-    """One sentence on the reader version, one on the writer version."""
+    """Explain the reader version and the writer version in one sentence each."""
     if protocol.violations():
         return ("the versions and the feature lists contradict each other",)
     return (_reader(protocol), _writer(protocol))
@@ -203,8 +203,8 @@ def _reader(protocol: Protocol) -> str:
     )
     forcing = [name for name in known if _min_reader(protocol, name) == version]
     if not forcing:
-        return f"reader {version}: no feature needs it"
-    return f"reader {version}: readers must understand {_listed(forcing)}"
+        return f"reader {version}: no feature requires it"
+    return f"reader {version}: readers must support {_listed(forcing)}"
 
 
 def _writer(protocol: Protocol) -> str:
@@ -214,12 +214,12 @@ def _writer(protocol: Protocol) -> str:
         if not count:
             return f"writer {version}: implies no feature"
         # Never one: 2 implies two, and every later version more.
-        return f"writer {version}: the number implies {count} features, used or not"
+        return f"writer {version}: the version implies {count} features, used or not"
     native = [n for n in sorted(protocol.supported) if not feature_catalog.record(n).legacy]
     if native:
-        return f"writer 7: only a feature list can carry {_listed(native)}"
+        return f"writer 7: only a feature list can include {_listed(native)}"
     if not protocol.supported:
-        return "writer 7: an empty feature list; no feature needs it"
+        return "writer 7: an empty feature list; no feature requires it"
     if protocol.lowest() != protocol:
         return f"writer 7: the listed features are exactly those of {protocol.lowest()}"
     return f"writer 7: no lower version implies exactly {_listed(sorted(protocol.supported))}"

@@ -1,4 +1,4 @@
-"""`Metadata`: the metaData action, and what its schema says about table features."""
+"""`Metadata`: the metaData action, and the features that its schema shows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from deltaproto.protocol.decoding import decoded, holds_list
 from deltaproto.protocol.feature import Trait
 
-# Without one of these, wherever it stands, no column shows a trait; an escape may hide one.
+# Without any of these substrings, no column shows a trait; an escape may hide one.
 _TELLING = (
     "false",
     "delta.",
@@ -27,7 +27,7 @@ _TELLING = (
 
 
 def quoted(name: str) -> str:
-    """A name, back-quoted unless it has only letters, digits and underscores, and not only digits.
+    """Back-quote a name unless it has only letters, digits and underscores, not only digits.
 
     Source: Spark's `QuotingUtils.quoteIfNeeded`.
     """
@@ -36,7 +36,7 @@ def quoted(name: str) -> str:
 
 
 class Metadata:
-    """One metaData action. `schema_string` is None where the writer left it out."""
+    """One metaData action. `schema_string` is None if it is missing."""
 
     def __init__(
         self,
@@ -66,10 +66,10 @@ class Metadata:
 
     @classmethod
     def stored(cls, action: Mapping[str, Any]) -> Metadata:
-        """The metadata of a log action.
+        """Parse the metadata of a log action.
 
         Raises:
-            ValueError: when `configuration`, `partitionColumns` or `schemaString` have a
+            ValueError: if `configuration`, `partitionColumns` or `schemaString` have a
                 type that the spec does not allow.
         """
         configuration = action.get("configuration") or {}
@@ -90,12 +90,12 @@ class Metadata:
         )
 
     def property(self, key: str) -> str | None:
-        """The value of a table property; keys are compared exactly, as Delta does."""
+        """Return a table property's value; keys are case-sensitive, as in Delta."""
         return self.configuration.get(key)
 
     @cached_property
     def schema(self) -> Mapping[str, Any] | None:
-        """The schema as the log stores it, parsed; None when there is none that can be used."""
+        """The parsed schema as stored in the log; None if it is not usable."""
         if not self.schema_string:
             return None
         try:
@@ -107,10 +107,10 @@ class Metadata:
         return schema
 
     def logical_path(self, physical: Sequence[str]) -> str:
-        """The dotted name of the column at a physical path (PROTOCOL.md, "Column Mapping").
+        """Return the dotted name of the column at a physical path (PROTOCOL.md, "Column Mapping").
 
-        A step that the schema does not know is kept as it is. Names are back-quoted where Spark
-        quotes them in DESCRIBE DETAIL.
+        Unknown parts of the path are unchanged. Names are back-quoted as in Spark's DESCRIBE
+        DETAIL.
         """
         names: list[str] = []
         struct: Any = self.schema
@@ -123,7 +123,7 @@ class Metadata:
 
     @cached_property
     def traits(self) -> Mapping[Trait, tuple[str, ...]] | None:
-        """For each trait of the schema, the columns that show it; None without a usable schema."""
+        """Traits of the schema with the columns that show them; None without a usable schema."""
         text = (self.schema_string or "").lower()
         for word in _TELLING:
             if word in text:
@@ -155,13 +155,13 @@ def _text(value: Any) -> str | None:
 
 
 _Found = dict[Trait, dict[str, None]]
-"""columns by the trait that they show, in order and each once"""
+"""distinct columns by trait, in order"""
 
 
 def _walk_struct(
     struct: Mapping[str, Any], parent: str, found: _Found, *, in_collection: bool
 ) -> None:
-    # Delta looks for NOT NULL in nested structs, but not inside arrays and maps
+    # Delta checks NOT NULL in nested structs, but not inside arrays and maps
     # (Invariants.getFromSchema with checkComplexTypes = false).
     for column in struct.get("fields") or ():
         if not isinstance(column, dict):

@@ -1,4 +1,4 @@
-"""Delta's own table properties: their names, and the values that they can have.
+"""Delta's own table properties: their names and valid values.
 
 Source: `DeltaConfigs` of Delta Spark 3.0 to 4.4.0; measured with 4.4.0.
 """
@@ -14,16 +14,16 @@ from deltaproto.protocol import compatibility_mode
 from deltaproto.protocol.intervals import parse_interval
 
 PREFIXES = ("delta.feature.", "delta.constraints.", "delta.universalformat.config.")
-"""what names begin with that Delta takes without knowing them, in lowercase"""
+"""prefixes of names that Delta accepts without knowing them, in lowercase"""
 FORMATS = compatibility_mode.FORMATS
 STATISTICS = "delta.dataSkippingStatsColumns"
 INDEXED = "delta.dataSkippingNumIndexedCols"
 _INT, _LONG = 2**31, 2**63
-# Java takes every decimal digit that Unicode has, and so does `int`.
+# Java accepts every Unicode decimal digit, and so does `int`.
 _WHOLE = re.compile(r"[+-]?\d{1,4000}")
 _REDIRECTS = ("ENABLE-REDIRECT-IN-PROGRESS", "REDIRECT-READY", "DROP-REDIRECT-IN-PROGRESS")
 _RELEASE = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})(?:[-+].*)?")
-# What may begin a list of columns for Spark's parser, which passes over whatever comes after it.
+# Valid starts of a column list in Spark's parser, which ignores whatever follows.
 _NAME = r"(?:`(?:[^`]|``)+`|(?![0-9]+(?![\w]))\w+)"
 _PATH = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
 _NAMES = re.compile(rf"\s*({_PATH}(?:\s*,\s*{_PATH})*)(?!\s*[,`-])")
@@ -31,15 +31,15 @@ _PART = re.compile(r"`((?:[^`]|``)+)`|(\w+)|([.,])")
 
 
 class ValueKind(NamedTuple):
-    """A kind of values."""
+    """A kind of property value."""
 
     wanted: str
-    """what a value must be, to be put after "must be" """
+    """description of valid values, to follow "must be" """
     takes: Callable[[str], bool]
 
 
 def names_in(text: str) -> tuple[tuple[str, ...], ...] | None:
-    """The columns of a `delta.dataSkippingStatsColumns`, each as a path; None if it is no list."""
+    """Parse `delta.dataSkippingStatsColumns` to column paths; None if it is not a list."""
     if not text.strip():
         return ()
     found = _NAMES.match(text)
@@ -55,7 +55,7 @@ def names_in(text: str) -> tuple[tuple[str, ...], ...] | None:
 
 
 def formats_in(text: str) -> list[str]:
-    """The formats of a `delta.universalFormat.enabledFormats`, as Java splits them."""
+    """Split `delta.universalFormat.enabledFormats` as Java does."""
     formats = text.split(",") if text else []
     while formats and not formats[-1]:
         formats.pop()
@@ -63,7 +63,7 @@ def formats_in(text: str) -> list[str]:
 
 
 def _number(least: int, beyond: int) -> ValueKind:
-    wanted = f"a whole number from {least} on" if least > -beyond else "a whole number"
+    wanted = f"an integer of at least {least}" if least > -beyond else "an integer"
     return ValueKind(
         wanted, lambda text: bool(_WHOLE.fullmatch(text)) and least <= int(text) < beyond
     )
@@ -85,7 +85,7 @@ def _are_formats(text: str) -> bool:
 
 
 def _is_map(text: str) -> bool:
-    """Whether it is a JSON object of scalars, which become texts."""
+    """Return True for a JSON object of scalars, which are stored as strings."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -96,7 +96,7 @@ def _is_map(text: str) -> bool:
 
 
 def _is_redirect(text: str) -> bool:
-    """Whether it is a `TableRedirectConfiguration`."""
+    """Return True for a `TableRedirectConfiguration`."""
     try:
         found = json.loads(text)
         spec = json.loads(found["spec"])
@@ -112,9 +112,9 @@ def _one_of(*words: str, any_case: bool = False) -> ValueKind:
 
 _BOOLEAN = _one_of("true", "false", any_case=True)
 _INTERVAL = ValueKind("an interval such as '30 days', without months and years", _is_interval)
-_TEXT = ValueKind("a text", lambda text: True)
+_TEXT = ValueKind("a string", lambda text: True)
 _REDIRECT = ValueKind("a JSON object with a type, a state and a spec", _is_redirect)
-_MAP = ValueKind("a JSON object whose values are texts", _is_map)
+_MAP = ValueKind("a JSON object whose values are strings", _is_map)
 KINDS: Mapping[str, ValueKind] = {
     **dict.fromkeys(
         [
@@ -179,7 +179,7 @@ KINDS: Mapping[str, ValueKind] = {
     "inCommitTimestampEnablementTimestamp": _number(-_LONG, _LONG),
     "columnMapping.maxColumnId": _number(-_LONG, _LONG),
     "columnMapping.mode": _one_of("none", "name", "id", any_case=True),
-    # Delta parses the third as well, though no table can be set to it.
+    # Delta also parses the third value, though no table can be set to it.
     "isolationLevel": _one_of(
         "serializable", "writeserializable", "snapshotisolation", any_case=True
     ),
@@ -190,10 +190,10 @@ KINDS: Mapping[str, ValueKind] = {
         "a list of columns", lambda text: names_in(text) is not None
     ),
 }
-"""the kind of each property's values, by its name after `delta.`"""
+"""value kind by property name after `delta.`"""
 
 CANONICAL: Mapping[str, str] = {f"delta.{name}".lower(): f"delta.{name}" for name in KINDS}
-"""the name that Delta stores, by the name in lowercase"""
+"""the name that Delta stores, by lowercase name"""
 
 SINCE: Mapping[str, str] = {
     f"delta.{name}".lower(): release
@@ -214,7 +214,7 @@ SINCE: Mapping[str, str] = {
     }.items()
     for name in names.split()
 }
-"""the Delta Spark that first knew a property, where it came after 3.0, by the name in lowercase"""
+"""first Delta Spark release with a property, if later than 3.0, by lowercase name"""
 
 
 NEEDED = (
@@ -225,7 +225,7 @@ NEEDED = (
     "delta.coordinatedCommits.commitCoordinatorConf-preview",
     "delta.coordinatedCommits.tableConf-preview",
 )
-"""properties that Delta Spark parses before every change of a table, even one that unsets them"""
+"""properties that Delta Spark parses before every table change, even if the change unsets them"""
 
 NEEDED_AFTER = (
     *("delta.appendOnly", "delta.enableDeletionVectors", "delta.enableVariantShredding"),
@@ -234,13 +234,13 @@ NEEDED_AFTER = (
     *("delta.compatibility.symlinkFormatManifest.enabled", "delta.checkpointInterval"),
     *("delta.checkpointPolicy", "delta.isolationLevel"),
 )
-"""properties that Delta Spark parses after every change of metadata"""
+"""properties that Delta Spark parses after every metadata change"""
 
 ON_DATABRICKS: Mapping[str, tuple[str, ...]] = {
     "delta.autoOptimize.autoCompact": ("auto", "legacy"),
 }
-"""values that Databricks documents, and Delta Spark does not take"""
-# Those that Databricks documents, or takes more values for.
+"""values that Databricks documents and Delta Spark does not accept"""
+# Properties that Databricks documents, or for which it accepts more values.
 KNOWN_ON_DATABRICKS = (
     "delta.targetfilesize",
     "delta.tunefilesizesforrewrites",
@@ -252,9 +252,9 @@ KNOWN_ON_DATABRICKS = (
 
 
 def suggestion(key: str) -> str | None:
-    """What a `delta.` property that Delta does not know was probably meant to be; None if known.
+    """Suggest a name for an unknown `delta.` property; None if the property is known.
 
-    Empty when it is not known, and nothing is similar.
+    Empty if it is unknown and nothing is similar.
     """
     lower = key.lower()
     known = {**CANONICAL, **{each: each for each in KNOWN_ON_DATABRICKS}}
@@ -267,11 +267,11 @@ def suggestion(key: str) -> str | None:
 
 
 def wanted(key: str, value: str, *, on_databricks: bool = False) -> str | None:
-    """What the value of a property must be instead; None if it is good or the property unknown.
+    """Describe valid values; None if the value is valid or the property is unknown.
 
     Args:
-        key: the property's name as Delta stores it.
-        on_databricks: also take the values that only Databricks documents.
+        key: the property's name as stored by Delta.
+        on_databricks: also accept values that only Databricks documents.
     """
     kind = KINDS.get(key.removeprefix("delta."))
     if kind is None or kind.takes(value):

@@ -1,8 +1,8 @@
-"""`Protocol`: what a table demands of its readers and writers, and its arithmetic.
+"""`Protocol`: a table's requirements for readers and writers, and its arithmetic.
 
 The arithmetic is Delta's own (`TableFeatureSupport.scala`, PROTOCOL.md "Table Features") and
-is held against it in the tests: *normalised* is the weakest form of a feature set,
-*denormalised* the same set as explicit lists.
+is compared with it in the tests: *normalized* is the weakest form of a feature set,
+*denormalized* the same set as explicit lists.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from deltaproto.protocol.violations import (
 
 _REMEMBERED = 4096
 _LONGEST_NAME = 255
-"""characters of a feature name; Delta's longest has fewer than 40"""
+"""most characters of a feature name; Delta's longest has fewer than 40"""
 _MOST_MEMBERS = 20
 _SHOWN = 100
 
@@ -39,11 +39,11 @@ class _Fields(NamedTuple):
 class Protocol(_Fields):
     """One protocol action. The constructor refuses combinations that the spec forbids.
 
-    `reader_features` exists exactly at reader version 3, `writer_features` exactly at writer
-    version 7; an empty list is not an absent one.
+    `reader_features` is set exactly at reader version 3, `writer_features` exactly at writer
+    version 7; an empty list differs from a missing one.
 
     Raises:
-        InvalidProtocol: naming every rule that is broken.
+        InvalidProtocol: with every violated rule.
     """
 
     __slots__ = ()
@@ -64,17 +64,17 @@ class Protocol(_Fields):
         return protocol
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # One that was stored broken must come out of a pickle as it went in.
+        # An invalid stored protocol must survive pickling unchanged.
         return Protocol._make, (tuple(self),)
 
     @classmethod
     def stored(cls, action: Mapping[str, Any]) -> Protocol:
-        """The protocol of a log action exactly as it is stored, valid or not.
+        """Parse a log action's protocol exactly as stored, valid or not.
 
-        The only door for a protocol that breaks a rule; ask `violations()` before computing.
+        Only this constructor allows an invalid protocol; check `violations()` before computing.
 
         Raises:
-            ValueError: when versions are not integers or lists are not lists of strings.
+            ValueError: if versions are not integers or lists are not lists of strings.
         """
         return cls._make(
             (
@@ -87,19 +87,19 @@ class Protocol(_Fields):
 
     @classmethod
     def parse(cls, action: Mapping[str, Any]) -> Protocol:
-        """The protocol of a log action, refused when it breaks a rule."""
+        """Parse a log action's protocol; refuse an invalid one."""
         return cls(*cls.stored(action))
 
     @classmethod
     def carrying(cls, features: Iterable[str], *, reader_features: Iterable[str] = ()) -> Protocol:
-        """The lowest protocol that supports exactly `features` and what they require.
+        """Return the lowest protocol that supports `features` and their requirements.
 
-        `reader_features` names those of unknown features that readers must know.
+        `reader_features` lists the unknown features that readers must support.
         """
         return _lowest(feature_catalog.closure(features), frozenset(reader_features))
 
     def to_action(self) -> dict[str, Any]:
-        """The action as the log stores it: no key for an absent list."""
+        """Return the action as stored in the log: no key for a missing list."""
         action: dict[str, Any] = {
             "minReaderVersion": self.min_reader_version,
             "minWriterVersion": self.min_writer_version,
@@ -111,7 +111,7 @@ class Protocol(_Fields):
         return action
 
     def violations(self) -> tuple[Violation, ...]:
-        """Every rule of the spec that this protocol breaks; empty when it is valid."""
+        """Return every violated rule of the spec; empty if valid."""
         return violations(
             self.min_reader_version,
             self.min_writer_version,
@@ -121,7 +121,7 @@ class Protocol(_Fields):
 
     @property
     def from_the_future(self) -> bool:
-        """True when a version is higher than any that the spec defines."""
+        """True if a version is higher than the spec defines."""
         return (
             self.min_reader_version > READER_FEATURES_VERSION
             or self.min_writer_version > WRITER_FEATURES_VERSION
@@ -129,50 +129,50 @@ class Protocol(_Fields):
 
     @property
     def listed(self) -> frozenset[str]:
-        """Features named in either list."""
+        """Features in either list."""
         return (self.reader_features or frozenset()) | (self.writer_features or frozenset())
 
     @property
     def implied(self) -> frozenset[str]:
-        """Features that follow from the version numbers alone."""
+        """Features implied by the version numbers."""
         return feature_catalog.implied_by(self.min_reader_version, self.min_writer_version)
 
     @property
     def supported(self) -> frozenset[str]:
-        """What a client must understand: listed and implied."""
+        """Features that a client must support: listed and implied."""
         return _supported(self)
 
     @property
     def uses_table_features(self) -> bool:
-        """True when writers find an explicit list; otherwise this is a legacy pair."""
+        """True if writers use an explicit list; otherwise this is a legacy pair."""
         return self.min_writer_version >= WRITER_FEATURES_VERSION
 
     def kind_of(self, feature: str) -> FeatureKind:
-        """Who must know `feature` here; for an unknown one its lists decide."""
+        """Return who must support `feature`; for an unknown one, its lists decide."""
         in_reader_list = feature in (self.reader_features or ())
         return feature_catalog.record(feature, in_reader_list=in_reader_list).kind
 
     def denormalized(self) -> Protocol:
-        """The same features as explicit lists; a table-features protocol stays as it is."""
+        """Return the same features as explicit lists; a table-features protocol is unchanged."""
         if self.uses_table_features:
             return self
         return _with_lists(self.implied, frozenset())
 
     def normalized(self) -> Protocol:
-        """The weakest form of the same features; a legacy pair stays as it is."""
+        """Return the weakest form of the same features; a legacy pair is unchanged."""
         if not self.uses_table_features:
             return self
         return _lowest(self.supported, self._reader_features_by_list())
 
     def lowest(self) -> Protocol:
-        """The lowest protocol for the same features, odd legacy pairs repaired.
+        """Return the lowest protocol for the same features; repairs odd legacy pairs.
 
         (2,3) becomes (1,3), (1,5) becomes (1,4): Delta's `denormalizedNormalized`.
         """
         return self.denormalized().normalized()
 
     def merge(self, *others: Protocol) -> Protocol:
-        """The lowest protocol with all features of all of them: how every upgrade is computed.
+        """Return the lowest protocol with all features of all protocols, as for upgrades.
 
         Two legacy pairs merge to the larger of each number, which may imply a feature that
         neither does: (2,1) with (1,5) is (2,5). Delta does the same.
@@ -188,36 +188,36 @@ class Protocol(_Fields):
         return _lowest(supported, unknown)
 
     def with_feature(self, name: str, *, in_reader_list: bool = False) -> Protocol:
-        """The lowest protocol that also supports `name` and everything it requires."""
+        """Return the lowest protocol that also supports `name` and its requirements."""
         unknown = frozenset({name} if in_reader_list else ())
         added = feature_catalog.closure({name})
         return _lowest(self.supported | added, self._reader_features_by_list() | unknown)
 
     def without_feature(self, name: str) -> Protocol:
-        """The lowest protocol without `name`; what it required stays (Protocol.removeFeature)."""
+        """Return the lowest protocol without `name`; requirements stay (Protocol.removeFeature)."""
         return _lowest(self.supported - {name}, self._reader_features_by_list() - {name})
 
     def can_upgrade_to(self, target: Protocol) -> bool:
-        """True when `target` supports every feature that this one supports."""
+        """Return True if `target` supports every feature of this protocol."""
         return self.supported <= target.supported
 
     def can_downgrade_to(self, target: Protocol, dropped: str) -> bool:
-        """True when `target` differs by `dropped` alone; checkpointProtection may have joined."""
+        """Return True if `target` only lacks `dropped`; checkpointProtection may be added."""
         gained = target.supported - self.supported
         return gained <= {feature_catalog.CHECKPOINT_PROTECTION} and (
             self.supported - {dropped} == target.supported - gained
         )
 
     def _reader_features_by_list(self) -> frozenset[str]:
-        # Delta Spark rebuilds the lists from what it knows of each feature. For what it does not
-        # know the list itself is the only authority.
+        # Delta Spark rebuilds the lists from its own records. For unknown features only the list
+        # itself decides.
         return frozenset(
             name for name in self.reader_features or () if not feature_catalog.registered(name)
         )
 
     @property
     def in_words(self) -> str:
-        """Its features first and its versions second."""
+        """Describe the features, then the versions."""
         return f"{', '.join(sorted(self.supported)) or 'no features'} {self}"
 
     def __str__(self) -> str:
@@ -235,8 +235,8 @@ def _lowest(features: frozenset[str], by_list: frozenset[str]) -> Protocol:
     writer = max((record.min_writer for record in records), default=1)
     if writer < WRITER_FEATURES_VERSION and feature_catalog.implied_by(reader, writer) == features:
         return Protocol(reader, writer)
-    # Delta re-adds each feature with what it requires, so a listed feature whose
-    # requirement was missing gets it back here (TableFeatureSupport.withFeature).
+    # Delta re-adds each feature with its requirements, so a missing requirement of a listed feature
+    # is restored here (TableFeatureSupport.withFeature).
     return _with_lists(feature_catalog.closure(features), by_list)
 
 
@@ -277,11 +277,11 @@ def _names(action: Mapping[str, Any], key: str) -> frozenset[str] | None:
 
 
 def shown(value: object) -> str:
-    """A stored value in JSON's words for an error message: its start, if it is long."""
+    """Format a stored value as JSON for an error message, shortened if long."""
     if isinstance(value, str | bytes):
         text = repr(value[: _SHOWN + 1])
     elif isinstance(value, list | dict) and len(value) > _MOST_MEMBERS:
-        # A damaged log may hold a million members here.
+        # A damaged log may have a million members here.
         kind = "an array" if isinstance(value, list) else "an object"
         text = f"{kind} of {len(value)}"
     else:

@@ -1,7 +1,7 @@
-"""What every reader answers with, and what they all share.
+"""The results of table readers, and their shared types.
 
-One table, several readers (`log`, `delta_rs`, `spark`): each gives a `TableState` or raises
-a `TableError`. What a reader did not look at is None or missing, never a guess.
+Several readers (`log`, `delta_rs`, `spark`) read one table: each returns a `TableState` or raises
+a `TableError`. Facts that a reader did not check are None or missing, never guessed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ReaderName(StrEnum):
 
 
 class NoteKind(StrEnum):
-    """Oddities a reader met on its way to an answer; each one is a finding's evidence."""
+    """Oddities found by a reader; each one is a finding's evidence."""
 
     CHECKPOINT_UNREADABLE = "checkpoint-unreadable"
     CHECKSUM_CONTRADICTS = "checksum-contradicts"
@@ -42,27 +42,27 @@ class NoteKind(StrEnum):
 
 
 class Note(NamedTuple):
-    """One oddity: what was met, in one line."""
+    """One oddity, described in one line."""
 
     kind: NoteKind
     message: str
 
 
 class ProtocolChange(NamedTuple):
-    """One commit that stored a protocol, as far back as the log reaches."""
+    """One commit that stored a protocol, within the available log."""
 
     version: int
     protocol: Protocol
     commit_info: Mapping[str, Any]
-    """the commit's provenance as stored; empty where the writer recorded none"""
+    """the commit's provenance as stored; empty if not recorded"""
 
 
 class TableState(NamedTuple):
-    """A table at one version, as one reader sees it.
+    """A table at one version, as seen by one reader.
 
-    `domains` maps each live metadata domain to its configuration; None when the reader cannot
-    see domains. `traces` holds only what was looked at. `changes` yields the protocol's changes,
-    oldest first, reading more of the log; None when the reader cannot.
+    `domains` maps each live metadata domain to its configuration; None if the reader cannot read
+    domains. `traces` contains only checked traces. `changes` yields the protocol changes, oldest
+    first, and reads more of the log; None if the reader cannot.
     """
 
     table: str
@@ -76,14 +76,14 @@ class TableState(NamedTuple):
     traces: Mapping[Trace, bool] = _NOTHING
     notes: tuple[Note, ...] = ()
     last_commit: Mapping[str, Any] = _NOTHING
-    """commitInfo of this version as stored; empty when not looked at or not there"""
+    """commitInfo of this version as stored; empty if not read or missing"""
     changes: Callable[[], tuple[ProtocolChange, ...]] | None = None
     confirmed: bool = False
-    """the catalog that manages the table confirmed that this is its newest version"""
+    """True if the catalog that manages the table confirmed that this is its newest version"""
 
 
 class UnsupportedProtocol(TableError):
-    """A protocol that no reader can interpret; carries what the log stores all the same."""
+    """A protocol that no reader can interpret; includes the stored protocol."""
 
     def __init__(self, message: str, hint: str, version: int, protocol: Protocol) -> None:
         super().__init__(ErrorCode.UNSUPPORTED_PROTOCOL, message, hint)
@@ -92,25 +92,25 @@ class UnsupportedProtocol(TableError):
 
 
 class SparkSettings(NamedTuple):
-    """How to reach Spark: `remote` is a Spark Connect URL, `conf` adds or overrides settings."""
+    """Spark connection: `remote` is a Spark Connect URL, `conf` adds or overrides settings."""
 
     remote: str | None = None
     conf: Mapping[str, str] = _NOTHING
     show_log: bool = False
-    """True leaves Spark's own output on standard error"""
+    """True: show Spark's own output on stderr"""
     hadoop: Mapping[str, str] = _NOTHING
-    """how its file systems reach object stores; `conf` wins"""
+    """settings for access to object stores; `conf` takes precedence"""
     stores: frozenset[str] = frozenset()
-    """schemes of the tables that it will be asked about, for a session that is started for them"""
+    """URI schemes of the tables to read, for a session started for them"""
 
     def reaching(self, *places: str) -> SparkSettings:
-        """The same for tables at these places too; what is no URI changes nothing."""
+        """Return settings that also cover tables at these places; others are ignored."""
         schemes = {place.partition("://")[0].lower() for place in places if "://" in place}
         return self if schemes <= self.stores else self._replace(stores=self.stores | schemes)
 
     @property
     def redact(self) -> Redactor:
-        """Hides what these settings hold in texts of Spark."""
+        """Return a redactor for these settings in Spark's texts."""
         from deltaproto.redaction import Redactor
 
         _, _, token = (self.remote or "").partition("token=")
@@ -123,10 +123,10 @@ class Reader(Interface):
     name: ReaderName
 
     def read(self, table: str, version: int | None) -> TableState:
-        """The state of `table` at `version` (None: the newest).
+        """Return the state of `table` at `version` (None: the newest).
 
         Raises:
-            TableError: when the table cannot be read.
-            EngineError: when the engine behind the reader cannot be used at all.
+            TableError: if the table cannot be read.
+            EngineError: if the reader's engine is unavailable.
         """
         ...

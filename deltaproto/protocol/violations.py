@@ -1,4 +1,4 @@
-"""The rules that a version pair and its feature lists must keep (PROTOCOL.md, "Table Features")."""
+"""Rules for version pairs and feature lists (PROTOCOL.md, "Table Features")."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from deltaproto.protocol.feature import FeatureKind
 
 READER_FEATURES_VERSION = 3
 WRITER_FEATURES_VERSION = 7
-"""the versions that list their features; the spec defines none above them"""
+"""the versions that use feature lists; the spec defines no higher ones"""
 
 
 class Breach(StrEnum):
-    """The kinds of rule that a protocol can break."""
+    """The kinds of rules that a protocol can violate."""
 
     VERSION = "version-out-of-range"
     PAIR = "reader-3-needs-writer-7"
@@ -26,7 +26,7 @@ class Breach(StrEnum):
 
 
 class Violation(NamedTuple):
-    """One broken rule, with the feature it is about where there is one."""
+    """One violated rule, with its feature if any."""
 
     breach: Breach
     message: str
@@ -34,7 +34,7 @@ class Violation(NamedTuple):
 
 
 class InvalidProtocol(ValueError):
-    """A protocol that the spec forbids; `violations` holds every reason."""
+    """A protocol that the spec forbids; `violations` contains every reason."""
 
     def __init__(self, broken: tuple[Violation, ...]) -> None:
         super().__init__("; ".join(violation.message for violation in broken))
@@ -47,7 +47,7 @@ def violations(
     reader_features: frozenset[str] | None,
     writer_features: frozenset[str] | None,
 ) -> tuple[Violation, ...]:
-    """Every rule that the protocol breaks, versions first."""
+    """Yield every violated rule, versions first."""
     return (
         *_versions(reader, writer),
         *_lists(reader, writer, reader_features, writer_features),
@@ -68,7 +68,7 @@ def _versions(reader: int, writer: int) -> Iterator[Violation]:
         )
     if reader >= READER_FEATURES_VERSION and 1 <= writer < WRITER_FEATURES_VERSION:
         yield Violation(
-            Breach.PAIR, f"reader version {reader} needs writer version 7, but it is {writer}"
+            Breach.PAIR, f"reader version {reader} requires writer version 7, but it is {writer}"
         )
 
 
@@ -84,7 +84,7 @@ def _lists(
     ):
         if number == needed and names is None:
             yield Violation(
-                Breach.LIST_MISSING, f"{role} version {needed} needs the list {role}Features"
+                Breach.LIST_MISSING, f"{role} version {needed} requires the list {role}Features"
             )
         if number < needed and names is not None:
             yield Violation(
@@ -110,12 +110,12 @@ def _members(
         known = feature_catalog.find(name)
         if known is None or known.kind is FeatureKind.WRITER:
             continue
-        # Reader version 2 implies columnMapping for readers, so (2,7) lists it for writers alone.
+        # Reader version 2 implies columnMapping for readers, so (2,7) lists it only for writers.
         if known.legacy and reader == known.min_reader:
             continue
         yield Violation(
             Breach.NOT_FOR_READERS,
-            f"{name} is a reader-writer feature, but readers are not told: "
+            f"{name} is a reader-writer feature, but not listed for readers: "
             f"reader version {reader}"
             + (", not in readerFeatures" if reader >= READER_FEATURES_VERSION else ""),
             name,

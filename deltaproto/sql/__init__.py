@@ -1,1 +1,1 @@
-"""Tokens of Spark SQL. Knows nothing of Delta."""
+"""Tokens of Spark SQL, independent of Delta."""

@@ -1,7 +1,7 @@
 """Tokens of Spark SQL: words, quoted names, strings and single characters. Never raises.
 
-Source: Spark's `SqlBaseLexer` (bracketed comments nest, `r'…'` takes no escapes, a doubled quote
-is a quote).
+Source: Spark's `SqlBaseLexer` (bracketed comments nest, `r'…'` has no escapes, a doubled quote is a
+quote).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 
 
 class Token(NamedTuple):
-    """One token. Words are upper-cased in `key`; quoted names and strings have no key."""
+    """One token. Words have an uppercase `key`; quoted names and strings have no key."""
 
     text: str
     key: str
@@ -34,17 +34,17 @@ class Token(NamedTuple):
 
     @property
     def quoted(self) -> bool:
-        """Whether it is a quoted name."""
+        """True for a quoted name."""
         return self.text.startswith("`") and not self.key
 
     @property
     def string(self) -> bool:
-        """Whether it is a string."""
+        """True for a string."""
         return not self.key and not self.quoted
 
     @property
     def value(self) -> str:
-        """What it stands for: without quotes and escapes."""
+        """The value, without quotes and escapes."""
         if self.key:
             return self.text
         if self.quoted:
@@ -56,7 +56,7 @@ class Token(NamedTuple):
 
 
 def tokens(sql: str) -> list[Token]:
-    """The statement's tokens, without comments and a last semicolon."""
+    """Return the statement's tokens, without comments and a final semicolon."""
     found = scan(sql)
     while found and found[-1].key == ";":
         found.pop()
@@ -64,7 +64,7 @@ def tokens(sql: str) -> list[Token]:
 
 
 def scan(sql: str) -> list[Token]:
-    """All tokens but comments and spaces."""
+    """Return all tokens except comments and spaces."""
     found = []
     at = 0
     while match := _TOKEN.match(sql, at):
@@ -79,10 +79,10 @@ def scan(sql: str) -> list[Token]:
 
 
 def is_enclosed(expression: str) -> bool:
-    """Whether an expression stays within the parentheses that surround it.
+    """Return True if an expression stays within its surrounding parentheses.
 
-    One that closes them, ends the statement, or opens a quote or a comment could make another
-    statement of what follows.
+    An expression that closes them, ends the statement, or opens a quote or a comment could turn the
+    following text into another statement.
     """
     sql = f"({expression})"
     found, depth = scan(sql), 0
@@ -96,7 +96,7 @@ def is_enclosed(expression: str) -> bool:
 
 
 def _after_comment(sql: str, at: int) -> int:
-    """Where a bracketed comment ends; one that is not closed takes all the rest."""
+    """Return the end of a bracketed comment; the end of the text if it is not closed."""
     depth = 1
     for bracket in _BRACKET.finditer(sql, at):
         depth += 1 if bracket[0] == "/*" else -1
@@ -111,5 +111,5 @@ def _unescaped(match: re.Match[str]) -> str:
         return chr(int(what[1:], 16))
     if len(what) == 3:
         return chr(int(what, 8))
-    # In a pattern for LIKE the backslash stays.
+    # In a LIKE pattern the backslash stays.
     return f"\\{what}" if what in "%_" else _ESCAPED.get(what, what)

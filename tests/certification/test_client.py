@@ -74,7 +74,7 @@ def test_a_pin_replaces_what_the_adapter_asks_for() -> None:
         ("polars@2.1.0", "polars has several paths", "polars/scan"),
         ("polars/none@2.1.0", "polars has no path none", "polars/eager"),
         ("daft", "which version of daft", "daft@"),
-        ("@1", "names no client", "ID@VERSION"),
+        ("@1", "is not a client", "ID@VERSION"),
     ],
 )
 def test_names_that_stand_for_nothing(name: str, message: str, hint: str) -> None:

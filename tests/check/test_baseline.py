@@ -42,7 +42,7 @@ def test_none_of_the_tables(
     for fail_on in ("error", "warning", "never"):
         ran = cli(*words, "--fail-on", fail_on)
         assert ran.code == 3
-        assert "the baseline holds none of the checked tables" in ran.out
+        assert "the baseline contains none of the checked tables" in ran.out
 
 
 def test_another_mount_matches_by_id(cli: Cli, save: Callable[..., str], tmp_path: Path) -> None:

@@ -298,7 +298,7 @@ class TestDrift:
         (joined,) = self.drift(checked, log.table, before)
         assert (joined["rule"], joined["feature"]) == ("DP220", DV)
         assert joined["evidence"] == "version 2: SET TBLPROPERTIES by Spark/4, ann"
-        assert joined["message"] == f"{DV} joined the protocol since version 0"
+        assert joined["message"] == f"{DV} was added to the protocol since version 0"
 
     def test_the_span_where_the_log_is_not_at_hand(
         self, log: Log, before: str, checked: Checked, save: Callable[..., str]
@@ -355,7 +355,7 @@ class TestDrift:
         (joined,) = self.drift(checked, log.table, before)
         assert joined["evidence"] == "version 0: CREATE TABLE by X"
         (joined,) = self.drift(checked, save(log.table, name="now.json"), before)
-        assert joined["evidence"] == "the table was made anew: version 2 then, 0 now"
+        assert joined["evidence"] == "the table was recreated: version 2 then, 0 now"
 
     def test_a_table_that_the_baseline_lacks(
         self, make: Callable[..., str], before: str, checked: Checked, log: Log
@@ -554,16 +554,16 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("text", "place", "said"),
         [
-            ("clients: [trinoo@476]\n", "2:11", "no client is called trinoo"),
-            ("clients:\n  - bigquery\n  - trino\n", "4:5", "which version of trino?"),
-            ("clients:\n  - {client: trino@x.y, as: a}\n", "3:5", "x.y is no version of trino"),
+            ("clients: [trinoo@476]\n", "2:11", "unknown client trinoo"),
+            ("clients:\n  - bigquery\n  - trino\n", "4:5", "trino requires a version"),
+            ("clients:\n  - {client: trino@x.y, as: a}\n", "3:5", "x.y is not a version of trino"),
             ("clients: [bigquery@1]\n", "2:11", "bigquery has no versions"),
             ("clients: [deltalake/rust@1.6.6]\n", "2:11", "deltalake has no path rust"),
-            ("tables:\n  t: {clients: [nobody@1]}\n", "3:17", "no client is called nobody"),
+            ("tables:\n  t: {clients: [nobody@1]}\n", "3:17", "unknown client nobody"),
             (
                 f"waivers:\n  - {{rule: DP201, client: trno, reason: r, expires: {TOMORROW}}}\n",
                 "3:5",
-                "no client is called trno",
+                "unknown client trno",
             ),
             ("define:\n  ours: {name: x, ranges: [{read: 1}]}\n", "3:3", "ours"),
         ],

@@ -285,7 +285,7 @@ class TestMistakes:
             assert f"{file}:{place}: " in message, place
         assert message.count(file) == 12
         assert 'did you mean "deletionVectors"?' in message
-        assert ran.json["error"]["hint"] == "correct all 12 mistakes"
+        assert ran.json["error"]["hint"] == "fix all 12 errors"
 
     def test_all_unknown_clients_in_one_run(self, cli: Cli, make: Make, policy: Policy) -> None:
         file = policy(

@@ -238,12 +238,12 @@ class TestTable:
     @pytest.mark.parametrize(
         ("declared", "engine", "level", "reason"),
         [
-            (None, "databricks", "WriteSerializable", "declares none"),
-            (None, "delta-spark", "Serializable", "declares none"),
+            (None, "databricks", "WriteSerializable", "declares no level"),
+            (None, "delta-spark", "Serializable", "declares no level"),
             ("Serializable", "databricks", "Serializable", "declares Serializable"),
             ("WriteSerializable", "delta-spark", "WriteSerializable", "declares Write"),
-            ("nonsense", "databricks", "WriteSerializable", "no table may declare"),
-            ("SnapshotIsolation", "delta-spark", "Serializable", "no table may declare"),
+            ("nonsense", "databricks", "WriteSerializable", "which is not allowed"),
+            ("SnapshotIsolation", "delta-spark", "Serializable", "which is not allowed"),
         ],
     )
     def test_items_6_and_15_the_level_with_its_reason(
@@ -276,7 +276,7 @@ class TestTable:
         vectors(log, partition_columns=["day"])
         document = answer(log.table, "--row-level-concurrency", "on", "--isolation", "Serializable")
         assert document["row_level_concurrency"] == "on"
-        assert "the table's own answer is no" in document["reason"]["row_level_concurrency"]
+        assert "according to the table it is no" in document["reason"]["row_level_concurrency"]
         assert document["isolation"] == "Serializable"
 
     def test_a_table_that_cannot_be_read(self, cli: Cli, log: Log) -> None:

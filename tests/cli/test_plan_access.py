@@ -86,7 +86,7 @@ def test_python_says_the_same(cli: Cli, vectors: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--for-client", CLIENT, "--access", "write"), "--access takes no write"),
+        (("--for-client", CLIENT, "--access", "write"), "--access: unknown access write"),
         (("--lowest", "--access", "read"), "--access without a client"),
     ],
 )

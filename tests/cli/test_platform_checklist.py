@@ -331,7 +331,7 @@ class TestCheck:
         assert table["lowest_protocol"] == table["protocol"]
         (feature,) = [f for f in table["features"] if f["name"] == name]
         assert feature["kind"] == UNIFORM.kind
-        assert table["reasons"][0] == "reader 2: readers must understand columnMapping"
+        assert table["reasons"][0] == "reader 2: readers must support columnMapping"
 
     @pytest.mark.parametrize("name", UNIFORM.features)
     def test_item_22_reader_3_is_more_than_uniform_needs(

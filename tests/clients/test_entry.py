@@ -50,13 +50,13 @@ class Mistake(NamedTuple):
 
 MISTAKES = (
     Mistake("no-mapping", ["trino"], "file: not a mapping", "id, measured, name, ranges"),
-    Mistake("no-id", entry(id=None), "file: id takes a text"),
-    Mistake("blank-id", entry(id="  "), "file: id takes a text"),
-    Mistake("id-of-two-parts", entry(id="a/b"), "file: id: 'a/b'", "no @ or /"),
+    Mistake("no-id", entry(id=None), "file: id must be a text"),
+    Mistake("blank-id", entry(id="  "), "file: id must be a text"),
+    Mistake("id-of-two-parts", entry(id="a/b"), "file: id: 'a/b'", "without @ and /"),
     Mistake("alias-with-version", entry(aliases=["a@1"]), "file: aliases: 'a@1'"),
     Mistake("alias-empty", entry(aliases=[" "]), "file: aliases"),
-    Mistake("aliases-no-list", entry(aliases="a"), "file: aliases takes a list"),
-    Mistake("name-no-text", entry(name=7), "file: name takes a text"),
+    Mistake("aliases-no-list", entry(aliases="a"), "file: aliases must be a list"),
+    Mistake("name-no-text", entry(name=7), "file: name must be a text"),
     Mistake("key", entry(rangs=[]), "file: unknown key rangs", "did you mean ranges?"),
     Mistake(
         "key-unlike-any",
@@ -66,9 +66,9 @@ MISTAKES = (
     ),
     Mistake("key-no-text", entry() | {None: 1}, "file: unknown key None"),
     Mistake("scheme", entry(versions="semver"), "file: versions: semver", "dotted"),
-    Mistake("no-ranges", entry(ranges=None), "file: it has no ranges"),
-    Mistake("ranges-empty", entry(ranges=[]), "file: it has no ranges"),
-    Mistake("ranges-no-list", entry(ranges={}), "file: ranges takes a list"),
+    Mistake("no-ranges", entry(ranges=None), "file: ranges are missing"),
+    Mistake("ranges-empty", entry(ranges=[]), "file: ranges are missing"),
+    Mistake("ranges-no-list", entry(ranges={}), "file: ranges must be a list"),
     Mistake("range-no-mapping", entry(ranges=["1.0"]), "file: ranges[0]: not a mapping"),
     Mistake("range-key", ranged(befor="2.0"), "ranges[0]: unknown key befor", "before?"),
     Mistake("no-gate", ranged(read=None), "ranges[0]: neither read nor write"),
@@ -77,39 +77,39 @@ MISTAKES = (
     Mistake("legacy-text", gated(legacy=["1"]), "ranges[0]: read: legacy", "[1, 2]"),
     Mistake("legacy-truth", gated(legacy=[True]), "ranges[0]: read: legacy"),
     Mistake(
-        "legacy-list-version", gated(legacy=[1, 3]), "legacy takes version numbers from 1 to 2"
+        "legacy-list-version", gated(legacy=[1, 3]), "legacy must be version numbers from 1 to 2"
     ),
     Mistake(
         "legacy-writer-7",
         ranged(write={"legacy": [7]}),
-        "ranges[0]: write: legacy takes version numbers from 1 to 6",
-        "under features",
+        "ranges[0]: write: legacy must be version numbers from 1 to 6",
+        "the key features",
     ),
-    Mistake("features-null", gated(features=None), "ranges[0]: read: features takes a list"),
-    Mistake("features-numbers", gated(features=[1]), "ranges[0]: read: features takes a list"),
+    Mistake("features-null", gated(features=None), "ranges[0]: read: features must be a list"),
+    Mistake("features-numbers", gated(features=[1]), "ranges[0]: read: features must be a list"),
     Mistake("unchecked-word", gated(unchecked="some"), "ranges[0]: read: unchecked"),
-    Mistake("modes-list", gated(modes=["name"]), "ranges[0]: read: modes takes a mapping"),
+    Mistake("modes-list", gated(modes=["name"]), "ranges[0]: read: modes must be a mapping"),
     Mistake(
-        "modes-text", gated(modes={"columnMapping": "name"}), "read: modes: columnMapping takes"
+        "modes-text", gated(modes={"columnMapping": "name"}), "read: modes: columnMapping must be"
     ),
     Mistake("access", ranged(access=["write"]), "ranges[0]: access: write", "append"),
     Mistake("confidence", ranged(confidence="sure"), "ranges[0]: confidence: sure", "measured"),
-    Mistake("flag", ranged(whole="yes"), "ranges[0]: whole takes true or false"),
+    Mistake("flag", ranged(whole="yes"), "ranges[0]: whole must be true or false"),
     Mistake(
         "modes-of-a-slip",
         gated(modes={"columnMaping": ["name"]}),
-        "read: modes: no feature columnMaping",
+        "read: modes: unknown feature columnMaping",
         "columnMapping",
     ),
     Mistake(
         "catalog-only-slip",
         ranged(catalog_only=["catalogManged"]),
-        "catalog_only: no feature catalogManged",
+        "catalog_only: unknown feature catalogManged",
         "catalogManaged",
     ),
     Mistake("evidence-key", ranged(evidence=[{"ref": "x"}]), "evidence[0]: unknown key ref"),
     Mistake("evidence-kind", ranged(evidence=[{"kind": "hearsay"}]), "kind: hearsay", "source"),
-    Mistake("evidence-bare", ranged(evidence=[{"kind": "source"}]), "reference takes a text"),
+    Mistake("evidence-bare", ranged(evidence=[{"kind": "source"}]), "reference must be a text"),
     Mistake(
         "evidence-date",
         ranged(evidence=[{"kind": "source", "reference": "x", "date": 2026}]),
@@ -119,17 +119,17 @@ MISTAKES = (
     Mistake(
         "known-bad-of-nothing",
         ranged(known_bad=[{"access": ["read"], "what": "loses rows"}]),
-        "known_bad[0]: no features",
+        "known_bad[0]: features is missing",
     ),
     Mistake(
         "known-bad-at-nothing",
         ranged(known_bad=[{"features": ["deletionVectors"], "what": "loses rows"}]),
-        "known_bad[0]: no access",
+        "known_bad[0]: access is missing",
     ),
     Mistake(
         "known-bad-silent",
         ranged(known_bad=[{"features": ["deletionVectors"], "access": ["read"]}]),
-        "known_bad[0]: what takes a text",
+        "known_bad[0]: what must be a text",
     ),
     Mistake("path-unnamed", ranged(paths=[{"read": {}}], path="own"), "paths[0]: name"),
     Mistake(
@@ -143,7 +143,7 @@ MISTAKES = (
     Mistake("path-no-name", ranged(path="a/b"), "ranges[0]: path: 'a/b'"),
     Mistake("unquoted", ranged(**{"from": 1.1}), "ranges[0]: from: 1.1 is not in quotes", "'1.1'"),
     Mistake("unquoted-number", ranged(before=476), "ranges[0]: before: 476 is not", "'476'"),
-    Mistake("no-version", ranged(**{"from": "new"}), "from: new is no dotted version", "1.6.3"),
+    Mistake("no-version", ranged(**{"from": "new"}), "from: new is not a dotted version", "1.6.3"),
     Mistake(
         "version-of-a-service",
         entry(versions="none"),

@@ -77,7 +77,7 @@ CASES = (
         table(Protocol(2, 4)),
         REFUSED,
         (),
-        "it does not take reader version 2",
+        "it does not support reader version 2",
         client={"read": ProtocolGate(frozenset({1}))},
     ),
     Case("reader-version-taken", table(Protocol(1, 2)), OK),
@@ -87,7 +87,7 @@ CASES = (
         table(Protocol(2, 5)),
         REFUSED,
         (MAPPING,),
-        "it does not take reader version 2",
+        "it does not support reader version 2",
         client={"read": ProtocolGate(frozenset({1}))},
     ),
     Case(
@@ -102,7 +102,7 @@ CASES = (
         table(Protocol(1, 4)),
         REFUSED,
         ("changeDataFeed", "checkConstraints", "generatedColumns"),
-        "it does not take writer version 4",
+        "it does not support writer version 4",
         APPEND,
         {"write": ProtocolGate(frozenset({1, 2}))},
     ),
@@ -129,7 +129,7 @@ CASES = (
         table(for_readers(VECTORS)),
         REFUSED,
         (VECTORS,),
-        "it knows no table features, and so not reader version 3",
+        "it does not support table features, so not reader version 3",
     ),
     Case(
         "even-empty-ones",
@@ -154,7 +154,7 @@ CASES = (
         table(for_readers(VECTORS, NTZ)),
         REFUSED,
         (NTZ,),
-        "it does not know timestampNtz",
+        "it does not support timestampNtz",
         client={"read": reader(VECTORS)},
     ),
     Case(
@@ -162,7 +162,7 @@ CASES = (
         table(for_readers(VECTORS, NTZ, "v2Checkpoint")),
         REFUSED,
         (VECTORS, NTZ, "v2Checkpoint"),
-        "it does not know deletionVectors, timestampNtz and v2Checkpoint",
+        "it does not support deletionVectors, timestampNtz and v2Checkpoint",
         client={"read": reader()},
     ),
     Case(
@@ -186,7 +186,7 @@ CASES = (
         table(for_readers(NTZ), used=[NTZ]),
         REFUSED,
         (NTZ,),
-        "it takes timestampNtz only while nothing uses it",
+        "it supports timestampNtz only while unused",
         client={"read": reader(unused=[NTZ])},
     ),
     Case(
@@ -194,7 +194,7 @@ CASES = (
         table(for_readers(NTZ), unknown=[NTZ]),
         UNKNOWN,
         (NTZ,),
-        "that cannot be told",
+        "it is unknown whether it is used",
         client={"read": reader(unused=[NTZ])},
     ),
     Case(
@@ -232,7 +232,7 @@ CASES = (
         table(protocol(1, 7, None, ["invariants"])),
         REFUSED,
         ("invariants",),
-        "it does not know invariants",
+        "it does not support invariants",
         APPEND,
         {"write": writer(legacy_unused=["invariants"])},
     ),
@@ -248,7 +248,7 @@ CASES = (
         table(for_readers(VECTORS), used=[VECTORS]),
         WRONG,
         (VECTORS,),
-        "it lets deletionVectors through without understanding it",
+        "it accepts deletionVectors without supporting it",
         client={"read": reader(unchecked=[VECTORS])},
     ),
     Case(
@@ -297,7 +297,7 @@ CASES = (
         table(Protocol(2, 5), used=[MAPPING], mode="id"),
         REFUSED,
         (MAPPING,),
-        "it knows columnMapping only by name",
+        "it supports columnMapping only by name",
         client={"read": ProtocolGate(frozenset({1, 2}), modes={MAPPING: frozenset({"name"})})},
     ),
     Case(
@@ -333,7 +333,7 @@ CASES = (
         table(for_readers("catalogManaged"), used=["catalogManaged"]),
         REFUSED,
         ("catalogManaged",),
-        "reached by its catalog name only",
+        "accessible only by catalog name",
         client={"read": reader("catalogManaged"), "catalog_only": ["catalogManaged"]},
     ),
     Case(
@@ -377,7 +377,7 @@ CASES = (
         table(for_readers(VECTORS), unknown=[VECTORS]),
         UNKNOWN,
         (VECTORS,),
-        "whether anything uses deletionVectors cannot be told",
+        "it is unknown whether deletionVectors is used",
         client={"read": reader(VECTORS), "known_bad": (FAILS_DV,)},
     ),
     # What a client offers.
@@ -419,7 +419,7 @@ CASES = (
         table(protocol(3, 7, [VECTORS], [])),
         UNKNOWN,
         (),
-        "the protocol breaks the spec",
+        "the protocol violates the spec",
         client={"read": reader(VECTORS)},
     ),
     Case(
@@ -444,7 +444,7 @@ CASES = (
         table(for_readers(ODD)),
         REFUSED,
         (ODD,),
-        "it does not know zzzThing, nor do we",
+        "it does not support zzzThing, an unknown feature",
         client={"read": reader()},
     ),
     Case(
@@ -500,7 +500,7 @@ def test_every_verdict_has_a_case() -> None:
 def test_modes_are_named_in_order() -> None:
     gate = ProtocolGate(frozenset({2}), modes={MAPPING: frozenset({"name", "id"})})
     found = judged(table(Protocol(2, 5), mode="odd"), READ, read=gate)
-    assert found.reason == "it knows columnMapping only by id or name"
+    assert found.reason == "it supports columnMapping only by id or name"
 
 
 names = st.frozensets(st.sampled_from(NAMES))
@@ -700,7 +700,7 @@ class TestHazards:
         for verdict in (Verdict.REFUSED, Verdict.WRONG, Verdict.UNKNOWN):
             found = self.judged("", Access.READ, (key, Handling(verdict)), **asked)
             assert found.verdict is Verdict.UNKNOWN
-            assert "nobody looked" in found.reason
+            assert "it is unknown whether" in found.reason
         assert self.judged("", Access.READ, (key, Handling(Verdict.OK)), **asked).verdict is (
             Verdict.OK
         )

@@ -119,7 +119,7 @@ def test_a_client_that_was_measured_only_is_known_in_those_versions() -> None:
     assert own.resolve("mine@2.1").range is not None
     other = own.resolve("mine@2.2")
     assert other.range is None
-    assert "2.2 of mine was not measured; 2.1 was" in other.unknown
+    assert "2.2 of mine was not measured; measured: 2.1" in other.unknown
     with pytest.raises(UsageError) as raised:
         own.resolve("mine")
     assert "mine@2.1" in raised.value.hint
@@ -133,8 +133,8 @@ def test_a_service_without_versions() -> None:
 @pytest.mark.parametrize(
     ("plain", "message"),
     [
-        ({"id": "a", "versions": "dotted"}, "it has no ranges"),
-        (entry("a", "no version"), "is no dotted version"),
+        ({"id": "a", "versions": "dotted"}, "ranges are missing"),
+        (entry("a", "no version"), "is not a dotted version"),
         ({"id": "a", "versions": "dotted", "measured": [{"from": "1"}]}, "from"),
         ({"id": "a", "versions": "dotted", "measured": [{"version": "1"}]}, "neither read nor"),
     ],
@@ -224,7 +224,7 @@ def test_a_measurement_survives_its_file(cells: list[MeasurementCell], path: str
     "text", ["", "{}", "[]", '{"cells": {"a": {"rows": "no"}}, "reasons": []}']
 )
 def test_a_file_that_holds_no_measurement(text: str) -> None:
-    with pytest.raises(UsageError, match="holds no measurement"):
+    with pytest.raises(UsageError, match="is not a measurement"):
         from_json(text, "made")
 
 

@@ -258,7 +258,7 @@ class TestDropping:
         remedy = of_kind(one(made, "", needs, APPEND), "drop-feature")
         assert remedy is not None
         assert remedy.cost is RemedyCost.REWRITE
-        assert remedy.text.endswith("; the history is cut")
+        assert remedy.text.endswith("; the history is truncated")
         assert remedy.command == (
             "deltaproto plan-downgrade {table} --drop deletionVectors --history truncate"
         )
@@ -267,7 +267,7 @@ class TestDropping:
         made = writers("appendOnly", "invariants", "checkpointProtection")
         remedy = of_kind(one(made, "", table(LISTED, used=[VECTORS]), APPEND), "drop-feature")
         assert remedy is not None
-        assert remedy.text.endswith("; checkpointProtection stays behind")
+        assert remedy.text.endswith("; checkpointProtection is left")
         assert remedy.command == "deltaproto plan-downgrade {table} --drop deletionVectors"
 
     def test_readers_do_not_mind_the_protection(self) -> None:

@@ -83,7 +83,10 @@ class TestGate:
             ({**FEATURE, "access": ["append"]}, "covers append, not read"),
             ({**FEATURE, "table": "other"}, 'is for tables that match "other"'),
             ({"goal": "enable rowTracking"}, 'is for the goal "enable rowTracking"'),
-            ({"feature": "columnMapping"}, "is for columnMapping, but typeWidening decides"),
+            (
+                {"feature": "columnMapping"},
+                "is for columnMapping, but the loss is caused by typeWidening",
+            ),
         ],
     )
     def test_one_that_does_not_apply_blocks_and_is_named(

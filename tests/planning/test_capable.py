@@ -15,7 +15,7 @@ from tests.planning.test_classics import carrying, given
         # VARIANT came with Delta 4.0 and Databricks Runtime 15.4 LTS.
         ("delta-spark@3.1.0", "variantType", "--engine delta-spark@4.0.0 or later"),
         ("databricks@14.3", "variantType", "--engine databricks@15.4 or later"),
-        ("delta-spark@4.4.0", "nosuch", "an engine that knows it has to run the plan"),
+        ("delta-spark@4.4.0", "nosuch", "use an engine that supports the feature"),
         ("databricks@14.3", "nosuch", None),
         ("delta-spark@4.4.0", "variantType", None),
         ("databricks@16.4", "variantType", None),
@@ -45,4 +45,4 @@ def test_a_table_of_a_catalog_is_changed_by_name_alone(by_name: bool) -> None:
     for blocked in found:
         assert blocked.feature == "catalogManaged"
         assert blocked.error == "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED"
-        assert blocked.remedy == "name the table as its catalog does"
+        assert blocked.remedy == "use the table's catalog name"

@@ -360,7 +360,7 @@ def test_an_engine_that_does_not_know_a_feature_does_not_enable_it() -> None:
         plan = plan_upgrade(table, Upgrade(enable=(Wanted(name),)))
         assert not plan.steps
         (blocked,) = plan.blocked
-        assert (blocked.feature, blocked.reason) == (name, "delta-spark@3.1 does not know it")
+        assert (blocked.feature, blocked.reason) == (name, "delta-spark@3.1 does not support it")
         assert blocked.remedy.startswith("--engine delta-spark@")
 
 
@@ -374,7 +374,7 @@ def test_a_feature_that_never_goes_is_a_point_of_no_return_whatever_brings_it() 
         ("ALTER TABLE t ADD COLUMN v VARIANT", "variantType"),
     ):
         (step,) = plan_upgrade(table, Upgrade(statements=tuple(parse(sql)))).steps
-        assert any(loss.startswith(f"{feature} joins the protocol") for loss in step.losses)
+        assert any(loss.startswith(f"{feature} is added to the protocol") for loss in step.losses)
         assert not step.reversible
 
 
@@ -446,8 +446,8 @@ def test_setting_lower_versions_is_warned_of(properties: dict[str, str]) -> None
 def test_every_reader_feature_is_warned_of_not_only_the_first() -> None:
     for protocol in (Protocol(1, 2), carrying("deletionVectors")):
         plan = plan_upgrade(given(protocol), Upgrade(enable=(Wanted("v2Checkpoint"),)))
-        assert any(warning.startswith("Reader features join") for warning in plan.warnings)
+        assert any(warning.startswith("Adds reader features") for warning in plan.warnings)
     for feature in ("changeDataFeed", "inCommitTimestamp"):
         plan = plan_upgrade(given(carrying("deletionVectors")), Upgrade(enable=(Wanted(feature),)))
         assert plan.steps
-        assert not any(warning.startswith("Reader features join") for warning in plan.warnings)
+        assert not any(warning.startswith("Adds reader features") for warning in plan.warnings)

@@ -22,7 +22,7 @@ def test_databricks_takes_it_and_leaves_the_protocol(engine: str) -> None:
     assert done.refusal is None
     assert [commit.protocol for commit in done.commits] == [TABLE.protocol]
     assert done.table.configuration[FORMATS] == "compatibility"
-    assert any("managed tables of Unity Catalog" in warning for warning in done.warnings)
+    assert any("managed Unity Catalog table" in warning for warning in done.warnings)
 
 
 @pytest.mark.parametrize("value", ["compatibility,hudi", "hudi,compatibility"])

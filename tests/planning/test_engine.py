@@ -26,24 +26,24 @@ def test_what_is_understood(text: str, engine: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told", "hint"),
     [
-        ("spark@4.0", "no engine spark@4.0", "delta-spark@4.4.0 or databricks@16.4"),
-        ("delta-spark@", "no engine delta-spark@", "delta-spark@4.4.0 or databricks@16.4"),
-        ("", "no engine ", "delta-spark@4.4.0 or databricks@16.4"),
-        ("delta-spark@x", "x is no version of delta-spark", f"for example delta-spark@{NEWEST}"),
+        ("spark@4.0", "unknown engine spark@4.0", "use delta-spark@4.4.0 or databricks@16.4"),
+        ("delta-spark@", "unknown engine delta-spark@", "use delta-spark@4.4.0 or databricks@16.4"),
+        ("", "unknown engine ", "use delta-spark@4.4.0 or databricks@16.4"),
+        ("delta-spark@x", "x is not a version of delta-spark", f"for example delta-spark@{NEWEST}"),
         (
             "databricks@x",
-            "x is no version of databricks",
+            "x is not a version of databricks",
             f"for example databricks@{NEWEST_RUNTIME}",
         ),
         (
             "delta-spark@2.4",
             "delta-spark@2.4 is older than DROP FEATURE",
-            "delta-spark@3.0 or later executes plans",
+            "use delta-spark@3.0 or later",
         ),
         (
             "databricks@13.3",
             "databricks@13.3 is older than DROP FEATURE",
-            "databricks@14.1 or later executes plans",
+            "use databricks@14.1 or later",
         ),
     ],
 )

@@ -62,8 +62,16 @@ def test_a_loss_is_approved(approvals: list[Approval], loss: Loss) -> None:
         (GIVEN._replace(expires=datetime.date(2026, 11, 22)), LOSS, "expired on 2026-11-22"),
         (GIVEN._replace(table="silver/**"), LOSS, 'is for tables that match "silver/**"'),
         (GIVEN, LOSS._replace(access=Access.APPEND), "covers read, not append"),
-        (GIVEN._replace(feature="columnMapping"), LOSS, "is for columnMapping, but deletionV"),
-        (GIVEN, LOSS._replace(features=()), "is for deletionVectors, but no feature decides"),
+        (
+            GIVEN._replace(feature="columnMapping"),
+            LOSS,
+            "is for columnMapping, but the loss is caused by deletionV",
+        ),
+        (
+            GIVEN,
+            LOSS._replace(features=()),
+            "is for deletionVectors, but the loss is caused by no feature",
+        ),
         (GIVEN, PAIR, "does not cover columnMapping"),
         (BY_GOAL._replace(goal="enable rowTracking"), LOSS, 'is for the goal "enable rowTracking"'),
         (BY_GOAL, LOSS._replace(goal=None), "is for a plan only"),

@@ -8,10 +8,10 @@ from deltaproto.policy.inconsistencies import doubts
 
 def test_a_property_without_a_value_is_one() -> None:
     (doubt,) = doubts((), {"a": None, "b": "c"})
-    assert doubt == "the property a is stored without a value, on which some clients fail"
+    assert doubt == "the property a is stored without a value, and some clients fail on that"
 
 
 def test_an_invalid_property_value_is_one() -> None:
     found = Finding("DP150", Severity.ERROR, "delta.appendOnly is 'yes'", "set it to true", "t")
     (doubt,) = doubts([found], {})
-    assert doubt == "delta.appendOnly is 'yes' (DP150): clients differ on that"
+    assert doubt == "delta.appendOnly is 'yes' (DP150): clients handle this differently"

@@ -1,1 +1,1 @@
-"""Statements that people write, as plans take them: `parse.parse` is the way in."""
+"""User-written SQL statements as planner input; start with `parse.parse`."""

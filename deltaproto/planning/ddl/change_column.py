@@ -49,14 +49,14 @@ class ChangeColumn(NamedTuple):
     type: Type | None = None
     nullable: bool | None = None
     default: str | None = None
-    """the new default; empty: it is dropped"""
+    """the new default; empty: drop it"""
     sync_identity: bool = False
     comment: bool = False
-    """there is a new comment"""
+    """True if there is a new comment"""
     moved: bool = False
-    """there is a new place"""
+    """True if the column moves"""
     after: str | None = None
-    """the column before it; None: it comes first"""
+    """the column before it; None: it becomes the first"""
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         if table.schema is None:
@@ -71,7 +71,7 @@ class ChangeColumn(NamedTuple):
             return Outcome(table, refusal=refusal)
         schema = changed(table.schema, self.path, self._apply)
         if self.type not in (None, column.type) and widens(column.type, self.type):
-            # Of a part of a collection, the field that holds the collection has the record.
+            # For a part of a collection, the field that contains the collection has the record.
             holder = enclosing(table.schema, self.path)
             schema = changed(schema, holder, self._recorded(column.type))
         if self.moved:
@@ -81,7 +81,7 @@ class ChangeColumn(NamedTuple):
                 table,
                 "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH",
                 f"{dotted(self.path)} has the type of the expression that it is generated from",
-                "leave its type",
+                "do not change its type",
             )
         outcome = altered(table, ColumnChange(CHANGED, schema), engine)
         if not self.default or outcome.refusal is not None:
@@ -100,7 +100,7 @@ class ChangeColumn(NamedTuple):
         return other or self.sync_identity or self.comment or self.moved
 
     def _unknown(self, table: Table) -> Outcome:
-        """Without the schema only the lack of a feature can be told."""
+        """Predict without the schema: only a missing feature can be detected."""
         refusal = self._no_default(table)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
@@ -126,20 +126,20 @@ class ChangeColumn(NamedTuple):
         if self.sync_identity and not column.identity:
             return Refusal(
                 "DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN",
-                f"{dotted(self.path)} is no identity column",
-                "leave the statement out",
+                f"{dotted(self.path)} is not an identity column",
+                "remove the statement",
             )
         if self.nullable is False and column.nullable:
             return Refusal(
                 "",
-                f"{dotted(self.path)} takes NULL, and no existing column can lose that",
-                "ADD CONSTRAINT … CHECK (… IS NOT NULL)",
+                f"{dotted(self.path)} is nullable, and existing columns cannot become NOT NULL",
+                "use ADD CONSTRAINT … CHECK (… IS NOT NULL)",
             )
         parent = find(table.schema or Struct(()), self.path[:-1])
         if self.comment and parent is not None and isinstance(parent.type, Array | Map):
             return Refusal(
                 "DELTA_UNSUPPORTED_COMMENT_MAP_ARRAY",
-                f"{dotted(self.path)} is a part of a collection, and takes no comment",
+                f"{dotted(self.path)} is a part of a collection, which cannot have a comment",
                 "comment on the column",
             )
         beside = (*self.path[:-1], self.after or self.path[-1])
@@ -157,29 +157,29 @@ class ChangeColumn(NamedTuple):
             return Refusal(
                 "DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED",
                 f"{dotted(self.path)} is an identity column",
-                "only its comment, name and place can change",
+                "only its comment, name and position can change",
             )
         return self._no_default(table) or self._narrow(table, column, engine)
 
     def _mistyped(self, before: Type) -> Refusal | None:
-        """What Spark refuses before Delta is asked."""
+        """Refuse type changes that Spark rejects before Delta."""
         if self.type is None or self.type == before:
             return None
         compound = collection(self.type)
         if compound == "INTERVAL":
             error = "CANNOT_UPDATE_FIELD.INTERVAL_TYPE"
-            return Refusal(error, "no column becomes an interval", "choose another type")
+            return Refusal(error, "columns cannot become intervals", "choose another type")
         if compound:
             return Refusal(
                 f"CANNOT_UPDATE_FIELD.{compound}_TYPE",
-                f"{dotted(self.path)} cannot become another {compound.lower()} as a whole",
-                "change the columns in it",
+                f"{dotted(self.path)} cannot be changed to another {compound.lower()} as a whole",
+                "change its fields individually",
             )
         if not accepted(before, self.type):
             return Refusal(
                 "NOT_SUPPORTED_CHANGE_COLUMN",
                 f"not every value of {dotted(self.path)} fits the new type",
-                "add a new column and copy",
+                "add a new column and copy the values",
             )
         return None
 
@@ -193,7 +193,7 @@ class ChangeColumn(NamedTuple):
         )
 
     def _narrow(self, table: Table, column: Column, engine: Engine) -> Refusal | None:
-        """What Delta refuses of a change of type."""
+        """Refuse type changes that Delta rejects."""
         new = self.type
         if new is None or new == column.type:
             return None
@@ -205,15 +205,15 @@ class ChangeColumn(NamedTuple):
         if on and old and widens(column.type, new) and not widens_in_spark_3(column.type, new):
             return Refusal(
                 "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP",
-                f"{engine} widens byte and short to short and int only",
-                f"delta-spark@{_ALL_WIDENINGS} or later does it",
+                f"{engine} only widens byte to short, and short to int",
+                f"delta-spark@{_ALL_WIDENINGS} or later can",
             )
         if not (on and widens(column.type, new)) and column.type != Atomic("void"):
-            remedy = "" if on else "set delta.enableTypeWidening = true first, if it can be widened"
+            remedy = "" if on else "set delta.enableTypeWidening = true first, if it is a widening"
             return Refusal(
                 "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP",
                 f"{dotted(self.path)} cannot become {new.name}"
                 + ("" if on else " without type widening"),
-                remedy or "add a new column and copy",
+                remedy or "add a new column and copy the values",
             )
         return dependents(table, self.path)

@@ -1,4 +1,4 @@
-"""What Delta checks whenever the columns of a table change.
+"""Delta's checks for every change of a table's columns.
 
 Source: Delta Spark 4.4's `alterDeltaTableCommands`, `SchemaUtils`, `IcebergCompat`; measured with
 Delta Spark 4.4.0.
@@ -19,17 +19,17 @@ from deltaproto.sql.tokens import scan
 
 
 class ColumnChange(NamedTuple):
-    """New columns, and the operation that brings them."""
+    """New columns, and the operation that adds them."""
 
     operation: str
     schema: Struct
-    """the whole schema afterwards, or only new columns where the rest is not known"""
+    """the whole schema afterwards, or only new columns if the rest is unknown"""
     known: bool = True
-    """the schema is the whole one"""
+    """True if `schema` is the whole schema"""
 
 
 def altered(table: Table, change: ColumnChange, engine: Engine) -> Outcome:
-    """What a change of the schema does, once the statement itself was found good."""
+    """Predict a schema change of a valid statement."""
     refusal = forbidden(table, change.schema)
     if refusal is not None:
         return Outcome(table, refusal=refusal)
@@ -46,41 +46,41 @@ def altered(table: Table, change: ColumnChange, engine: Engine) -> Outcome:
 
 
 def forbidden(table: Table, schema: Struct) -> Refusal | None:
-    """What the names or types of columns break on this table."""
+    """Refuse column names or types that are invalid for this table."""
     for path, column in walk(schema):
         name = column.type.name if isinstance(column.type, Atomic) else ""
         if not table.mapped and FORBIDDEN & set(path[-1]):
             return Refusal(
                 "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",
-                f"without column mapping no column can be called {dotted(path)}",
-                f"set {MODE} = name first, or name it otherwise",
+                f"without column mapping, no column can have the name {dotted(path)}",
+                f"set {MODE} = name first, or choose another name",
             )
         if name.startswith(("geometry", "geography")) and dotted(path) not in table.geospatial:
             return Refusal(
                 "DELTA_GEOSPATIAL_NOT_SUPPORTED",
-                f"{dotted(path)} is of a geospatial type, which Delta Spark has switched off",
-                "spark.databricks.delta.geo.preview.enabled switches it on",
+                f"{dotted(path)} has a geospatial type, which Delta Spark disables",
+                "set spark.databricks.delta.geo.preview.enabled to enable it",
             )
         if name.startswith(("string collate", "interval")) and not column.widened:
             return Refusal(
                 "DELTA_UNSUPPORTED_DATA_TYPES",
-                f"{dotted(path)} is of type {name}, which Delta Spark does not store",
+                f"{dotted(path)} has type {name}, which Delta Spark does not store",
                 "choose another type",
             )
     return None
 
 
 def unresolved(path: Path) -> Refusal:
-    """There is no such column."""
+    """Return the refusal for a missing column."""
     return Refusal(
         "UNRESOLVED_COLUMN.WITH_SUGGESTION",
         f"the table has no column {dotted(path)}",
-        "DESCRIBE the table for its columns",
+        "run DESCRIBE to see the columns",
     )
 
 
 def dependents(table: Table, path: Path) -> Refusal | None:
-    """What is computed from a column and keeps it from being changed or removed."""
+    """Refuse changing a column that constraints or generated columns use."""
     for key, expression in table.configuration.items():
         if key.lower().startswith(CONSTRAINT) and _depends(expression, path):
             return Refusal(
@@ -100,7 +100,7 @@ def dependents(table: Table, path: Path) -> Refusal | None:
 
 
 def _depends(expression: str, path: Path) -> bool:
-    """Whether one of both is, or lies below, the other: as Delta compares them."""
+    """Return True if an expression refers to the path, its parents or children."""
     return any(
         all(same(one, other) for one, other in zip(used, path, strict=False))
         for used in references(expression)
@@ -108,7 +108,7 @@ def _depends(expression: str, path: Path) -> bool:
 
 
 def references(expression: str) -> Iterator[Path]:
-    """The columns an expression may refer to: all names but of functions and types."""
+    """Yield the columns an expression may refer to: all names except functions and types."""
     found = scan(expression)
     at = 0
     while at < len(found):

@@ -34,8 +34,8 @@ from deltaproto.sql.quoting import name_parts
 
 _MAP_FIRST = f"set {MODE} = name first"
 _BROKEN = (
-    "a clustering column lies below {}: Delta Spark takes the statement, and OPTIMIZE and CLUSTER "
-    "BY fail from then on; CLUSTER BY other columns first"
+    "a clustering column is below {}: Delta Spark accepts the statement, but OPTIMIZE and CLUSTER "
+    "BY fail afterwards; first CLUSTER BY other columns"
 )
 
 
@@ -56,7 +56,7 @@ class AddColumns(NamedTuple):
         twice = twice or next(filter(None, (repeated(Struct((column,))) for column in new)), None)
         if twice is not None:
             error = "DELTA_DUPLICATE_COLUMNS_FOUND.ADDING_COLUMNS"
-            return refused(table, error, f"{dotted(twice)} is there twice", "name it otherwise")
+            return refused(table, error, f"{dotted(twice)} is repeated", "choose another name")
         if table.schema is None:
             return altered(
                 table, ColumnChange("ADD COLUMNS", Struct(tuple(new)), known=False), engine
@@ -87,8 +87,8 @@ class AddColumns(NamedTuple):
             if definition.column.default is not None:
                 return Refusal(
                     "WRONG_COLUMN_DEFAULTS_FOR_DELTA_ALTER_TABLE_ADD_COLUMN_NOT_SUPPORTED",
-                    "a new column of an existing table cannot have a default at once",
-                    "add it without, then ALTER COLUMN … SET DEFAULT",
+                    "a new column of an existing table cannot have a default immediately",
+                    "add it without the default, then ALTER COLUMN … SET DEFAULT",
                 )
             if not _nullable(definition.column):
                 return Refusal(
@@ -107,19 +107,21 @@ def _misplaced(schema: Struct, definition: ColumnDefinition) -> Refusal | None:
             return unresolved(parent)
         if not isinstance(found.type, Struct):
             return Refusal(
-                "INVALID_FIELD_NAME", f"{dotted(parent)} is no struct", "name a struct before it"
+                "INVALID_FIELD_NAME",
+                f"{dotted(parent)} is not a struct",
+                "use the path of a struct",
             )
     if find(schema, path) is not None:
         return Refusal(
             "FIELD_ALREADY_EXISTS",
-            f"there is a column {dotted(path)} already",
-            "leave the statement out",
+            f"the column {dotted(path)} already exists",
+            "remove the statement",
         )
     if definition.after is not None and find(schema, (*parent, definition.after)) is None:
         return Refusal(
             "FIELD_NOT_FOUND",
-            f"there is no column {definition.after} to come after",
-            "name another one",
+            f"the column {definition.after} after AFTER does not exist",
+            "use an existing column",
         )
     return None
 
@@ -148,7 +150,7 @@ class DropColumns(NamedTuple):
             return refused(
                 table,
                 "DELTA_UNSUPPORTED_DROP_COLUMN",
-                "columns are dropped only under column mapping",
+                "dropping columns requires column mapping",
                 _MAP_FIRST,
             )
         for path in paths if schema is not None else ():
@@ -159,8 +161,8 @@ class DropColumns(NamedTuple):
                 return refused(
                     table,
                     "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA",
-                    f"{dotted(path)} is the only column left where it is",
-                    "drop what it is in, or add another column first",
+                    f"{dotted(path)} is the only remaining column of its struct",
+                    "drop the struct, or add another column first",
                 )
             schema = changed(schema, path, lambda _: None)
         refusal = _needed(table, paths)
@@ -172,7 +174,7 @@ class DropColumns(NamedTuple):
         outcome = altered(statistics.without(table, paths), change, engine)
         if outcome.refusal is not None:
             return Outcome(table, refusal=outcome.refusal)
-        # Files written before still hold the columns.
+        # Existing files still contain the columns.
         after = outcome.table._replace(strays=None)
         if broken:
             # The columns keep their physical names there.
@@ -181,7 +183,7 @@ class DropColumns(NamedTuple):
 
 
 def _needed(table: Table, paths: tuple[Path, ...]) -> Refusal | None:
-    """Partition and clustering columns stay, and what others are computed from."""
+    """Refuse dropping partition, clustering and referenced columns."""
     partitions = [(column,) for column in table.partition_columns]
     clustered = [tuple(name_parts(column)) for column in table.clustering or ()]
     for error, kind, columns in (
@@ -190,7 +192,7 @@ def _needed(table: Table, paths: tuple[Path, ...]) -> Refusal | None:
     ):
         for path in paths:
             if path in columns:
-                remedy = "CLUSTER BY other columns first" if kind == "clustered" else "it stays"
+                remedy = "CLUSTER BY other columns first" if kind == "clustered" else "keep it"
                 return Refusal(error, f"the table is {kind} by {dotted(path)}", remedy)
     return next(filter(None, (dependents(table, path) for path in paths)), None)
 
@@ -215,7 +217,7 @@ class RenameColumn(NamedTuple):
                 return refused(
                     table,
                     "FIELD_ALREADY_EXISTS",
-                    f"there is a column {self.name} already",
+                    f"the column {self.name} already exists",
                     "choose another name",
                 )
         refusal = dependents(table, self.path)
@@ -225,7 +227,7 @@ class RenameColumn(NamedTuple):
             return refused(
                 table,
                 "DELTA_UNSUPPORTED_RENAME_COLUMN",
-                "columns are renamed only under column mapping",
+                "renaming columns requires column mapping",
                 _MAP_FIRST,
             )
         if schema is not None:
@@ -251,7 +253,7 @@ class RenameColumn(NamedTuple):
 
 
 class ReplaceColumns(NamedTuple):
-    """REPLACE COLUMNS, which renames nothing and drops columns only under column mapping."""
+    """REPLACE COLUMNS, which never renames and drops columns only with column mapping."""
 
     columns: tuple[Column, ...]
 
@@ -260,7 +262,7 @@ class ReplaceColumns(NamedTuple):
         twice = repeated(new)
         if twice is not None:
             error = "COLUMN_ALREADY_EXISTS"
-            return refused(table, error, f"{dotted(twice)} is there twice", "name it otherwise")
+            return refused(table, error, f"{dotted(twice)} is repeated", "choose another name")
         old = table.schema
         if old is None:
             return altered(table, ColumnChange("REPLACE COLUMNS", new, known=False), engine)
@@ -269,21 +271,21 @@ class ReplaceColumns(NamedTuple):
                 table,
                 "DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED",
                 "the table has identity columns",
-                "add or drop single columns",
+                "add or drop columns individually",
             )
         kept = [find(old, (column.name,)) for column in new.columns]
         gone = [c.name for c in old.columns if find(new, (c.name,)) is None]
         retyped = [c.name for c, o in zip(new.columns, kept, strict=True) if o and o.type != c.type]
         why = ""
         if gone and None in kept:
-            why = "it drops and adds columns at once, which could be meant as a rename"
+            why = "it drops and adds columns in one statement, which could be intended as a rename"
         elif gone and not table.mapped:
             why = f"without column mapping {', '.join(gone)} cannot be dropped"
         elif retyped:
             why = f"the type of {', '.join(retyped)} would change"
         if why:
             error = "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP"
-            return refused(table, error, why, "change single columns")
+            return refused(table, error, why, "change columns individually")
         merged = tuple(
             column if o is None else o._replace(nullable=True, default=None)
             for column, o in zip(new.columns, kept, strict=True)

@@ -1,4 +1,4 @@
-"""CREATE TABLE and REPLACE TABLE on a table that is there.
+"""CREATE TABLE and REPLACE TABLE for an existing table.
 
 Source: Delta Spark 4.4's `CreateDeltaTableCommand` and
 `OptimisticTransaction.updateMetadataForNewTableInReplace`; measured with Delta Spark 4.4.0.
@@ -40,11 +40,11 @@ from deltaproto.planning.predict.validation import asked_wrongly, invalid_value,
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.sql.quoting import name_parts
 
-# Kept from the replaced table, unless the statement sets them.
+# Kept from the replaced table unless the statement sets them.
 _KEPT = ("delta.enableDeletionVectors", "delta.checkpointPolicy", "delta.enableRowTracking")
 _FROM_QUERY = (
-    "the columns come from the query: a VARIANT among them adds variantType to the protocol, and "
-    "one of TIMESTAMP_NTZ is refused unless timestampNtz is in it"
+    "the columns come from the query: a VARIANT column adds variantType to the protocol, and "
+    "a TIMESTAMP_NTZ column is refused unless the protocol has timestampNtz"
 )
 _NO_COMMIT = "by path and without AS SELECT, Delta Spark 4.4 accepts the statement and does nothing"
 
@@ -62,10 +62,10 @@ class CreateTable(NamedTuple):
     clustered: tuple[str, ...]
     as_select: bool
     using: str = ""
-    """the format; empty: the session's default"""
+    """the format; empty: the session default"""
     clone: bool = False
     constrained: bool = False
-    """it has constraints among its columns"""
+    """True if the column list has constraints"""
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         if not self.replace:
@@ -73,9 +73,9 @@ class CreateTable(NamedTuple):
         if self.clone:
             refusal = Refusal(
                 "DELTA_UNSUPPORTED_NON_EMPTY_CLONE",
-                "a table that has rows cannot be made a clone; what the source's protocol adds to "
-                "an empty one is not known",
-                "clone to a new table",
+                "a table with rows cannot become a clone; what the source's protocol adds to an "
+                "empty table is unknown",
+                "clone into a new table",
                 sure=False,
             )
             return Outcome(table, refusal=refusal)
@@ -87,40 +87,40 @@ class CreateTable(NamedTuple):
     def _create(self, table: Table) -> Outcome:
         if self.clone and self.by_path:
             error = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
-            return refused(table, error, "there is a table already", "clone to a new table")
+            return refused(table, error, "the table already exists", "clone into a new table")
         if self.if_not_exists:
             return Outcome(table)
-        remedy = "CREATE TABLE IF NOT EXISTS, or CREATE OR REPLACE TABLE"
+        remedy = "use CREATE TABLE IF NOT EXISTS, or CREATE OR REPLACE TABLE"
         error = "TABLE_OR_VIEW_ALREADY_EXISTS"
-        return refused(table, error, "there is such a table already", remedy)
+        return refused(table, error, "the table already exists", remedy)
 
     def _ignored(self, table: Table, engine: Engine) -> Outcome:
-        """By path Delta Spark takes the table as not there, and only compares."""
+        """Predict CREATE by path: Delta Spark only compares the definitions."""
         differs: Refusal | None = None
         if table.schema is None or engine.name is EngineName.DATABRICKS:
             differs = Refusal(
                 "",
-                "what becomes of the statement by path cannot be told here",
-                "name the table, or use REPLACE TABLE",
+                "the effect of the statement by path is unknown",
+                "use the table name, or REPLACE TABLE",
                 sure=False,
             )
         elif self._schema() != _bare(table.schema):
             differs = Refusal(
                 "DELTA_CREATE_TABLE_SCHEME_MISMATCH",
-                "by path the columns must be those that are there",
-                "REPLACE TABLE does replace it",
+                "by path, the columns must match the existing ones",
+                "use REPLACE TABLE",
             )
         elif self.partitioned != table.partition_columns:
             differs = Refusal(
                 "DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING",
-                "by path the partitions must be those that are there",
-                "REPLACE TABLE does replace it",
+                "by path, the partitions must match the existing ones",
+                "use REPLACE TABLE",
             )
         elif self.clustered != table.clustering or self.properties:
             differs = Refusal(
                 "",
-                "by path clustering and properties must be those that are there",
-                "REPLACE TABLE does replace it",
+                "by path, clustering and properties must match the existing ones",
+                "use REPLACE TABLE",
                 sure=False,
             )
         if differs is not None:
@@ -134,13 +134,13 @@ class CreateTable(NamedTuple):
         wrong = invalid_value(self.properties, engine) or asked_wrongly(self.properties, engine)
         wrong = wrong or unlocated(self.properties, {})
         if wrong is not None:
-            # Only ALTER TABLE has an error class for a value.
+            # Only ALTER TABLE has an error class for invalid values.
             return wrong._replace(error="") if wrong.error == engine.bad_value else wrong
         if not self.columns and not self.as_select:
             return Refusal(
                 "DELTA_SCHEMA_NOT_PROVIDED",
-                "neither columns nor a query are given",
-                "give one of them",
+                "the statement has neither columns nor a query",
+                "add one of them",
             )
         wrong = _misdefined(self, engine)
         if wrong is not None:
@@ -148,19 +148,19 @@ class CreateTable(NamedTuple):
         if self.partitioned and "clustering" in table.protocol.supported:
             return Refusal(
                 "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE",
-                "a table that can be clustered never gets partitions",
-                "leave PARTITIONED BY out",
+                "a table with clustering cannot get partitions",
+                "remove PARTITIONED BY",
             )
         if table.on("delta.appendOnly"):
             return Refusal(
                 "DELTA_CANNOT_MODIFY_APPEND_ONLY",
-                "the table takes rows, and gives none back",
+                "the table is append-only",
                 "set delta.appendOnly = false first",
             )
         return None
 
     def _format(self, engine: Engine) -> Refusal | None:
-        """Spark replaces no table of another format, and has no constraints for Delta's."""
+        """Refuse other formats, and constraints in the column list."""
         known = engine.name is EngineName.DELTA_SPARK
         if self.using == "delta" and not self.constrained:
             return None
@@ -169,8 +169,8 @@ class CreateTable(NamedTuple):
         why = "constraints" if self.constrained else f"the format {self.using or 'by default'}"
         refusal = Refusal(
             "UNSUPPORTED_FEATURE.TABLE_OPERATION",
-            f"Spark's catalog does not replace the table with {why}",
-            "ADD CONSTRAINT afterwards" if self.constrained else "USING DELTA",
+            f"Spark's catalog cannot replace the table with {why}",
+            "use ADD CONSTRAINT afterwards" if self.constrained else "USING DELTA",
             # The default may be delta (spark.sql.sources.default).
             sure=bool(self.using),
         )
@@ -200,7 +200,7 @@ class CreateTable(NamedTuple):
             return Outcome(table, refusal=enabled)
         named = after.with_schema(schema)._replace(partition_columns=self._partitions())
         columns = [tuple(name_parts(column)) for column in self.clustered]
-        # Delta first looks at the new properties beside the old columns.
+        # Delta first checks the new properties with the old columns.
         mixed = table._replace(configuration=after.configuration)
         unfit = consistency.hudi(mixed) or consistency.unfit(table, named)
         unfit = unfit or statistics.unranked(named, columns)
@@ -224,7 +224,7 @@ class CreateTable(NamedTuple):
         return Outcome(after, (commit,), Rewrite.ALL, warnings=tuple(warnings))
 
     def _partitions(self) -> tuple[str, ...]:
-        """The partition columns as the columns themselves are written."""
+        """Return the partition columns, spelled like the column definitions."""
         schema = self._schema()
         return tuple(resolved(schema, (name,))[0] for name in self.partitioned)
 
@@ -241,12 +241,12 @@ class CreateTable(NamedTuple):
 
 
 def _misdefined(made: CreateTable, engine: Engine) -> Refusal | None:
-    """What Spark refuses of columns, partitions and clustering, whatever the table is."""
+    """Refuse columns, partitions and clustering that Spark rejects for any table."""
     schema = Struct(tuple(definition.column for definition in made.columns))
     twice = repeated(schema)
     if twice is not None:
-        message = f"{dotted(twice)} is there twice"
-        return Refusal("COLUMN_ALREADY_EXISTS", message, "name it otherwise")
+        message = f"{dotted(twice)} is repeated"
+        return Refusal("COLUMN_ALREADY_EXISTS", message, "choose another name")
     if made.as_select and not made.columns:
         return None
     return (
@@ -259,14 +259,17 @@ def _mispartitioned(made: CreateTable, schema: Struct) -> Refusal | None:
     for name in made.partitioned:
         column = find(schema, (name,))
         if column is None or names.count(name.casefold()) > 1:
-            why = "is not a column" if column is None else "is named twice"
+            why = "is not a column" if column is None else "is listed twice"
             return Refusal("", f"the partition column {name} {why}", "correct PARTITIONED BY")
         if not isinstance(column.type, Atomic) or column.type.name == "variant":
-            error, message = "INVALID_PARTITION_COLUMN_DATA_TYPE", f"{name} is not of a plain type"
-            return Refusal(error, message, "partition by plain columns")
+            error, message = (
+                "INVALID_PARTITION_COLUMN_DATA_TYPE",
+                f"{name} is not of a primitive type",
+            )
+            return Refusal(error, message, "partition by columns with primitive types")
     if names and len(names) == len(schema.columns):
-        error, message = "ALL_PARTITION_COLUMNS_NOT_ALLOWED", "no column is left for the files"
-        return Refusal(error, message, "leave a column out of PARTITIONED BY")
+        error, message = "ALL_PARTITION_COLUMNS_NOT_ALLOWED", "no column remains for the data files"
+        return Refusal(error, message, "remove a column from PARTITIONED BY")
     return None
 
 
@@ -275,7 +278,7 @@ def _misclustered(made: CreateTable, schema: Struct) -> Refusal | None:
     refusal = statistics.unclusterable(Table(Protocol(1, 2)).with_schema(schema), columns)
     if refusal is None or not made.by_path or refusal.error.endswith("NUM_COLUMNS"):
         return refusal
-    # Spark looks for a table of this name in its own catalog then.
+    # In this case Spark looks for a table of this name in its own catalog.
     error = "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED"
     return refusal._replace(error=error)
 
@@ -283,8 +286,11 @@ def _misclustered(made: CreateTable, schema: Struct) -> Refusal | None:
 def _miscomputed(schema: Struct, engine: Engine) -> Refusal | None:
     for _, column in walk(schema):
         if column.identity and column.type != Atomic("long"):
-            error, message = "IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE", f"{column.name} is no BIGINT"
-            return Refusal(error, message, "make it BIGINT")
+            error, message = (
+                "IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE",
+                f"{column.name} is not a BIGINT",
+            )
+            return Refusal(error, message, "use BIGINT")
         judged = _judged(schema, column, engine)
         if judged.refusal is not None:
             return judged.refusal

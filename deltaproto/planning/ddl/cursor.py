@@ -1,4 +1,4 @@
-"""A place in a statement's tokens, and scripts of several statements."""
+"""A cursor over a statement's tokens, and splitting scripts into statements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OPENING, _CLOSING = "([{", ")]}"
 
 
 class UnreadableError(Exception):
-    """The statement is not of a form that is known here; never leaves this package."""
+    """The statement has an unsupported form. This error never leaves the package."""
 
 
 class Cursor:
@@ -26,20 +26,20 @@ class Cursor:
 
     @property
     def done(self) -> bool:
-        """Whether all tokens are read."""
+        """True if all tokens are read."""
         return self.at >= len(self.tokens)
 
     def keys(self, count: int) -> tuple[str, ...]:
-        """The next keys, as many as there are."""
+        """Return up to `count` next keys."""
         return tuple(token.key for token in self.tokens[self.at : self.at + count])
 
     @property
     def key(self) -> str:
-        """The next key; empty at the end, and before a string or a quoted name."""
+        """The next key; empty at the end and before a string or quoted name."""
         return "" if self.done else self.tokens[self.at].key
 
     def take(self, *keys: str) -> bool:
-        """Read these keys, if they come next."""
+        """Read these keys if they are next."""
         if self.keys(len(keys)) != keys:
             return False
         self.at += len(keys)
@@ -49,29 +49,29 @@ class Cursor:
         """Read these keys.
 
         Raises:
-            UnreadableError: when something else comes next.
+            UnreadableError: if something else is next.
         """
         if not self.take(*keys):
             raise self.unreadable(f"{' '.join(keys)} was expected")
 
     def one_of(self, *keys: str) -> str:
-        """Read one of these keys, or nothing; then it is empty."""
+        """Read one of these keys; return an empty string if none is next."""
         return next((key for key in keys if self.take(key)), "")
 
     def next(self) -> Token:
         """Read one token."""
         if self.done:
-            raise self.unreadable("it ends too early")
+            raise self.unreadable("unexpected end")
         self.at += 1
         return self.tokens[self.at - 1]
 
     def end(self) -> None:
-        """Make sure that nothing follows."""
+        """Check that nothing follows."""
         if not self.done:
-            raise self.unreadable("nothing more was expected")
+            raise self.unreadable("the statement should end")
 
     def name(self) -> str:
-        """One identifier."""
+        """Read one identifier."""
         token = self.next()
         plain = token.key.isidentifier() or (token.text.isalnum() and not token.text.isdecimal())
         if token.string or not (token.quoted or plain):
@@ -80,14 +80,14 @@ class Cursor:
         return token.value
 
     def path(self) -> Path:
-        """Identifiers joined by dots."""
+        """Read identifiers joined by dots."""
         names = [self.name()]
         while self.take("."):
             names.append(self.name())
         return tuple(names)
 
     def string(self) -> str:
-        """One string, or several side by side."""
+        """Read one string, or several adjacent strings."""
         if self.done or not self.tokens[self.at].string:
             raise self.unreadable("a string was expected")
         text = ""
@@ -96,7 +96,7 @@ class Cursor:
         return text
 
     def number(self) -> int:
-        """A whole number."""
+        """Read an integer."""
         token = self.next()
         if not (token.text.isascii() and token.text.isdigit()):
             self.at -= 1
@@ -104,7 +104,7 @@ class Cursor:
         return int(token.text[:9])
 
     def listed(self, read: Callable[[], T], opening: str = "(", closing: str = ")") -> list[T]:
-        """A list in brackets, parted by commas."""
+        """Read a bracketed, comma-separated list."""
         self.expect(opening)
         found = [read()]
         while self.take(","):
@@ -113,7 +113,7 @@ class Cursor:
         return found
 
     def until(self, *keys: str) -> str:
-        """The text up to one of these keys outside of brackets, or to the end."""
+        """Read the text up to one of these keys outside of brackets, or to the end."""
         start, depth = self.at, 0
         while not self.done:
             key = self.tokens[self.at].key
@@ -126,14 +126,14 @@ class Cursor:
         return self.sql[self.tokens[start].start : self.tokens[self.at - 1].end]
 
     def bracketed(self) -> str:
-        """The text in parentheses."""
+        """Read the text in parentheses."""
         self.expect("(")
         text = self.until(")")
         self.expect(")")
         return text
 
     def unreadable(self, why: str) -> UnreadableError:
-        """The error for this place."""
+        """Create the error for this position."""
         here = "at its end" if self.done else f"at {self.tokens[self.at].text[:40]}"
         return UnreadableError(f"{why} {here}")
 
@@ -142,15 +142,15 @@ class Piece(NamedTuple):
     """One statement of a script."""
 
     text: str
-    """from its first token to its last; comments before and after are left out"""
+    """from its first token to its last, without comments before and after"""
     line: int
-    """where it begins, from 1"""
+    """line of its start, from 1"""
 
 
 def split(sql: str) -> list[Piece]:
-    """The statements of a script, without empty ones; never raises.
+    """Split a script into its nonempty statements; never raises.
 
-    Semicolons part statements except in strings, quoted names and comments.
+    Semicolons separate statements except in strings, quoted names and comments.
     """
     pieces: list[Piece] = []
     group: list[Token] = []

@@ -1,7 +1,7 @@
-"""What an expression of a statement refers to, and which type it has, as far as can be told.
+"""Resolve the references and the type of an expression, as far as possible.
 
-Only a part of Spark's grammar is read; of the rest nothing is claimed. Spark 4 in its default ANSI
-mode is the measure.
+Only a part of Spark's grammar is supported; the rest is unknown. The reference is Spark 4 in its
+default ANSI mode.
 
 Source: Spark 4.2's `Analyzer` and `TypeCoercion`; measured with Delta Spark 4.4.0.
 """
@@ -54,26 +54,26 @@ _DEEPEST = 60
 
 
 class Resolved(NamedTuple):
-    """What is known of an expression."""
+    """The result of resolving an expression."""
 
     type: Type | None
-    """None: not known"""
+    """None: unknown"""
     refusal: Refusal | None = None
-    """why Spark refuses it wherever it stands"""
+    """why Spark refuses the expression in any context"""
     literal: str | None = None
-    """its text, where it is a plain literal; a string's without quotes"""
+    """its text if it is a plain literal; strings without quotes"""
     columns: tuple[Path, ...] = ()
     """the columns that it refers to"""
     functions: frozenset[str] = frozenset()
-    """the functions that it calls, in lowercase"""
+    """the called functions, in lowercase"""
     queries: bool = False
-    """there is a subquery in it, about which nothing is claimed"""
+    """True if it has a subquery, which is not analyzed"""
     complete: bool = True
     """False: a part of it was not understood"""
 
     @property
     def known(self) -> bool:
-        """Whether everything in it was resolved."""
+        """True if everything in it was resolved."""
         return self.complete and not self.queries and self.type is not None
 
 
@@ -81,14 +81,14 @@ def resolve(sql: str, schema: Struct | None, names: Iterable[str] = ()) -> Resol
     """Resolve an expression against a table's columns.
 
     Args:
-        schema: None if the columns are not known; then none of them is looked for.
-        names: what may stand before a column for the table itself.
+        schema: None if the columns are unknown; column names are then not checked.
+        names: table names that may qualify a column.
     """
     reader = _Reader(Cursor(sql), schema, [name.casefold() for name in names])
     value, refusal, complete = UNKNOWN, None, True
     try:
         if any(token.text in _OPEN for token in reader.cursor.tokens):
-            raise reader.cursor.unreadable("a quote is left open")
+            raise reader.cursor.unreadable("a quote is not closed")
         value = reader.expression()
         complete = reader.cursor.done
     except RefusedError as error:
@@ -107,7 +107,7 @@ def resolve(sql: str, schema: Struct | None, names: Iterable[str] = ()) -> Resol
 
 
 class _Reader:
-    """A recursive descent over the tokens; raises what it meets."""
+    """A recursive-descent parser over the tokens; raises refusals that it finds."""
 
     def __init__(self, cursor: Cursor, schema: Struct | None, names: list[str]) -> None:
         self.cursor, self.schema, self.names = cursor, schema, names
@@ -119,7 +119,7 @@ class _Reader:
     def expression(self) -> Value:
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise self.cursor.unreadable("it is nested too deeply")
+            raise self.cursor.unreadable("the expression is nested too deeply")
         value = self._conjunction()
         while self.cursor.take("OR"):
             value = logical(value, self._conjunction())
@@ -137,7 +137,7 @@ class _Reader:
             return self._predicate()
         value = self._negation()
         if value.type not in (None, BOOLEAN, VOID) and not textual(value.type):
-            raise RefusedError(f"{MISMATCH}UNEXPECTED_INPUT_TYPE", "NOT is for booleans")
+            raise RefusedError(f"{MISMATCH}UNEXPECTED_INPUT_TYPE", "NOT requires a boolean")
         return Value(BOOLEAN if value.type == BOOLEAN else None)
 
     def _predicate(self) -> Value:
@@ -167,7 +167,7 @@ class _Reader:
             if value.type is not None and not textual(value.type):
                 compared(value, Value(BOOLEAN))
             return Value(BOOLEAN if value.type == BOOLEAN else None)
-        raise self.cursor.unreadable("this test is not known")
+        raise self.cursor.unreadable("unknown test")
 
     def _matched(self, value: Value, word: str) -> Value:
         if word == "BETWEEN":
@@ -177,7 +177,7 @@ class _Reader:
             return Value(BOOLEAN if all(each.type for each in both) else None)
         if word != "IN":
             if self.cursor.key in ("ALL", "ANY", "SOME"):
-                raise self.cursor.unreadable("this is not known")
+                raise self.cursor.unreadable("unknown operator")
             pattern = self._sum()
             plain = textual(value.type) and textual(pattern.type)
             return Value(BOOLEAN if plain else None)
@@ -200,7 +200,7 @@ class _Reader:
         return Value(BOOLEAN)
 
     def _query(self) -> bool:
-        """Pass over a query up to the bracket that closes it."""
+        """Skip a query up to its closing bracket."""
         if self.cursor.key not in ("SELECT", "WITH", "VALUES", "FROM"):
             return False
         self.queries = True
@@ -230,7 +230,7 @@ class _Reader:
         return Value(value.type if numeric(value.type) or value.type == INTERVAL else None)
 
     def _sign(self, signs: tuple[str, ...]) -> str:
-        """The longest of these that comes next, whose characters may be tokens of their own."""
+        """Read the longest matching sign; each character may be a separate token."""
         tokens, at = self.cursor.tokens, self.cursor.at
         for sign in sorted(signs, key=len, reverse=True):
             text, end = "", at
@@ -285,7 +285,7 @@ class _Reader:
             case "EXISTS" if following and following.key == "(":
                 cursor.at += 2
                 if not self._query():
-                    raise cursor.unreadable("this is not known")
+                    raise cursor.unreadable("unknown keyword")
                 return Value(BOOLEAN)
             case "INTERVAL" if following and (following.string or following.text[0].isdigit()):
                 cursor.at += 2
@@ -299,13 +299,13 @@ class _Reader:
         return None
 
     def _lazily(self, read: Callable[[], Value]) -> Value:
-        """Read what is computed only for some rows: there no text is cast beforehand."""
+        """Read a lazily computed part, in which no text is cast in advance."""
         try:
             return read()
         except RefusedError as error:
             if error.refusal.error != "CAST_INVALID_INPUT":
                 raise
-            raise self.cursor.unreadable("a text may not fit") from None
+            raise self.cursor.unreadable("a string may not be castable") from None
 
     def _case(self) -> Value:
         cursor = self.cursor
@@ -330,12 +330,12 @@ class _Reader:
             return self._called(path[0].lower())
         string = not cursor.done and cursor.tokens[cursor.at].string
         if cursor.key == "(" or string or path[0].casefold() == "_metadata":
-            raise cursor.unreadable("this is not known")
+            raise cursor.unreadable("unknown expression")
         found = self._column(path)
         if found is not None:
             return found
         if cursor.tokens[start].key == "CURRENT_TIME":
-            raise cursor.unreadable("this is not known")
+            raise cursor.unreadable("unknown expression")
         bare = _BARE.get(cursor.tokens[start].key) if len(path) == 1 else None
         if bare is not None:
             self.functions.add(path[0].lower())
@@ -345,15 +345,15 @@ class _Reader:
         raise RefusedError(
             f"UNRESOLVED_COLUMN.{'WITH' if suggested else 'WITHOUT'}_SUGGESTION",
             f"the table has no column {dotted(path)}",
-            "DESCRIBE the table for its columns",
+            "run DESCRIBE to see the columns",
         )
 
     def _column(self, path: Path) -> Value | None:
-        """The column at a path; None if there is none."""
+        """Return the column at a path, or None."""
         if self.schema is None:
             return UNKNOWN
         columns = self.schema.columns
-        # The last part of the table's name, or its alias.
+        # A path may be qualified by the last part of the table's name, or its alias.
         named = [n for n in range(1, len(path)) if path[n - 1].casefold() in self.names]
         at = max(named, default=0)
         found = next((c for c in columns if same(c.name, path[at])), None)
@@ -380,7 +380,7 @@ class _Reader:
         arguments: list[Value] = []
         if not cursor.take(")"):
             if cursor.one_of("DISTINCT", "ALL"):
-                raise cursor.unreadable("an aggregate is not known")
+                raise cursor.unreadable("unsupported aggregate")
             read = self.expression if name not in _LAZY else partial(self._lazily, self.expression)
             arguments.append(read())
             while cursor.take(","):
@@ -391,7 +391,7 @@ class _Reader:
     def _called_with(self, name: str, arguments: list[Value]) -> Value:
         if self.cursor.take("OVER"):
             error = "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE"
-            raise RefusedError(error, f"{name} is called as a window function")
+            raise RefusedError(error, f"{name} requires a window")
         return returned(name, arguments)
 
     def _extracted(self, value: Value) -> Value:

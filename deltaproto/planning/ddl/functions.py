@@ -1,4 +1,4 @@
-"""The functions of Spark SQL, and what their calls return as far as can be told."""
+"""Spark SQL functions and their return types, as far as known."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNITS = frozenset(
 
 
 def own_grammar(cursor: Cursor) -> bool:
-    """Whether arguments come next that are no expressions: lambdas, names, units, FROM."""
+    """Return True if the arguments are not expressions: lambdas, names, units, FROM."""
     tokens, depth = cursor.tokens, 0
     first = cursor.key
     for at in range(cursor.at, len(tokens)):
@@ -41,10 +41,10 @@ def own_grammar(cursor: Cursor) -> bool:
 
 
 def find_function(name: str) -> None:
-    """Check that Spark has a function of this name, in lowercase.
+    """Check that Spark has a function of this name (lowercase).
 
     Raises:
-        RefusedError: when it has none.
+        RefusedError: if it does not exist.
     """
     if not built_in(name):
         error, message = "UNRESOLVED_ROUTINE", f"Spark has no function {name}"
@@ -52,7 +52,7 @@ def find_function(name: str) -> None:
 
 
 def returned(name: str, arguments: list[Value]) -> Value:
-    """What a call returns."""
+    """Return the value of a call."""
     if name in ("if", "iff") and len(arguments) == 3:
         return common(arguments[1:])
     if name in ("array", "map"):
@@ -70,7 +70,7 @@ def returned(name: str, arguments: list[Value]) -> Value:
 
 
 def _fit(name: str, arguments: list[Value]) -> bool:
-    """Whether the arguments of a call are known to be of its kinds."""
+    """Return True if the arguments certainly have the accepted types."""
     kinds = ARGUMENTS.get(name, ())
     if len(kinds) != len(arguments):
         return False
@@ -141,7 +141,7 @@ _TYPED = {
     "variant": "parse_json to_variant_object",
 }
 RETURNS = {name: kind for kind, names in _TYPED.items() for name in names.split()}
-"""the type that a function returns whatever its arguments are, by its name"""
+"""function name to its return type, if independent of the arguments"""
 
 ARGUMENTS = {
     **dict.fromkeys(
@@ -166,7 +166,7 @@ ARGUMENTS = {
     **dict.fromkeys(["left", "right"], ("text", "number")),
     **dict.fromkeys(["isnan", "sqrt", "exp", "ln", "log10", "log2"], ("number",)),
 }
-"""the kinds of arguments of some functions: a call of others with arguments is not judged"""
+"""accepted argument types of some functions; calls of others are not checked"""
 
 NON_DETERMINISTIC = frozenset(
     """
@@ -218,10 +218,10 @@ _OTHERS = """
     row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value
     """
 BUILT_IN = frozenset({*RETURNS, *_OTHERS.split()}) | NON_DETERMINISTIC | AGGREGATES | GENERATORS
-"""the names of the functions that Spark has itself; those on sketches are left out"""
+"""the names of Spark's built-in functions, except sketch functions"""
 _FAMILIES = ("approx_top_k_", "bitmap_", "hll_", "kll_", "regr_", "theta_", "tuple_", "vector_")
 
 
 def built_in(name: str) -> bool:
-    """Whether Spark has a function of this name, in lowercase, itself."""
+    """Return True if Spark has a built-in function of this name (lowercase)."""
     return name in BUILT_IN or name.startswith(_FAMILIES)

@@ -1,4 +1,4 @@
-"""Which column defaults are plain literals, as IcebergCompatV3 asks for.
+"""Column defaults that count as plain literals, as IcebergCompatV3 requires.
 
 Source: Delta Spark 4.4's `DeltaColumnDefaults.isLiteral`; measured with Delta Spark 4.4.0.
 """
@@ -26,7 +26,7 @@ _ZONED = re.compile(
 
 
 def is_literal(default: str, kind: Type) -> bool:
-    """Whether Delta takes a column's default, given as SQL, for a literal of the column's type."""
+    """Return True if Delta treats this SQL default as a literal of the column's type."""
     if not isinstance(kind, Atomic):
         return False
     name = kind.name
@@ -40,7 +40,7 @@ def is_literal(default: str, kind: Type) -> bool:
     if name == "boolean":
         return True
     if name == "binary":
-        # Whatever is not written in hexadecimal digits is text.
+        # Anything that is not hexadecimal is text.
         return default[:1] not in ("x", "X") or bool(_HEX.fullmatch(_unquoted(default[1:]) or "-"))
     found = _unquoted(default)
     if found is None:
@@ -59,7 +59,7 @@ def _whole(written: str, bits: int) -> bool:
 
 
 def _decimal(written: str, precision: int, scale: int) -> bool:
-    """Rounded to the precision, and without a digit too many after the point."""
+    """Check precision after rounding, and scale."""
     if not _NUMBER.fullmatch(written):
         return False
     value = Context(prec=precision, rounding=ROUND_HALF_UP).create_decimal(written)
@@ -73,7 +73,7 @@ def _digits_after_point(value: Decimal) -> int:
 
 
 def _unquoted(written: str) -> str | None:
-    """The text between quotes; None where there are none, or where an escape is left open."""
+    """Return the text between quotes; None without quotes or with an open escape."""
     if len(written) < 2 or written[0] != written[-1] or written[0] not in "'\"":
         return None
     inner = written[1:-1]
@@ -83,7 +83,7 @@ def _unquoted(written: str) -> str | None:
 
 
 def _exists(written: str) -> bool:
-    """Whether the calendar and the clock have it."""
+    """Return True if the date and time are valid."""
     day, clock = written[:10], written[11:].partition(".")[0]
     year, month, of_month = (int(part) for part in day.split("-"))
     if not 1 <= month <= 12 or not 1 <= of_month <= calendar.monthrange(year or 4, month)[1]:

@@ -1,4 +1,4 @@
-"""OPTIMIZE, VACUUM, REORG … (PURGE) with a condition, and RESTORE: the protocol stays.
+"""OPTIMIZE, VACUUM, conditional REORG … (PURGE), and RESTORE: the protocol does not change.
 
 Source: Delta Spark 4.4's `OptimizeTableCommand`, `VacuumCommand` and `RestoreTableCommand`;
 measured with Delta Spark 4.4.0.
@@ -49,11 +49,13 @@ _WORDS = frozenset(
 )
 
 
-UNREACHED = "whether the history still reaches back so far is not known: Delta may refuse it"
+UNREACHED = (
+    "it is unknown whether the history reaches back that far: Delta may refuse the statement"
+)
 
 
 class Optimize(NamedTuple):
-    """OPTIMIZE, whole or in part."""
+    """OPTIMIZE of the whole table or a part."""
 
     where: str = ""
     zorder: tuple[Path, ...] = ()
@@ -63,7 +65,7 @@ class Optimize(NamedTuple):
         refusal = self._refused(table, engine) or consistency.upkeep(table, "OPTIMIZE")
         if refusal is not None:
             return Outcome(table, refusal=refusal)
-        # Files that are large enough already, or clustered, make no commit.
+        # Files that are large enough or already clustered cause no commit.
         commit = PredictedCommit("OPTIMIZE", table.protocol, sure=False)
         return Outcome(_some_left(table), (commit,), Rewrite.SOME)
 
@@ -72,20 +74,20 @@ class Optimize(NamedTuple):
         if clustered and self.zorder:
             return Refusal(
                 "DELTA_CLUSTERING_WITH_ZORDER_BY",
-                "a clustered table takes no ZORDER BY",
-                "OPTIMIZE without it",
+                "ZORDER BY is not allowed on a clustered table",
+                "remove it",
             )
         if clustered and self.where:
             return Refusal(
                 "DELTA_CLUSTERING_WITH_PARTITION_PREDICATE",
-                "a clustered table takes no WHERE",
-                "OPTIMIZE without it",
+                "WHERE is not allowed on a clustered table",
+                "remove it",
             )
         if self.full and (not clustered or table.clustering == ()):
             return Refusal(
                 "DELTA_OPTIMIZE_FULL_NOT_SUPPORTED",
-                "FULL is for clustered tables",
-                "OPTIMIZE without it",
+                "FULL requires a clustered table",
+                "remove it",
             )
         for path in self.zorder:
             if dotted(path) in table.partition_columns:
@@ -98,25 +100,25 @@ class Optimize(NamedTuple):
                 return Refusal(
                     "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST",
                     f"the table has no column {dotted(path)}",
-                    "DESCRIBE the table for its columns",
+                    "run DESCRIBE to see the columns",
                 )
         return beyond_partitions(table, self.where) or _no_condition(table, self.where, engine)
 
 
 def _no_condition(table: Table, where: str, engine: Engine) -> Refusal | None:
-    """The refusal of a condition that is known not to be one."""
+    """Refuse an invalid condition."""
     return condition(table, where, (), engine).refusal if where and table.schema else None
 
 
 def beyond_partitions(table: Table, where: str) -> Refusal | None:
-    """The refusal of a condition that names a data column."""
+    """Refuse a condition that refers to a data column."""
     for path in references(where):
         partition = any(same(dotted(path), column) for column in table.partition_columns)
         if not partition and path[0].upper() not in _WORDS:
             return Refusal(
                 "DELTA_NON_PARTITION_COLUMN_REFERENCE",
-                f"{dotted(path)} is no partition column",
-                "name partition columns only",
+                f"{dotted(path)} is not a partition column",
+                "use only partition columns",
             )
     return None
 
@@ -138,7 +140,7 @@ class PurgeWhere(NamedTuple):
 
 
 def _some_left(table: Table) -> Table:
-    """With some of its deletion vectors gone, or all."""
+    """Return the table with some or all deletion vectors removed."""
     return table._replace(vectors=None if table.vectors else table.vectors)
 
 
@@ -154,7 +156,7 @@ class Vacuum(NamedTuple):
             return Outcome(table, refusal=refusal)
         if self.dry:
             return Outcome(table)
-        # Not every store gets these commits (spark.databricks.delta.vacuum.logging.enabled).
+        # Some stores do not get these commits (spark.databricks.delta.vacuum.logging.enabled).
         commits = tuple(
             PredictedCommit(f"VACUUM {what}", table.protocol, sure=False)
             for what in ("START", "END")
@@ -168,7 +170,7 @@ class Vacuum(NamedTuple):
         return Outcome(table, commits, warnings=(warning,) if ignored and newest else ())
 
     def _too_short(self, table: Table, engine: Engine) -> Refusal | None:
-        """Newer releases take no hours but 0, and 0 only where nothing is kept anyway."""
+        """Refuse RETAIN hours. Newer releases accept only 0, and only if nothing is retained."""
         kept = parse_interval(_kept(table))
         if self.hours is None or kept is None:
             return None
@@ -179,8 +181,8 @@ class Vacuum(NamedTuple):
         refusal = Refusal(
             "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT",
             f"RETAIN {hours} HOURS is shorter than {FILES}, which is {_kept(table)} here",
-            f"set {FILES}; spark.databricks.delta.retentionDurationCheck.enabled = false switches "
-            "the check off, and readers and writers in flight may then lose their files",
+            f"change {FILES}; spark.databricks.delta.retentionDurationCheck.enabled = false "
+            "disables the check, but running readers and writers may then lose their files",
         )
         return refusal if engine.name is EngineName.DELTA_SPARK else elsewhere(refusal)
 
@@ -190,19 +192,19 @@ def _kept(table: Table) -> str:
 
 
 def round_half_up(hours: float) -> int:
-    """Hours as Delta rounds them."""
+    """Round hours as Delta does."""
     return math.floor(hours + 0.5)
 
 
 class Restore(NamedTuple):
-    """RESTORE to a version or a time."""
+    """RESTORE to a version or a timestamp."""
 
     to: str
-    """as the statement says it"""
+    """as written in the statement"""
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        # The old version's protocol is merged into this one. The files are old ones; how they are
-        # partitioned, and what columns are called, seldom ever changes.
+        # The old version's protocol is merged into this one. The old files come back; partitioning
+        # and column names rarely change.
         refusal, unresolved = self._missing(table, engine)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
@@ -219,23 +221,23 @@ class Restore(NamedTuple):
             strays=None,
         )
         warnings = (
-            f"columns, properties and constraints become those of {self.to}, and a feature that "
-            "was dropped since then comes back; what follows is predicted without them",
+            f"columns, properties and constraints are restored from {self.to}, and features "
+            "dropped since then come back; later statements are predicted without them",
         )
         commit = PredictedCommit("RESTORE", table.protocol, sure=not unresolved)
         return Outcome(known, (commit,), warnings=(*warnings, *[UNREACHED] * unresolved))
 
     def _missing(self, table: Table, engine: Engine) -> tuple[Refusal | None, bool]:
-        """Why the version cannot be had; and whether that is not known."""
+        """Return why the version is unavailable, and whether that is unknown."""
         version, time = _VERSION.fullmatch(self.to), _TIME.fullmatch(self.to)
         if time is not None:
             if _DATED.fullmatch(time[1][1:-1].strip()):
                 return None, True
-            error, message = "DELTA_TIMESTAMP_INVALID", f"{time[1]} is not a time"
+            error, message = "DELTA_TIMESTAMP_INVALID", f"{time[1]} is not a timestamp"
             return Refusal(error, message, "write it as '2026-01-31 12:00:00'"), False
         if version is None:
-            remedy = "TO VERSION AS OF 3, or TO TIMESTAMP AS OF '2026-01-31 12:00:00'"
-            message = f"{self.to or 'nothing'} is neither a version nor a time"
+            remedy = "use TO VERSION AS OF 3, or TO TIMESTAMP AS OF '2026-01-31 12:00:00'"
+            message = f"{self.to or 'nothing'} is neither a version nor a timestamp"
             error = "" if self.to.startswith("version as of '") else "PARSE_SYNTAX_ERROR"
             refusal = Refusal(error, message, remedy)
             known = engine.name is EngineName.DELTA_SPARK
@@ -243,12 +245,12 @@ class Restore(NamedTuple):
         if table.version is not None and int(version[1]) > table.version:
             error = "DELTA_CANNOT_RESTORE_TABLE_VERSION"
             message = f"the newest version is {table.version}"
-            return Refusal(error, message, "DESCRIBE HISTORY shows the versions"), False
+            return Refusal(error, message, "run DESCRIBE HISTORY to see the versions"), False
         # Older versions may have been cleaned up.
         return None, table.version is None or int(version[1]) != table.version
 
     def _same(self, table: Table) -> bool:
-        """Whether it is the newest version, which makes no commit."""
+        """Return True for the newest version, which causes no commit."""
         version = _VERSION.fullmatch(self.to)
         return version is not None and int(version[1]) == table.version
 

@@ -1,4 +1,4 @@
-"""Types of values, literals of numbers and dates, and what comes of them under an operator."""
+"""Value types, number and date literals, and the results of operators."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
 
 
 class RefusedError(Exception):
-    """Spark refuses the expression. It never leaves the modules that resolve expressions.
+    """Spark refuses the expression. This error never leaves the expression modules.
 
     Attributes:
-        refusal: the error class, and why.
+        refusal: the error class and the reason.
     """
 
     def __init__(self, error: str, message: str, remedy: str = "correct the expression") -> None:
@@ -34,35 +34,35 @@ class Value(NamedTuple):
     """A value in an expression."""
 
     type: Type | None
-    """None: not known"""
+    """None: unknown"""
     literal: str | None = None
-    """its text, where it is a plain literal; a string's without quotes"""
+    """its text if it is a plain literal; strings without quotes"""
 
 
 UNKNOWN = Value(None)
 
 
 def numeric(kind: Type | None) -> bool:
-    """Whether it is a type of numbers."""
+    """Return True for numeric types."""
     return isinstance(kind, Atomic) and kind.name.startswith(_NUMBERS)
 
 
 def textual(kind: Type | None) -> bool:
-    """Whether it is a type of texts."""
+    """Return True for string types."""
     return isinstance(kind, Atomic) and kind.name.startswith(("string", "char", "varchar"))
 
 
 def timed(kind: Type | None) -> bool:
-    """Whether it is a date or a timestamp."""
+    """Return True for dates and timestamps."""
     return isinstance(kind, Atomic) and kind.name.startswith(("date", "timestamp"))
 
 
 def cast(value: Value, kind: Type) -> Value:
-    """CAST, where it is known to be taken."""
+    """Cast a value, if the cast is known to be valid."""
     given = value.type
     if (numeric(given) and kind == DATE) or (given == DATE and numeric(kind)):
         error = f"{MISMATCH}CAST_WITH_FUNC_SUGGESTION"
-        raise RefusedError(error, "a number is no date, and a date no number")
+        raise RefusedError(error, "numbers and dates cannot be cast to each other")
     plain = isinstance(given, Atomic) and isinstance(kind, Atomic)
     same_family = given in (VOID, kind) or textual(kind) or textual(given)
     both = any(all(map(family, (given, kind))) for family in (numeric, timed))
@@ -70,32 +70,32 @@ def cast(value: Value, kind: Type) -> Value:
 
 
 def field(value: Value, name: str) -> Value:
-    """A field of a struct, or what a dot means after a value of another type."""
+    """Access a field of a struct, or use a dot after another type."""
     match value.type:
         case None:
             return UNKNOWN
         case Struct(columns):
             found = next((c for c in columns if same(c.name, name)), None)
             if found is None:
-                raise RefusedError("FIELD_NOT_FOUND", f"there is no field {name}")
+                raise RefusedError("FIELD_NOT_FOUND", f"the field {name} does not exist")
             return Value(found.type)
         case Map(_, kind):
             return Value(kind)
         case Array(Struct(columns)):
             found = next((c for c in columns if same(c.name, name)), None)
             if found is None:
-                raise RefusedError("FIELD_NOT_FOUND", f"there is no field {name}")
+                raise RefusedError("FIELD_NOT_FOUND", f"the field {name} does not exist")
             return Value(Array(found.type))
         case Array():
             error = f"{MISMATCH}UNEXPECTED_INPUT_TYPE"
             raise RefusedError(error, f"an array has no field {name}")
         case Atomic("variant"):
             return UNKNOWN
-    raise RefusedError("INVALID_EXTRACT_BASE_FIELD_TYPE", f"there is no {name} to extract")
+    raise RefusedError("INVALID_EXTRACT_BASE_FIELD_TYPE", f"this type has no {name}")
 
 
 def element(value: Value) -> Value:
-    """What brackets give of an array or a map."""
+    """Return an element of an array or a map."""
     match value.type:
         case Array(kind) | Map(_, kind):
             return Value(kind)
@@ -103,7 +103,7 @@ def element(value: Value) -> Value:
 
 
 def common(values: list[Value]) -> Value:
-    """The type of one of several values."""
+    """Return the common type of several values."""
     kinds = {each.type for each in values if each.type != VOID}
     if len(kinds) == 1:
         return Value(kinds.pop())
@@ -111,18 +111,18 @@ def common(values: list[Value]) -> Value:
 
 
 def logical(one: Value, other: Value) -> Value:
-    """AND and OR."""
+    """Combine values with AND or OR."""
     kinds = (one.type, other.type)
     if None in kinds or any(textual(kind) for kind in kinds):
         return UNKNOWN
     if any(kind not in (BOOLEAN, VOID) for kind in kinds):
         error = "BINARY_OP_WRONG_TYPE" if kinds[0] == kinds[1] else "BINARY_OP_DIFF_TYPES"
-        raise RefusedError(MISMATCH + error, "AND and OR are for booleans")
+        raise RefusedError(MISMATCH + error, "AND and OR require booleans")
     return Value(BOOLEAN)
 
 
 def compared(one: Value, other: Value) -> Value:
-    """A comparison; its type is not known where rows decide whether it fails."""
+    """Compare two values; the type is unknown if failure depends on the rows."""
     kinds = one.type, other.type
     if None in kinds:
         return UNKNOWN
@@ -149,7 +149,7 @@ def compared(one: Value, other: Value) -> Value:
 
 
 def _read(text: Value, kind: Atomic) -> Value:
-    """A string that stands beside a value of another type, and becomes one."""
+    """Convert a string that is used with a value of another type."""
     if text.literal is None or kind.name in ("binary", "variant", "interval"):
         return UNKNOWN
     if not castable(text.literal, kind):
@@ -171,7 +171,7 @@ def _unordered(kind: Type | None) -> bool:
 
 
 def computed(one: Value, other: Value, sign: str) -> Value:
-    """Arithmetic and `||`."""
+    """Compute arithmetic and `||`."""
     kinds = one.type, other.type
     if None in kinds:
         return UNKNOWN
@@ -192,7 +192,7 @@ def computed(one: Value, other: Value, sign: str) -> Value:
         return Value(INTERVAL)
     if INTERVAL in kinds or VOID in kinds:
         return UNKNOWN
-    error, message = "BINARY_OP_DIFF_TYPES", f"{sign} is not for values of these types"
+    error, message = "BINARY_OP_DIFF_TYPES", f"{sign} does not support these types"
     if kinds[0] == kinds[1]:
         error = "BINARY_OP_WRONG_TYPE"
     raise RefusedError(MISMATCH + error, message)
@@ -203,9 +203,9 @@ def _few(kind: Type | None) -> bool:
 
 
 def castable(text: str, kind: Atomic) -> bool:
-    """Whether Spark reads a value of this type from a text.
+    """Return True if Spark can cast this text to the type.
 
-    Where it is not certain, it is taken for one that Spark reads.
+    Uncertain cases return True.
     """
     stripped = text.strip()
     if kind.name == "boolean":
@@ -226,15 +226,15 @@ _NUMBER = re.compile(r"(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:E[+-
 
 
 def number(cursor: Cursor) -> Value:
-    """The number that comes next.
+    """Read the next number.
 
     Raises:
-        UnreadableError: when it is not written as one that is known here.
-        RefusedError: when it is too large.
+        UnreadableError: if its form is not supported.
+        RefusedError: if it is too large.
     """
     start = cursor.tokens[cursor.at].start
     end = start
-    # The tokens of a number stand side by side: 1 . 5 e - 3 D
+    # The tokens of a number are adjacent: 1 . 5 e - 3 D
     while not cursor.done and cursor.tokens[cursor.at].start in (start, end):
         token = cursor.tokens[cursor.at]
         exponent = token.text in "+-" and cursor.sql[start:end][-1:] in ("e", "E")
@@ -246,7 +246,7 @@ def number(cursor: Cursor) -> Value:
     suffix = _SUFFIXES.get(text[-1:])
     digits = text[:-1] if suffix else text
     if not _NUMBER.fullmatch(digits):
-        raise cursor.unreadable("this number is not known")
+        raise cursor.unreadable("unsupported number")
     if "E" in digits:
         kind = suffix or "double"
     elif "." in digits:
@@ -261,10 +261,10 @@ def number(cursor: Cursor) -> Value:
 
 
 def typed(key: str, text: str) -> Value:
-    """A literal with its type before it, such as `DATE '2026-01-31'`.
+    """Read a typed literal, such as `DATE '2026-01-31'`.
 
     Raises:
-        RefusedError: when there is no such date.
+        RefusedError: if the date does not exist.
     """
     kind = Atomic("binary" if key == "X" else key.lower())
     if key == "DATE" and not castable(text, kind):

@@ -1,7 +1,7 @@
-"""A script of statements, each as plans take it. Never raises, and never guesses.
+"""Parse a script into statements for plans. Never raises and never guesses.
 
-What is read: ALTER TABLE in all forms that Delta takes, CREATE and REPLACE TABLE, statements about
-rows, upkeep, queries. Own tokens are enough for them: queries are passed over.
+Supported: all forms of ALTER TABLE that Delta accepts, CREATE and REPLACE TABLE, row changes,
+maintenance, queries. Queries are skipped, so a simple tokenizer is enough.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class _Read(NamedTuple):
     what: Known | StatementEffect
     target: Path | None = None
     span: tuple[int, int] | None = None
-    """where the table's name stands, if it may be written otherwise"""
+    """position of the table's name, if it may be replaced"""
     operation: Operation | None = None
 
 
 def parse(sql: str) -> list[Parsed]:
-    """The statements of a script, in order; without one, an empty list."""
+    """Parse a script into its statements; empty if it has none."""
     return [_parsed(piece) for piece in split(sql)]
 
 
@@ -57,7 +57,7 @@ def _parsed(piece: Piece) -> Parsed:
     except UnreadableError as error:
         read = _Read(NotUnderstood(str(error)))
     except RecursionError:
-        read = _Read(NotUnderstood("it is nested too deeply"))
+        read = _Read(NotUnderstood("the statement is nested too deeply"))
     text = piece.text
     head, tail = (text, None)
     if read.span is not None:
@@ -72,7 +72,7 @@ def _read(cursor: Cursor) -> _Read:
         if cursor.take("IF", "EXISTS"):
             cursor.until()
             error = "PARSE_SYNTAX_ERROR"
-            refusal = Refusal(error, "ALTER TABLE takes no IF EXISTS", "leave IF EXISTS out")
+            refusal = Refusal(error, "ALTER TABLE does not support IF EXISTS", "remove IF EXISTS")
             return _Read(Refused(refusal))
         target, span = _target(cursor)
         return _Read(read_alter(cursor), target, span, _operation(cursor.sql))
@@ -95,7 +95,7 @@ def _read(cursor: Cursor) -> _Read:
 
 
 def _target(cursor: Cursor) -> tuple[Path, tuple[int, int]]:
-    """The table's name or path, and where it stands."""
+    """Read the table's name or path and its position."""
     first = cursor.at
     if not cursor.done and cursor.tokens[first].string:
         target: Path = ("delta", cursor.string())
@@ -105,7 +105,7 @@ def _target(cursor: Cursor) -> tuple[Path, tuple[int, int]]:
 
 
 def _reading(cursor: Cursor) -> _Read:
-    """Statements that leave every table alone."""
+    """Read statements that change no table."""
     word = cursor.key
     if word == "SET" and not _of_delta(cursor):
         cursor.until()
@@ -117,12 +117,12 @@ def _reading(cursor: Cursor) -> _Read:
     if word == "CREATE" and "VIEW" in words and "TABLE" not in words:
         cursor.until()
         return _Read(Nothing())
-    what = "a setting of Delta" if word == "SET" else f"{cursor.tokens[0].text[:40]} is not known"
+    what = "a setting of Delta" if word == "SET" else f"{cursor.tokens[0].text[:40]} is unsupported"
     raise UnreadableError(what)
 
 
 def _of_delta(cursor: Cursor) -> bool:
-    """Whether a SET is about Delta's own settings, which change what statements do."""
+    """Return True if SET changes a Delta setting, which can affect statements."""
     named = "".join(token.value for token in cursor.tokens[1:])
     return named.lower().startswith(_DELTA)
 

@@ -1,4 +1,4 @@
-"""ALTER TABLE, from the table's name on.
+"""Parse ALTER TABLE after the table's name.
 
 Source: Spark's `SqlBaseParser` and Delta's `DeltaSqlBase` grammar.
 """
@@ -31,10 +31,10 @@ _GRAMMAR = "PARSE_SYNTAX_ERROR"
 
 
 def read_alter(cursor: Cursor) -> Known | StatementEffect:
-    """What comes after the table's name.
+    """Parse what follows the table's name.
 
     Raises:
-        UnreadableError: when it is of no form that is known here.
+        UnreadableError: if the form is not supported.
     """
     match cursor.keys(2):
         case ("SET", "TBLPROPERTIES"):
@@ -71,7 +71,7 @@ def read_alter(cursor: Cursor) -> Known | StatementEffect:
             change = cursor.next().key == "CHANGE"
             cursor.take("COLUMN")
             return _change(cursor, change)
-    raise cursor.unreadable("this change of a table is not known")
+    raise cursor.unreadable("unsupported ALTER TABLE clause")
 
 
 def _several(cursor: Cursor) -> list[Path]:
@@ -84,7 +84,7 @@ def _several(cursor: Cursor) -> list[Path]:
 
 
 def read_properties(cursor: Cursor) -> dict[str, str] | None:
-    """A list of properties; None when one has no value, which only UNSET takes."""
+    """Read a property list; None if a value is missing, which only UNSET allows."""
     found: dict[str, str] = {}
     complete = True
 
@@ -133,7 +133,7 @@ def _drop_feature(cursor: Cursor) -> Known | StatementEffect:
     truncate = cursor.take("TRUNCATE", "HISTORY")
     if name.lower().startswith("delta.") and canonical(name.lower()) != name.lower():
         error, why = "IS_DELTA_PROPERTY", f"{name} is a property, not a feature"
-        refusal = Refusal(f"DELTA_FEATURE_DROP_FEATURE_{error}", why, "UNSET TBLPROPERTIES")
+        refusal = Refusal(f"DELTA_FEATURE_DROP_FEATURE_{error}", why, "use UNSET TBLPROPERTIES")
         return Refused(refusal, on_databricks=True)
     known = {
         f.name.lower() for f in feature_catalog.all_features() if feature_catalog.registered(f.name)
@@ -141,7 +141,7 @@ def _drop_feature(cursor: Cursor) -> Known | StatementEffect:
     if name.lower() not in known:
         refusal = Refusal(
             "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
-            f"Delta Spark knows no feature {name}",
+            f"Delta Spark has no feature {name}",
             "see `deltaproto features`",
         )
         return Refused(refusal)
@@ -151,23 +151,23 @@ def _drop_feature(cursor: Cursor) -> Known | StatementEffect:
 def _add_constraint(cursor: Cursor) -> StatementEffect:
     cursor.expect("ADD")
     if not cursor.take("CONSTRAINT"):
-        raise cursor.unreadable("a constraint without a name is not known")
+        raise cursor.unreadable("constraints without names are not supported")
     name = cursor.name()
     if not cursor.take("CHECK"):
         cursor.at = len(cursor.tokens)
         refusal = Refusal(
             "UNSUPPORTED_FEATURE.TABLE_OPERATION",
-            "Delta Spark has CHECK constraints only",
-            "leave it out",
+            "Delta Spark supports only CHECK constraints",
+            "remove it",
         )
         return Refused(refusal)
     expression = cursor.bracketed()
     if cursor.take("NOT", "ENFORCED"):
         error = "UNSUPPORTED_CONSTRAINT_CHARACTERISTIC"
-        refusal = Refusal(error, "CHECK constraints are enforced", "leave NOT ENFORCED out")
+        refusal = Refusal(error, "CHECK constraints are always enforced", "remove NOT ENFORCED")
         return Refused(refusal)
     if cursor.take("ENFORCED"):
-        return Refused(Refusal("", "Delta Spark takes no ENFORCED", "leave ENFORCED out"))
+        return Refused(Refusal("", "Delta Spark does not support ENFORCED", "remove ENFORCED"))
     return AddConstraint(name, expression)
 
 
@@ -176,7 +176,7 @@ def _cluster(cursor: Cursor) -> Known | StatementEffect:
     if cursor.take("NONE"):
         return ClusterBy(())
     if cursor.take("AUTO"):
-        refusal = Refusal(_GRAMMAR, "CLUSTER BY AUTO is for Databricks alone", "name the columns")
+        refusal = Refusal(_GRAMMAR, "only Databricks supports CLUSTER BY AUTO", "list the columns")
         return Refused(refusal)
     return ClusterByPaths(tuple(cursor.listed(cursor.path)))
 
@@ -193,8 +193,8 @@ def _add_columns(cursor: Cursor) -> StatementEffect:
         if definition.column.generated is not None or definition.column.identity:
             refusal = Refusal(
                 _GRAMMAR,
-                "a generated or identity column comes with the table only",
-                "make a new table",
+                "generated and identity columns can only be defined when creating a table",
+                "create a new table",
             )
             return Refused(refusal)
     return AddColumns(tuple(found))
@@ -203,18 +203,18 @@ def _add_columns(cursor: Cursor) -> StatementEffect:
 def _replace_columns(cursor: Cursor) -> StatementEffect:
     columns = [d.column for d in cursor.listed(lambda: read_definition(cursor))]
     if not all(column.nullable for column in columns):
-        refusal = Refusal("", "REPLACE COLUMNS takes no NOT NULL", "leave it out")
+        refusal = Refusal("", "REPLACE COLUMNS does not support NOT NULL", "remove it")
         return Refused(refusal, on_databricks=True)
     return ReplaceColumns(tuple(columns))
 
 
 def _change(cursor: Cursor, change: bool) -> StatementEffect:
-    """ALTER COLUMN in Spark's form, or CHANGE COLUMN in Hive's: old name, new name, type."""
+    """Parse Spark's ALTER COLUMN, or Hive's CHANGE COLUMN (old name, new name, type)."""
     path = cursor.path()
     hive = change and cursor.key not in _CHANGES
     if hive and cursor.path() != path:
         cursor.at = len(cursor.tokens)
-        refusal = Refusal("", "CHANGE COLUMN renames no column", "RENAME COLUMN")
+        refusal = Refusal("", "CHANGE COLUMN cannot rename columns", "use RENAME COLUMN")
         return Refused(refusal, on_databricks=True)
     found = ChangeColumn(path, type=read_type(cursor) if hive else None)
     while word := cursor.one_of(*_CHANGES):

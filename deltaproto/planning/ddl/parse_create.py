@@ -1,4 +1,4 @@
-"""CREATE TABLE, CREATE OR REPLACE TABLE and REPLACE TABLE, from the table's name on.
+"""Parse CREATE TABLE, CREATE OR REPLACE TABLE and REPLACE TABLE.
 
 Source: Spark's `SqlBaseParser` (`createTableClauses`) and Delta's `DeltaSqlBase` grammar.
 """
@@ -20,7 +20,7 @@ _CLAUSES = ("USING", "TBLPROPERTIES", "PARTITIONED", "CLUSTER", "COMMENT", "LOCA
 
 
 class Header(NamedTuple):
-    """What comes before the table's name."""
+    """The part before the table's name."""
 
     replace: bool
     or_create: bool
@@ -28,7 +28,7 @@ class Header(NamedTuple):
 
 
 def read_header(cursor: Cursor) -> Header | None:
-    """The words before the name; None when it is no such statement."""
+    """Read the part before the name; None for other statements."""
     if cursor.take("CREATE", "OR", "REPLACE", "TABLE"):
         return Header(True, True, False)
     if cursor.take("REPLACE", "TABLE"):
@@ -39,10 +39,10 @@ def read_header(cursor: Cursor) -> Header | None:
 
 
 def read_create(cursor: Cursor, header: Header, *, by_path: bool) -> StatementEffect:
-    """What comes after the table's name.
+    """Parse what follows the table's name.
 
     Raises:
-        UnreadableError: when it is of no form that is known here.
+        UnreadableError: if the form is not supported.
     """
     table = CreateTable(*header, by_path, (), {}, (), (), as_select=False)
     if cursor.keys(2) == ("SHALLOW", "CLONE"):
@@ -50,8 +50,10 @@ def read_create(cursor: Cursor, header: Header, *, by_path: bool) -> StatementEf
         return table._replace(clone=True)
     if cursor.keys(1) == ("CLONE",) or cursor.keys(2) == ("DEEP", "CLONE"):
         cursor.at = len(cursor.tokens)
-        remedy = "SHALLOW CLONE, or AS SELECT"
-        return Refused(Refusal("PARSE_SYNTAX_ERROR", "deep clones are for Databricks", remedy))
+        remedy = "use SHALLOW CLONE, or AS SELECT"
+        return Refused(
+            Refusal("PARSE_SYNTAX_ERROR", "only Databricks supports deep clones", remedy)
+        )
     if cursor.take("LIKE"):
         cursor.at = len(cursor.tokens)
         return table
@@ -60,7 +62,7 @@ def read_create(cursor: Cursor, header: Header, *, by_path: bool) -> StatementEf
     while word := cursor.one_of(*_CLAUSES):
         table = _clause(cursor, table, word)
     if cursor.take("AS") or cursor.keys(1) in (("SELECT",), ("WITH",), ("(",)):
-        # The query is Spark's to read.
+        # The query is not parsed here.
         cursor.at = len(cursor.tokens)
         table = table._replace(as_select=True)
     return table
@@ -106,7 +108,7 @@ def _clause(cursor: Cursor, table: CreateTable, word: str) -> CreateTable:
 
 
 def _partitions(cursor: Cursor, table: CreateTable) -> CreateTable:
-    """Names of columns, or definitions of further ones."""
+    """Read column names, or definitions of additional columns."""
     names: list[str] = []
     more: list[ColumnDefinition] = []
 

@@ -1,4 +1,4 @@
-"""OPTIMIZE, VACUUM, REORG, RESTORE and others that keep a table in order.
+"""Parse OPTIMIZE, VACUUM, REORG, RESTORE and other maintenance statements.
 
 Source: Delta's `DeltaSqlBase` grammar and Spark's `SqlBaseParser`.
 """
@@ -37,10 +37,10 @@ STARTS = (
 
 
 def read_upkeep(cursor: Cursor, start: tuple[str, ...]) -> Known | StatementEffect:
-    """What comes after the table's name.
+    """Parse what follows the table's name.
 
     Raises:
-        UnreadableError: when it is of no form that is known here.
+        UnreadableError: if the form is not supported.
     """
     match start[0]:
         case "OPTIMIZE":
@@ -55,13 +55,15 @@ def read_upkeep(cursor: Cursor, start: tuple[str, ...]) -> Known | StatementEffe
         case "ANALYZE":
             cursor.until()
             error = "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
-            return Refused(Refusal(error, "Spark analyzes no Delta table", "leave it out"))
+            return Refused(
+                Refusal(error, "Spark does not support ANALYZE for Delta tables", "remove it")
+            )
         case "COMMENT":
             cursor.expect("IS")
             cursor.next()
             return Comment()
         case "DROP":
-            return NotUnderstood("the table itself goes, and no plan is made beyond that")
+            return NotUnderstood("it drops the table, which ends the plan")
     cursor.until()
     return Nothing()
 

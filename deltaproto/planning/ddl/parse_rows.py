@@ -1,7 +1,7 @@
-"""INSERT, UPDATE, DELETE, MERGE and TRUNCATE: what they do, to which table.
+"""Parse INSERT, UPDATE, DELETE, MERGE and TRUNCATE: their effect and target table.
 
 Source: Spark's `SqlBaseParser`; the Databricks page "Isolation levels and write conflicts" for
-what counts as a blind append.
+the definition of a blind append.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _EVOLUTION = ("WITH", "SCHEMA", "EVOLUTION")
 
 
 class ReadRows(NamedTuple):
-    """A statement about rows."""
+    """A statement that changes rows."""
 
     effect: StatementEffect
     target: Path
@@ -28,10 +28,10 @@ class ReadRows(NamedTuple):
 
 
 def read_rows(cursor: Cursor) -> ReadRows | None:
-    """The statement; None when it is about no rows.
+    """Read the statement; None if it does not change rows.
 
     Raises:
-        UnreadableError: when its table cannot be made out.
+        UnreadableError: if its target table cannot be determined.
     """
     if cursor.keys(1) in (("WITH",), ("FROM",)):
         _query(cursor)
@@ -61,7 +61,7 @@ def read_rows(cursor: Cursor) -> ReadRows | None:
 
 
 def _query(cursor: Cursor) -> None:
-    """Pass over a query that stands before the statement itself."""
+    """Skip a query before the statement itself."""
     start = cursor.at
     cursor.until("INSERT", "UPDATE", "DELETE", "MERGE")
     if cursor.done:
@@ -75,18 +75,18 @@ def _insert(cursor: Cursor, evolves: bool) -> ReadRows:
     rest = cursor.tokens[cursor.at :]
     words = [token.key for token in rest[:40]]
     replaces = overwrite or "REPLACE" in words[:3]
-    # With values it always adds rows; a query may find none.
+    # VALUES always adds rows; a query may return none.
     sure = "VALUES" in words and "SELECT" not in words
     operation = Operation.DELETE if replaces else Operation.INSERT
     if not replaces and _again(cursor, target, cursor.at):
-        # It reads the table that it writes to.
+        # It reads its target table.
         operation = Operation.MERGE
     rows = RowStatement("WRITE", True, replaces, sure, evolves, _rows(cursor))
     return ReadRows(rows, target, operation)
 
 
 def _words(cursor: Cursor, target: Path) -> RowClauses:
-    """What an UPDATE or a DELETE says after the table's name."""
+    """Read the clauses of an UPDATE or DELETE after the table's name."""
     words = RowClauses((target[-1],))
     if (
         cursor.take("AS")
@@ -113,7 +113,7 @@ def _assignments(cursor: Cursor) -> Iterator[tuple[Path, str]]:
 
 
 def _rows(cursor: Cursor) -> RowClauses:
-    """What an INSERT says after the table's name: its columns and rows, where that is all."""
+    """Read the columns and rows of an INSERT, if there is nothing else."""
     words = RowClauses()
     try:
         if cursor.keys(1) == ("(",) and cursor.keys(2) != ("(", "SELECT"):
@@ -135,7 +135,7 @@ def _row(cursor: Cursor) -> list[str]:
 
 
 def _again(cursor: Cursor, target: Path, start: int) -> bool:
-    """Whether the table's own name comes up again."""
+    """Return True if the target table's name occurs again."""
     wanted = target[-1].casefold()
     before = cursor.tokens[: max(start - 2 * len(target), 0)]
     others = [*before, *cursor.tokens[start:]]
@@ -156,8 +156,8 @@ def _truncate(cursor: Cursor) -> ReadRows:
         effect = Refused(
             Refusal(
                 "DELTA_TRUNCATE_TABLE_PARTITION_NOT_SUPPORTED",
-                "TRUNCATE takes the whole table",
-                "DELETE … WHERE",
+                "TRUNCATE always deletes the whole table",
+                "use DELETE … WHERE",
             )
         )
     return ReadRows(effect, target, Operation.DELETE)

@@ -1,6 +1,6 @@
-"""What Spark refuses of a statement's expressions: constraints, defaults, conditions, values.
+"""Refusals of a statement's expressions by Spark: constraints, defaults, conditions, values.
 
-Where an expression cannot be resolved here, the outcome says so and promises nothing.
+If an expression cannot be resolved here, the outcome is marked as uncertain.
 
 Source: Spark's `ResolveDefaultColumns` and `Cast`, Delta Spark 4.4's `Constraints` and
 `DeleteCommand`; measured with Delta Spark 4.4.0.
@@ -22,8 +22,8 @@ from deltaproto.planning.predict.table import Table
 from deltaproto.planning.predict.type_widening import decimal_parts
 
 UNRESOLVED = (
-    "not every expression of this statement could be resolved against the table's columns: Spark "
-    "may refuse it"
+    "some expressions of this statement could not be resolved against the table's columns: "
+    "Spark may refuse it"
 )
 _ANSI = "4.0"
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
@@ -38,15 +38,15 @@ _CORRECT = "correct the expression"
 
 
 class Resolution(NamedTuple):
-    """What is told of expressions."""
+    """The result for expressions."""
 
     refusal: Refusal | None = None
     unresolved: bool = False
-    """something about them is not known"""
+    """True if parts are unknown"""
 
 
 class Fit(Enum):
-    """Whether a value can be stored in a column."""
+    """Result of storing a value in a column."""
 
     YES = "yes"
     NO = "no"
@@ -54,7 +54,7 @@ class Fit(Enum):
 
 
 def check(table: Table, expression: str, engine: Engine) -> Resolution:
-    """The expression of a CHECK constraint."""
+    """Check the expression of a CHECK constraint."""
     found = _found(table, expression, engine)
     misplaced = _misplaced(found, "INVALID_WHERE_CONDITION")
     if found.refusal is not None or misplaced is not None:
@@ -66,7 +66,7 @@ def check(table: Table, expression: str, engine: Engine) -> Resolution:
 
 
 def default(expression: str, kind: Type, engine: Engine) -> Resolution:
-    """The default of a column of this type."""
+    """Check the default of a column of this type."""
     found = resolve(expression, Struct(()))
     refusal = found.refusal
     if found.columns:
@@ -78,7 +78,7 @@ def default(expression: str, kind: Type, engine: Engine) -> Resolution:
         error = "NON_DETERMINISTIC" if of_type else "DATA_TYPE"
         refusal = _bad_default(error, f"{expression} is not a constant")
     elif refusal is None and stored(found, kind, strict=True) is Fit.NO:
-        refusal = _bad_default("DATA_TYPE", f"{expression} is not of the column's type")
+        refusal = _bad_default("DATA_TYPE", f"{expression} does not have the column's type")
         if _overflows(found, kind):
             refusal = refusal._replace(error="CAST_OVERFLOW")
     if refusal is not None:
@@ -88,20 +88,23 @@ def default(expression: str, kind: Type, engine: Engine) -> Resolution:
 
 
 def generated(schema: Struct, column: Column, engine: Engine) -> Resolution:
-    """The expression that a column is generated from."""
+    """Check the expression of a generated column."""
     expression = column.generated or ""
     found = resolve(expression, schema)
     misplaced = _misplaced(found, "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN")
     if found.refusal is not None or misplaced is not None:
         return _certain(found.refusal or misplaced, engine)
     if found.known and textual(found.type) and not textual(column.type):
-        error, message = "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN", "it is not of the column's type"
+        error, message = (
+            "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN",
+            "it has another type than the column",
+        )
         return _certain(Refusal(error, f"{expression}: {message}", _CORRECT), engine)
     return Resolution(unresolved=stored(found, column.type, strict=False) is not Fit.YES)
 
 
 def condition(table: Table, expression: str, names: Iterable[str], engine: Engine) -> Resolution:
-    """The condition of an UPDATE."""
+    """Check the condition of an UPDATE."""
     found = _found(table, expression, engine, names)
     misplaced = _misplaced(found, "UNSUPPORTED_EXPR_FOR_OPERATOR")
     if found.refusal is not None or misplaced is not None:
@@ -113,11 +116,11 @@ def condition(table: Table, expression: str, names: Iterable[str], engine: Engin
 
 
 def deletion(table: Table, expression: str, names: Iterable[str], engine: Engine) -> Resolution:
-    """The condition of a DELETE, which takes no subqueries."""
+    """Check the condition of a DELETE, which does not allow subqueries."""
     found = _found(table, expression, engine, names)
     if found.refusal is None and found.queries:
         error = "DELTA_UNSUPPORTED_SUBQUERY"
-        return _of_rows(Refusal(error, "DELETE takes no subquery", "use MERGE"), engine)
+        return _of_rows(Refusal(error, "DELETE does not support subqueries", "use MERGE"), engine)
     if found.refusal is None and found.functions & NON_DETERMINISTIC:
         error, message = "INVALID_NON_DETERMINISTIC_EXPRESSIONS", f"{expression} is random"
         return _of_rows(Refusal(error, message, _CORRECT), engine)
@@ -127,7 +130,7 @@ def deletion(table: Table, expression: str, names: Iterable[str], engine: Engine
 def value(
     table: Table, expression: str, kind: Type, names: Iterable[str], engine: Engine
 ) -> Resolution:
-    """What a column of this type is set to."""
+    """Check a value that a column of this type is set to."""
     if expression.strip().upper() == "DEFAULT":
         return Resolution()
     found = _found(table, expression, engine, names)
@@ -141,10 +144,10 @@ def value(
 
 
 def stored(found: Resolved, kind: Type, *, strict: bool) -> Fit:
-    """Whether a value can be stored in a column of a type.
+    """Decide whether a value can be stored in a column of a type.
 
     Args:
-        strict: as Spark takes defaults, and not as Delta casts values.
+        strict: use Spark's rules for defaults instead of Delta's casts.
     """
     given = found.type
     if not found.known or given is None:
@@ -179,22 +182,22 @@ def _found(table: Table, expression: str, engine: Engine, names: Iterable[str] =
 
 def _misplaced(found: Resolved, aggregated: str) -> Refusal | None:
     if found.functions & AGGREGATES:
-        return Refusal(aggregated, "an aggregate has no place here", _CORRECT)
+        return Refusal(aggregated, "aggregates are not allowed here", _CORRECT)
     if found.functions & GENERATORS:
         error = "UNSUPPORTED_GENERATOR.OUTSIDE_SELECT"
-        return Refusal(error, "a function that makes rows has no place here", _CORRECT)
+        return Refusal(error, "generator functions are not allowed here", _CORRECT)
     return None
 
 
 def _of_rows(refusal: Refusal | None, engine: Engine) -> Resolution:
-    """As `_certain`, but rows may be computed with functions that users defined."""
+    """Like `_certain`, but rows may also use user-defined functions."""
     if refusal is not None and refusal.error == "UNRESOLVED_ROUTINE":
         return Resolution(unresolved=True)
     return _certain(refusal, engine)
 
 
 def _certain(refusal: Refusal | None, engine: Engine) -> Resolution:
-    """What is measured of Spark 4 in ANSI mode; elsewhere other casts may be made."""
+    """Limit a refusal to Spark 4 in ANSI mode; elsewhere other casts may happen."""
     spark_4 = engine.name is EngineName.DELTA_SPARK and engine.at_least(_ANSI)
     if refusal is None or spark_4 or refusal.error in _ANYWHERE:
         return Resolution(refusal)
@@ -220,7 +223,7 @@ def _unstorable(found: Resolved, expression: str, kind: Type) -> Refusal:
 
 
 def _overflows(found: Resolved, kind: Type) -> bool:
-    """Whether a number of as many digits as a BIGINT has is none."""
+    """Return True if a number with a BIGINT's digits exceeds its range."""
     digits = (found.literal or "").lstrip("-")
     return found.type == Atomic("decimal") and kind == Atomic("long") and len(digits) == _LONGEST
 
@@ -244,7 +247,7 @@ def _to_number(found: Resolved, given: Atomic, kind: Atomic) -> Fit:
 
 
 def _in_range(found: Resolved, kind: Type) -> Fit:
-    """Whether a literal's number fits; what is computed is not known to."""
+    """Decide whether a literal's number fits; computed values are unknown."""
     if not isinstance(kind, Atomic) or not numeric(kind) or found.type == VOID:
         return Fit.YES
     if found.literal is None:

@@ -1,4 +1,4 @@
-"""INSERT, UPDATE, DELETE, MERGE and TRUNCATE: rows change, the protocol stays.
+"""INSERT, UPDATE, DELETE, MERGE and TRUNCATE: rows change, the protocol does not.
 
 Measured with Delta Spark 4.4.0.
 """
@@ -15,48 +15,48 @@ from deltaproto.planning.predict.schema import Column, Path, Struct, dotted, fin
 from deltaproto.planning.predict.table import Table
 
 _EVOLVES = (
-    "new columns come from the query, so that the schema afterwards is not known; a VARIANT among "
-    "them adds variantType to the protocol"
+    "new columns come from the query, so the schema afterwards is unknown; a VARIANT column "
+    "adds variantType to the protocol"
 )
-JUDGED_BY_ROW = "rows that break a constraint, or do not fit their columns, refuse the statement"
+JUDGED_BY_ROW = "rows that violate a constraint or do not fit their columns make the statement fail"
 _UNKNOWN = "UNRESOLVED_COLUMN.WITH_SUGGESTION"
 
 
 class RowClauses(NamedTuple):
-    """What a statement says about the table's columns."""
+    """The references of a statement to the table's columns."""
 
     names: tuple[str, ...] = ()
-    """what may stand before a column for the table itself"""
+    """table names that may qualify a column"""
     where: str = ""
     sets: tuple[tuple[Path, str], ...] = ()
-    """what columns are set to"""
+    """assignments of columns"""
     columns: tuple[Path, ...] | None = None
     """the columns of an INSERT; None: all of them"""
     values: tuple[tuple[str, ...], ...] = ()
     """the rows of an INSERT"""
     opaque: bool = False
-    """it says more, about which nothing is claimed"""
+    """True if it has more clauses, which are not analyzed"""
 
 
 class RowStatement(NamedTuple):
     """A statement that changes rows."""
 
     operation: str
-    """as commitInfo names it"""
+    """operation name in commitInfo"""
     adds: bool = False
     removes: bool = False
-    """it takes rows away, or changes them"""
+    """True if it removes or changes rows"""
     sure: bool = False
-    """it commits even when it changes nothing"""
+    """True if it commits even without changes"""
     evolves: bool = False
-    """it may add columns"""
+    """True if it may add columns"""
     words: RowClauses = RowClauses(opaque=True)
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         if self.removes and table.on("delta.appendOnly"):
             refusal = Refusal(
                 "DELTA_CANNOT_MODIFY_APPEND_ONLY",
-                "the table takes rows, and gives none back",
+                "the table is append-only",
                 "set delta.appendOnly = false first",
             )
             return Outcome(table, refusal=refusal)
@@ -68,7 +68,7 @@ class RowStatement(NamedTuple):
             self.operation, table.protocol, sure=self.sure and not judged.unresolved and not by_row
         )
         if self.removes and (table.vectors or table.on("delta.enableDeletionVectors")):
-            # It may leave some, or take the last ones away.
+            # It may leave some rows, or remove the last ones.
             table = table._replace(vectors=None)
         if self.adds and "rowTracking" in table.protocol.supported:
             table = table._replace(row_ids=table.row_ids or None)
@@ -78,7 +78,7 @@ class RowStatement(NamedTuple):
         return Outcome(table, (commit,), warnings=tuple(warnings))
 
     def _judged(self, table: Table, engine: Engine) -> Resolution:
-        """The first refusal of what the statement says of columns, and whether all is known."""
+        """Return the first refusal of its column references, and whether all are known."""
         unresolved = self.words.opaque or table.schema is None
         for judged in self._parts(table, engine) if table.schema is not None else ():
             if judged.refusal is not None:
@@ -112,21 +112,21 @@ class RowStatement(NamedTuple):
                     Refusal(
                         "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED",
                         f"{dotted(path)} is an identity column",
-                        "leave it out",
+                        "remove it",
                     )
                 )
             yield value(table, expression, found.type, words.names, engine)
 
 
 def _target(schema: Struct, path: Path, names: tuple[str, ...]) -> Column | Refusal:
-    """The column that is set."""
+    """Find the assigned column."""
     if len(path) > 1 and any(same(path[0], name) for name in names):
         path = path[1:]
     found = find(schema, path)
     if found is not None:
         return found
     error = "FIELD_NOT_FOUND" if find(schema, path[:1]) is not None else _UNKNOWN
-    remedy = "DESCRIBE the table for its columns"
+    remedy = "run DESCRIBE to see the columns"
     return Refusal(error, f"the table has no column {dotted(path)}", remedy)
 
 
@@ -141,10 +141,10 @@ def _inserted(
             return
         if found in targets:
             error = "COLUMN_ALREADY_EXISTS"
-            yield Resolution(Refusal(error, f"{dotted(path)} is named twice", "name it once"))
+            yield Resolution(Refusal(error, f"{dotted(path)} is listed twice", "list it once"))
         targets.append(found)
     if any(c.generated is not None or c.identity for _, c in walk(schema)):
-        # Which columns a row must have depends on how they are generated.
+        # The columns that a row must have depend on how columns are generated.
         yield Resolution(unresolved=True)
         return
     if words.columns is None:
@@ -166,7 +166,7 @@ def _inserted(
             Refusal(
                 "DELTA_INSERT_COLUMN_MISMATCH",
                 f"{', '.join(absent)} must have a value",
-                "name it as well",
+                "add it to the statement",
             )
         )
 
@@ -186,7 +186,7 @@ def _unequal(row: tuple[str, ...], targets: list[Column], *, named: bool) -> Ref
 
 
 def _judges_rows(table: Table) -> bool:
-    """Whether values alone decide whether rows are taken."""
+    """Return True if only the row values decide whether rows are accepted."""
     if table.constraints:
         return True
     columns = [column for _, column in walk(table.schema or Struct(()))]

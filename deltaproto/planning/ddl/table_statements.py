@@ -15,7 +15,7 @@ from deltaproto.planning.predict.table import CONSTRAINT, MODE, Table
 from deltaproto.planning.statement import ClusterBy, DropConstraint
 from deltaproto.protocol.compatibility_mode import FORMATS
 
-_SCAN = "every row is read, and one that breaks the constraint refuses the statement"
+_SCAN = "every row is read, and a row that violates the constraint makes the statement fail"
 
 
 class AddConstraint(NamedTuple):
@@ -30,7 +30,7 @@ class AddConstraint(NamedTuple):
             return refused(
                 table,
                 "DELTA_CONSTRAINT_ALREADY_EXISTS",
-                f"there is a constraint {self.name} already",
+                f"the constraint {self.name} already exists",
                 "drop it first",
             )
         judged = check(table, self.expression, engine)
@@ -46,7 +46,7 @@ class AddConstraint(NamedTuple):
 
 
 class DropConstraintIfExists(NamedTuple):
-    """DROP CONSTRAINT IF EXISTS, which commits even when there is none."""
+    """DROP CONSTRAINT IF EXISTS, which commits even if it does not exist."""
 
     name: str
 
@@ -81,8 +81,8 @@ class UpgradeUniform(NamedTuple):
             return refused(
                 table,
                 "DELTA_ICEBERG_COMPAT_VIOLATION.COMPAT_VERSION_NOT_SUPPORTED",
-                f"REORG knows IcebergCompat 1 to {_HIGHEST}",
-                f"ICEBERG_COMPAT_VERSION = {_HIGHEST}",
+                f"REORG supports IcebergCompat 1 to {_HIGHEST}",
+                f"use ICEBERG_COMPAT_VERSION = {_HIGHEST}",
             )
         commits: list[PredictedCommit] = []
         before = table
@@ -95,7 +95,7 @@ class UpgradeUniform(NamedTuple):
             commits.append(PredictedCommit("REORG TABLE UPGRADE UNIFORM", table.protocol))
         rewrites = Rewrite.NONE
         if self.version > 1:
-            # Only files without the tag of this version; an empty table has none.
+            # Only files without this version's tag are rewritten; an empty table has none.
             commits.append(PredictedCommit("REORG", table.protocol, sure=False))
             rewrites = Rewrite.ALL
             table = table._replace(vectors=False, rewritten=current != self.version)
@@ -110,7 +110,7 @@ class UpgradeUniform(NamedTuple):
         if mode == "id":
             return Refusal(
                 "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE",
-                "REORG sets the mapping mode to name, and it cannot go from id to name",
+                "REORG sets the mapping mode to name, and the mode cannot change from id to name",
                 f"set {KEY.format(self.version)} = true instead",
             )
         without = {"delta.enableDeletionVectors": "false"}
@@ -121,6 +121,6 @@ class UpgradeUniform(NamedTuple):
         protocol = upgraded(table.protocol, after.configuration, None, engine)
         if isinstance(protocol, Refusal):
             return protocol
-        # Nothing but what the table becomes counts here; SET looks at what it was, too.
+        # Only the resulting table matters here; SET also checks the previous state.
         refusal = broken(table.with_properties(without), after, engine)
         return after._replace(protocol=protocol) if refusal is None else refusal

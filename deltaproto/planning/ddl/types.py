@@ -1,6 +1,6 @@
-"""Column types and column definitions in SQL.
+"""Parse column types and column definitions in SQL.
 
-Source: Spark's `DataTypeAstBuilder` and `colDefinition`; names as the Delta log writes them.
+Source: Spark's `DataTypeAstBuilder` and `colDefinition`; type names as in the Delta log.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ _PLACES = ("GEOMETRY", "GEOGRAPHY")
 
 
 class ColumnDefinition(NamedTuple):
-    """A column as a statement defines it."""
+    """A column definition in a statement."""
 
     path: Path
     column: Column
     position: str = ""
-    """FIRST or AFTER, if a place is given"""
+    """FIRST or AFTER, if given"""
     after: str | None = None
 
 
 def read_type(cursor: Cursor) -> Type:
-    """A type.
+    """Read a type.
 
     Raises:
-        UnreadableError: when no type that is known here comes next.
+        UnreadableError: if no supported type is next.
     """
     key = cursor.next().key
     match key:
@@ -63,7 +63,7 @@ def read_type(cursor: Cursor) -> Type:
         case "MAP":
             pair = cursor.listed(lambda: read_type(cursor), "<", ">")
             if len(pair) != 2:
-                raise cursor.unreadable("a map has two types")
+                raise cursor.unreadable("a map requires two types")
             return Map(pair[0], pair[1])
         case "STRING":
             if cursor.take("COLLATE"):
@@ -90,7 +90,7 @@ def _plain(cursor: Cursor, key: str) -> str:
     if key in _PLACES:
         return f"{key.lower()}({', '.join(texts)})"
     cursor.at -= 1
-    raise UnreadableError(f"no type is known as {key or 'this'}")
+    raise UnreadableError(f"unknown type {key or 'here'}")
 
 
 def _field(cursor: Cursor) -> Column:
@@ -104,7 +104,7 @@ def _field(cursor: Cursor) -> Column:
 
 
 def read_definition(cursor: Cursor) -> ColumnDefinition:
-    """A column of ADD COLUMNS, REPLACE COLUMNS or CREATE TABLE, with all its options."""
+    """Read a column of ADD COLUMNS, REPLACE COLUMNS or CREATE TABLE with its options."""
     path = cursor.path()
     column = Column(path[-1], read_type(cursor))
     position, after = "", None
@@ -134,6 +134,6 @@ def _generated(cursor: Cursor, column: Column) -> Column:
     if cursor.take("IDENTITY"):
         if cursor.keys(1) == ("(",):
             cursor.bracketed()
-        # Delta makes no identity column that takes NULL.
+        # Delta identity columns are never nullable.
         return column._replace(identity=True)
     return column._replace(generated=cursor.bracketed())

@@ -1,4 +1,4 @@
-"""What is common to statements that people write."""
+"""Common parts of user-written statements."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from deltaproto.planning.statement import (
 )
 
 Known = SetProperties | UnsetProperties | DropFeature | DropConstraint | ClusterBy | Purge
-"""the statements that plans are made of themselves"""
+"""the statements that plans also generate themselves"""
 
 
 class StatementEffect(Interface):
-    """What a kind of statement does."""
+    """The effect of a kind of statement."""
 
     def outcome(self, table: Table, engine: Engine) -> Outcome: ...
 
 
 class UserStatement(NamedTuple):
-    """A statement of the user's own: its text, parted at the table's name, and its effect."""
+    """A user's SQL statement: its text, split at the table's name, and its effect."""
 
     head: str
-    """the text before the table's name; the whole text where it stays as it was written"""
+    """text before the table's name; the whole text if it is kept as written"""
     tail: str | None
-    """the text after the name; None: the statement names its tables itself"""
+    """text after the name; None: the statement names its tables itself"""
     effect: StatementEffect
     feature: str | None = None
 
@@ -57,17 +57,17 @@ class Parsed(NamedTuple):
     statement: Statement
     text: str
     line: int
-    """of the script, from 1, where it begins"""
+    """line of its start in the script, from 1"""
     target: tuple[str, ...] | None
-    """the parts of the name of the table that it is about, `("delta", path)` for a path; None: it
-    is about none, or was not understood"""
+    """parts of the target table's name, `("delta", path)` for a path; None: no target, or not
+    understood"""
     operation: Operation | None
-    """what it counts as in the conflict matrices; None when it takes no part, or nothing is known
+    """operation in the conflict matrices; None if it has no conflicts or is unknown
     """
 
     @property
     def understood(self) -> bool:
-        """Whether anything is claimed about the statement."""
+        """Return True if the statement was understood."""
         return not (
             isinstance(self.statement, UserStatement)
             and isinstance(self.statement.effect, NotUnderstood)
@@ -75,14 +75,14 @@ class Parsed(NamedTuple):
 
 
 class NotUnderstood(NamedTuple):
-    """A statement about which nothing is claimed."""
+    """A statement that was not understood."""
 
     why: str
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         refusal = Refusal(
             "",
-            f"the statement was not understood ({self.why}), so nothing is claimed about it",
+            f"the statement was not understood ({self.why}), so its effect is unknown",
             "plan without it, or try it on a copy of the table",
             sure=False,
         )
@@ -90,18 +90,18 @@ class NotUnderstood(NamedTuple):
 
 
 class Nothing(NamedTuple):
-    """A statement that leaves the table as it is."""
+    """A statement that does not change the table."""
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         return Outcome(table)
 
 
 class Refused(NamedTuple):
-    """A statement that Delta Spark refuses whatever the table is."""
+    """A statement that Delta Spark refuses for any table."""
 
     refusal: Refusal
     on_databricks: bool = False
-    """Databricks refuses it as well"""
+    """True if Databricks also refuses it"""
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         known = self.on_databricks or engine.name is EngineName.DELTA_SPARK
@@ -109,5 +109,5 @@ class Refused(NamedTuple):
 
 
 def refused(table: Table, error: str, message: str, remedy: str) -> Outcome:
-    """A refusal before any commit."""
+    """Return a refusal before any commit."""
     return Outcome(table, refusal=Refusal(error, message, remedy))

@@ -1,1 +1,1 @@
-"""What statements do to a table, commit by commit, as Delta Spark does it. Pure."""
+"""Predict the effects of statements on a table, commit by commit, as in Delta Spark. Pure."""

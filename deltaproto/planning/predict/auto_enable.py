@@ -1,4 +1,4 @@
-"""Which features properties and columns pull into the protocol of an existing table.
+"""Features that properties and columns enable automatically in an existing table.
 
 Source: Delta Spark 4.4's `Protocol.upgradeProtocolFromMetadataForExistingTable` and
 `TableFeature`; measured with Delta Spark 4.4.0.
@@ -29,11 +29,11 @@ def upgraded(
     schema: Struct | None,
     engine: Engine,
 ) -> Protocol | Refusal:
-    """The protocol after a change of metadata; `schema` may hold only the columns that are new.
+    """Return the protocol after a metadata change; `schema` may have only the new columns.
 
-    A refusal where a feature has to be added by hand first.
+    Return a refusal if a feature has to be added manually first.
     """
-    # What an engine does not know, its properties do not switch on; its columns it cannot make.
+    # Properties do not enable features that the engine lacks, and it cannot create such columns.
     enabled = {
         name
         for name in by_properties(configuration, protocol, engine)
@@ -45,7 +45,7 @@ def upgraded(
     if NTZ in missing:
         return Refusal(
             "DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT",
-            "TIMESTAMP_NTZ columns never add their feature to an existing table",
+            "TIMESTAMP_NTZ columns do not add their feature to an existing table automatically",
             f"first: SET TBLPROPERTIES ('delta.feature.{NTZ}' = 'supported')",
         )
     for name in sorted(missing):
@@ -55,7 +55,7 @@ def upgraded(
 
 
 def by_properties(configuration: Mapping[str, str], protocol: Protocol, engine: Engine) -> set[str]:
-    """The features that the properties switch on."""
+    """Return the features that the properties enable."""
     found: set[str] = set()
     for feature in feature_catalog.all_features():
         rule = feature.enablement
@@ -71,14 +71,14 @@ def by_properties(configuration: Mapping[str, str], protocol: Protocol, engine: 
 
 
 def by_columns(schema: Struct, protocol: Protocol) -> set[str]:
-    """The features that columns stand for."""
+    """Return the features that the columns require."""
     return {_either(name, protocol) for name in _of_struct(schema, in_collection=False)}
 
 
 def _of_struct(struct: Struct, *, in_collection: bool) -> Iterator[str]:
     for column in struct.columns:
         yield from _of_column(column)
-        # Delta looks for NOT NULL in nested structs, but not inside arrays and maps.
+        # Delta checks NOT NULL in nested structs, but not inside arrays and maps.
         if not column.nullable and not in_collection:
             yield "invariants"
         yield from _of_type(column.type, in_collection=in_collection)
@@ -116,13 +116,13 @@ def _chosen(key: str, name: str, protocol: Protocol, engine: Engine) -> str:
 
 
 def chooses_preview(key: str, engine: Engine) -> bool:
-    """Whether a property that a final feature shares with its preview adds the preview."""
+    """Return True if a property shared by a preview and a final feature adds the preview."""
     if key == _WIDENING:
         return engine.name is EngineName.DELTA_SPARK and not engine.at_least(_FINAL_WIDENING)
     return key == _SHREDDING
 
 
 def _either(name: str, protocol: Protocol) -> str:
-    """Of a preview name and a final one: what is there already, else the final one."""
+    """Return the existing one of a preview and a final name; default: the final one."""
     final = name.removesuffix("-preview")
     return next((n for n in (final, f"{final}-preview") if n in protocol.supported), final)

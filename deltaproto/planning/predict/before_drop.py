@@ -1,4 +1,4 @@
-"""What DROP FEATURE does before the drop itself, feature by feature.
+"""Work of DROP FEATURE before the drop commit, per feature.
 
 Source: Delta Spark 4.4's `PreDowngradeTableFeatureCommand`; measured with Delta Spark 4.4.0.
 """
@@ -28,20 +28,20 @@ _PROVENANCE = (
 
 
 class BeforeDrop(NamedTuple):
-    """What happened before the drop itself."""
+    """The preparation before the drop commit."""
 
     table: Table
     operations: tuple[tuple[str, bool], ...] = ()
-    """each with whether it is sure"""
+    """each with True if it certainly happens"""
     rewrites: Rewrite = Rewrite.NONE
     changed: bool | None = False
-    """traces were removed, so that history still holds some; None: not known"""
+    """traces were removed, so the history still has some; None: unknown"""
     refusal: Refusal | None = None
     warnings: tuple[str, ...] = ()
 
 
 def prepare(table: Table, name: str) -> BeforeDrop:
-    """What happens before the feature is dropped."""
+    """Predict the preparation before the feature is dropped."""
     return _PREPARE.get(name, _nothing)(table)
 
 
@@ -57,7 +57,7 @@ def _constraints(table: Table) -> BeforeDrop:
         table,
         refusal=Refusal(
             "DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE",
-            f"the constraints {names} are there",
+            f"the table has the constraints {names}",
             "drop the constraints first",
         ),
     )
@@ -84,8 +84,8 @@ def _vectors(table: Table) -> BeforeDrop:
     there = table.vectors
     operations: list[tuple[str, bool]] = []
     if writable or there is not False:
-        # Once no vectors may be written, Delta loses count of those that are there whenever it
-        # recomputes the snapshot; it purges them all the same.
+        # Once new vectors are forbidden, Delta loses count of existing ones whenever it recomputes
+        # the snapshot, but still purges them.
         operations.append((_UNSET, writable))
     after = table.without_properties("delta.enableDeletionVectors")
     if (refusal := upkeep(table, "the REORG that the drop runs")) is not None:
@@ -100,7 +100,7 @@ def _vectors(table: Table) -> BeforeDrop:
 
 
 def purged(table: Table) -> Rewrite:
-    """What REORG … APPLY (PURGE) rewrites: files with vectors, and those with columns too many."""
+    """Return what REORG … APPLY (PURGE) rewrites: files with vectors or extra columns."""
     if table.strays is not False:
         return Rewrite.SOME
     return Rewrite.NONE if table.vectors is False else Rewrite.VECTORS
@@ -138,7 +138,7 @@ def _widening(table: Table) -> BeforeDrop:
     if table.widened is False:
         return BeforeDrop(after, tuple(operations))
     sure = bool(table.widened)
-    # Files that were all written after the change need no rewriting; then REORG commits nothing.
+    # If all files were written after the change, nothing is rewritten and REORG does not commit.
     if not table.rewritten:
         operations.append((_REORG, False))
     operations.append((_DROP, sure))

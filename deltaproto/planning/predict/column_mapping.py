@@ -1,7 +1,7 @@
-"""How column mapping leaves a table: by property, as the first part of DROP FEATURE, or not at all.
+"""Removing column mapping: by property, or by DROP FEATURE.
 
 Source: Delta Spark 4.4's `RemoveColumnMappingCommand` and `DeltaColumnMapping`; measured with Delta
-Spark 4.4.0, older ones read.
+Spark 4.4.0, source code read for older versions.
 """
 
 from __future__ import annotations
@@ -23,51 +23,51 @@ from deltaproto.protocol import feature_catalog
 NONE = "none"
 # Measured with Delta Spark 4.4.0: NoSuchElementException in ClusteringColumnInfo.
 CLUSTERED = (
-    "the clustering columns keep their physical names, so that OPTIMIZE, REORG, DESCRIBE DETAIL "
-    "and CLUSTER BY itself fail from then on: run ALTER TABLE … CLUSTER BY NONE first"
+    "the clustering columns keep their physical names, so OPTIMIZE, REORG, DESCRIBE DETAIL "
+    "and even CLUSTER BY fail afterwards: run ALTER TABLE … CLUSTER BY NONE first"
 )
 MISREAD = (
-    "only 'none' in small letters takes column mapping away: so written, the columns keep their "
-    "physical names and every value that is in the table reads as NULL"
+    "only lowercase 'none' removes column mapping correctly: with this spelling, the columns keep "
+    "their physical names and every existing value reads as NULL"
 )
 _CHANGE = "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE"
 
 
 def invalid_mapping_mode(properties: Mapping[str, str]) -> Refusal | None:
-    """What is no mode."""
+    """Return a refusal for an invalid mode."""
     wanted = properties.get(MODE, NONE)
     if wanted.lower() in (NONE, "name", "id"):
         return None
-    return Refusal("", f"no mapping mode is called {wanted or 'nothing'}", "name, id or none")
+    return Refusal("", f"{wanted or 'empty'} is not a mapping mode", "use name, id or none")
 
 
 def changed(table: Table, properties: Mapping[str, str], engine: Engine) -> Refusal | None:
-    """Why the mapping mode cannot become another; None when it can, or stays."""
+    """Return why the mapping mode cannot change, or None if it can or stays."""
     before = table.configuration.get(MODE, NONE).lower()
     after = properties.get(MODE, before).lower()
     if after == NONE:
-        return None if removes(engine) or before == NONE else _not_yet(engine)
+        return None if removes(engine) or before == NONE else _unsupported(engine)
     if after != before and not (before == NONE and after == "name"):
         return Refusal(
             _CHANGE,
-            f"the mapping mode cannot go from {before} to {after}",
-            "an existing table takes name only",
+            f"the mapping mode cannot change from {before} to {after}",
+            "an existing table can only use name",
         )
     return None
 
 
 def removes(engine: Engine) -> bool:
-    """Whether the engine takes column mapping away from a table."""
+    """Return True if the engine can remove column mapping."""
     return engine.drops(feature_catalog.record("columnMapping"))
 
 
 def removed(table: Table, engine: Engine, *, keep_mode: bool) -> Outcome:
-    """What becomes of a table whose mode is set to none (`keep_mode`) or unset.
+    """Predict setting the mode to none (`keep_mode`) or unsetting it.
 
-    Where the engine knows how, it rewrites every file, whether there was a mapping or not.
+    If the engine supports it, it rewrites every file, even if there was no mapping.
     """
     if not removes(engine):
-        return Outcome(table, refusal=_not_yet(engine) if table.mapped else None)
+        return Outcome(table, refusal=_unsupported(engine) if table.mapped else None)
     after = table.without_mapping()
     after = after.with_properties({MODE: NONE}) if keep_mode else after
     refusal = unnameable(table) or broken(table, after, engine)
@@ -78,25 +78,25 @@ def removed(table: Table, engine: Engine, *, keep_mode: bool) -> Outcome:
 
 
 def unnameable(table: Table) -> Refusal | None:
-    """What columns are called that cannot be called so without column mapping."""
+    """Return a refusal for column names that require column mapping."""
     if not table.unmappable:
         return None
     return Refusal(
         "DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING",
-        f"without mapping the columns {', '.join(table.unmappable)} cannot be named so",
+        f"the column names {', '.join(table.unmappable)} require column mapping",
         "rename these columns first",
     )
 
 
 def harm(table: Table) -> tuple[str, ...]:
-    """What becomes of a table, mapped up to now, that nobody unclustered before."""
+    """Warn about a mapped table whose clustering was not removed first."""
     return (CLUSTERED,) if table.mapped and table.clustering != () else ()
 
 
-def _not_yet(engine: Engine) -> Refusal:
+def _unsupported(engine: Engine) -> Refusal:
     since = feature_catalog.record("columnMapping").drop
     return Refusal(
         _CHANGE,
-        f"{engine} cannot take column mapping away",
-        f"delta-spark@{since.delta_spark} or databricks@{since.databricks}, or later, can",
+        f"{engine} cannot remove column mapping",
+        f"use delta-spark@{since.delta_spark} or databricks@{since.databricks}, or later",
     )

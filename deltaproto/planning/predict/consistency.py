@@ -1,4 +1,4 @@
-"""What every change of metadata must leave in order, on catalog-managed tables, too."""
+"""Rules for every metadata change, and for catalog-managed tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VIOLATION = "DELTA_UNIVERSAL_FORMAT_VIOLATION"
 
 
 def completed(before: Table, after: Table) -> Table:
-    """The table with the properties that Delta sets or unsets along with a change."""
+    """Return the table with properties that Delta also sets or unsets."""
     after = iceberg.completed(after)
     formats = formats_in(after.configuration.get(FORMATS, ""))
     leaves = iceberg.enabled(before) is not None and iceberg.enabled(after) is None
@@ -31,10 +31,10 @@ def completed(before: Table, after: Table) -> Table:
 
 
 def broken(before: Table, after: Table, engine: Engine, *, setting: bool = False) -> Refusal | None:
-    """Why a table cannot become another; None when it can.
+    """Return why a table cannot change to another state, or None.
 
-    With `setting`, by SET TBLPROPERTIES. `after` is `completed` already. Of a table whose columns
-    are not known, only the properties are judged.
+    `setting`: the change is by SET TBLPROPERTIES. `after` is already `completed`. If the columns
+    are unknown, only the properties are checked.
     """
     return (
         statistics.misnamed(after)
@@ -46,9 +46,9 @@ def broken(before: Table, after: Table, engine: Engine, *, setting: bool = False
 
 
 def unfit(before: Table, after: Table, *, whole: bool = True) -> Refusal | None:
-    """Why a table cannot get new columns.
+    """Return why a table cannot get new columns, or None.
 
-    Unless `whole`, `after` has only the new columns, because the others are not known.
+    Without `whole`, `after` has only the new columns, because the others are unknown.
     """
     return (
         (statistics.misnamed(after) if whole else None)
@@ -60,34 +60,34 @@ def unfit(before: Table, after: Table, *, whole: bool = True) -> Refusal | None:
 
 
 def _reserved(before: Table, after: Table) -> Refusal | None:
-    """Delta compares these names as they are written."""
+    """Refuse reserved names. Delta compares them case-sensitively."""
     columns = after.schema.columns if after.schema is not None else ()
     found = [column.name for column in columns if column.name in CHANGE_DATA]
     if not found or not after.keeps_changes:
         return None
-    message = f"the change data feed needs the name {found[0]} itself"
+    message = f"the change data feed reserves the name {found[0]}"
     if before.keeps_changes:
-        return Refusal("RESERVED_CDC_COLUMNS_ON_WRITE", message, "name it otherwise")
+        return Refusal("RESERVED_CDC_COLUMNS_ON_WRITE", message, "choose another name")
     error = "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS"
-    return Refusal(error, message, "rename the column, or leave the change data feed off")
+    return Refusal(error, message, "rename the column, or keep the change data feed disabled")
 
 
 def hudi(table: Table) -> Refusal | None:
-    """Why Hudi, where it is among the formats, does not take the table."""
+    """Return why Hudi, if it is one of the formats, refuses the table."""
     if "hudi" not in formats_in(table.configuration.get(FORMATS, "")):
         return None
     if table.on(_VECTORS):
         return Refusal(
             _VIOLATION,
             f"{FORMATS} with hudi excludes deletion vectors",
-            f"set {_VECTORS} = false, or leave hudi out",
+            f"set {_VECTORS} = false, or remove hudi",
         )
     for path, column in walk(table.schema or Struct(())):
         if isinstance(column.type, Atomic) and column.type.name.startswith(_NOT_IN_HUDI):
             return Refusal(
                 _VIOLATION,
                 f"Hudi has no type for {dotted(path)}, which is {column.type.name}",
-                "leave hudi out, or drop the column",
+                "remove hudi, or drop the column",
             )
     return None
 
@@ -99,7 +99,7 @@ def _uniform(table: Table) -> Refusal | None:
     return Refusal(
         _VIOLATION,
         f"{FORMATS} with iceberg needs icebergCompatV1, V2 or V3",
-        f"set {iceberg.KEY.format(2)} = true as well, where the table takes it",
+        f"set {iceberg.KEY.format(2)} = true as well, if the table supports it",
     )
 
 
@@ -107,47 +107,47 @@ _DEPENDENCIES = frozenset({"delta.enableincommittimestamps"})
 
 
 def upkeep(table: Table, what: str) -> Refusal | None:
-    """The refusal of OPTIMIZE, REORG and VACUUM, which only the catalog runs."""
+    """Refuse OPTIMIZE, REORG and VACUUM on catalog-managed tables."""
     if not table.managed:
         return None
     return Refusal(
         "DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION",
-        f"a catalog manages the table, and Delta Spark refuses {what} there",
-        "let the catalog maintain the table",
+        f"a catalog manages the table, so Delta Spark refuses {what}",
+        "use the catalog's maintenance",
     )
 
 
 def dependencies(table: Table, keys: Iterable[str]) -> Refusal | None:
-    """The refusal of a change of properties that catalog-managed tables depend on."""
+    """Refuse changes to properties that catalog-managed tables depend on."""
     changed = sorted(key for key in keys if key.lower() in _DEPENDENCIES)
     if not table.managed or not changed:
         return None
     return Refusal(
         "DELTA_CANNOT_MODIFY_CATALOG_MANAGED_DEPENDENCIES",
-        f"a catalog manages the table, and {', '.join(changed)} can be neither set nor unset there",
-        "leave the property as it is",
+        f"a catalog manages the table, so {', '.join(changed)} cannot be set or unset",
+        "do not change the property",
     )
 
 
 READ_COPY = (
-    "or, if Unity Catalog manages the table on Databricks, let the client read the copy that "
-    "Compatibility Mode keeps"
+    "or, if Unity Catalog manages the table on Databricks, let the client read the "
+    "Compatibility Mode copy"
 )
 
 
 def warnings(table: Table, properties: Mapping[str, str]) -> Iterator[str]:
-    """Warnings for a statement with these properties; none when it changes no copy."""
+    """Yield warnings if these properties change a Compatibility Mode copy."""
     if not requested(properties) or requested(table.configuration):
         return
     yield (
-        "Compatibility Mode keeps a read-only copy on the oldest protocol at its location, which "
-        "costs storage and compute. Readers that cannot read the table read the copy instead, "
-        f"behind the table by its refresh interval. Known from documentation only ({PAGE}, a "
-        "public preview)."
+        "Compatibility Mode keeps a read-only copy with the oldest protocol at its location, which "
+        "costs storage and compute. Clients that cannot read the table read the copy instead, "
+        "which lags behind by its refresh interval. Known from documentation only "
+        f"({PAGE}, a public preview)."
     )
     yield (
-        "Compatibility Mode is for managed tables of Unity Catalog, named in three parts. The "
+        "Compatibility Mode requires a managed Unity Catalog table with a three-part name. The "
         "location must be empty, inside an external location, and not used by another copy in the "
         "last 7 days. The first copy takes up to an hour. Tables with row filters, column masks or "
-        "some reader features are refused when they are copied."
+        "some reader features are refused at copy time."
     )

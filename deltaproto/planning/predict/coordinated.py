@@ -1,7 +1,7 @@
-"""What Delta refuses of properties for coordinated commits.
+"""Properties for coordinated commits that Delta refuses.
 
 Source: Delta Spark 4.4's `CoordinatedCommitsUtils`; measured with Delta Spark 4.4.0 on tables
-without a coordinator, read for others.
+without a coordinator, source code read for others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TIMESTAMPS = {
 
 
 def unsettable(stored: Mapping[str, str], keys: Iterable[str]) -> Refusal | None:
-    """Why these properties cannot be set on a table with the `stored` ones."""
+    """Return why these properties cannot be set on a table with the `stored` properties."""
     asked = {*keys}
     coordinated = bool(_ALL & {*stored})
     if not _ALL & asked:
@@ -30,7 +30,7 @@ def unsettable(stored: Mapping[str, str], keys: Iterable[str]) -> Refusal | None
     if coordinated:
         return Refusal(
             "DELTA_CANNOT_OVERRIDE_COORDINATED_COMMITS_CONFS",
-            "the table has a commit coordinator already",
+            "the table already has a commit coordinator",
             "DROP FEATURE `coordinatedCommits-preview` first",
         )
     dependent = _dependent("SET", asked)
@@ -38,23 +38,25 @@ def unsettable(stored: Mapping[str, str], keys: Iterable[str]) -> Refusal | None
         return dependent
     if _TABLE_CONF in asked:
         error = "DELTA_CONF_OVERRIDE_NOT_SUPPORTED_IN_COMMAND"
-        return Refusal(error, f"the commit coordinator sets {_TABLE_CONF} itself", "leave it out")
+        return Refusal(
+            error, f"the commit coordinator sets {_TABLE_CONF} itself", "remove the property"
+        )
     if not {_COORDINATOR, _CONF} <= asked:
         return Refusal(
             "DELTA_MUST_SET_ALL_COORDINATED_COMMITS_CONFS_IN_COMMAND",
-            "a commit coordinator comes with its name and its settings",
+            "a commit coordinator requires its name and its settings",
             f"set {_COORDINATOR} and {_CONF} in one statement",
         )
     return Refusal(
         "",
-        "whether the session knows the commit coordinator is not known",
-        "create the table with it where it is known",
+        "it is unknown whether the session supports the commit coordinator",
+        "create the table in a session that supports it",
         sure=False,
     )
 
 
 def unremovable(stored: Mapping[str, str], keys: Iterable[str]) -> Refusal | None:
-    """Why these properties cannot be unset on a table with the `stored` ones."""
+    """Return why these properties cannot be unset on a table with the `stored` properties."""
     asked = {*keys}
     if not _ALL & {*stored}:
         return None
@@ -73,5 +75,5 @@ def _dependent(verb: str, keys: set[str]) -> Refusal | None:
     return Refusal(
         f"DELTA_CANNOT_{verb}_COORDINATED_COMMITS_DEPENDENCIES",
         "coordinated commits set in-commit timestamps themselves",
-        f"leave {', '.join(sorted(_TIMESTAMPS & keys))} out",
+        f"remove {', '.join(sorted(_TIMESTAMPS & keys))}",
     )

@@ -1,7 +1,7 @@
-"""What ALTER TABLE … DROP FEATURE does, commit by commit.
+"""Effects of ALTER TABLE … DROP FEATURE, commit by commit.
 
 Source: Delta Spark 4.4's `AlterTableDropFeatureDeltaCommand` (the checks and their order) and
-`PreDowngradeTableFeatureCommand` (what each feature does first); measured with Delta Spark 4.4.0.
+`PreDowngradeTableFeatureCommand` (preparation per feature); measured with Delta Spark 4.4.0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BARRIERS = 3
 EMPTY, _UNSET, _DROP = "Empty Commit", "UNSET TBLPROPERTIES", "DROP FEATURE"
 WAIT = "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"
 TOO_YOUNG = "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST"
-# Removed by the commit that drops the feature itself.
+# Removed by the drop commit itself.
 _AT_DROP = {
     "rowTracking": (
         "delta.enableRowTracking",
@@ -32,13 +32,13 @@ _AT_DROP = {
 
 
 def drop_feature(table: Table, name: str, engine: Engine, *, truncate: bool = False) -> Outcome:
-    """What the statement does; with `truncate`, with TRUNCATE HISTORY.
+    """Predict the statement; `truncate` means with TRUNCATE HISTORY.
 
     Whether a truncating drop has to wait depends on `table.traced`.
     """
     outcome = _outcome(table, name, engine, truncate)
     if any(commit.operation == EMPTY and commit.sure for commit in outcome.commits):
-        # Every empty commit is there for the checkpoint that comes with it.
+        # Every empty commit exists only for the checkpoint that it triggers.
         return outcome._replace(table=outcome.table.checkpointed())
     return outcome
 
@@ -67,20 +67,20 @@ def _outcome(table: Table, name: str, engine: Engine, truncate: bool) -> Outcome
 def _checked(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal | None:
     protocol = table.protocol
     feature = feature_catalog.record(name)
-    # Delta looks features up in any case, and compares with the protocol in theirs.
+    # Delta finds features case-insensitively, but compares case-sensitively with the protocol.
     meant, _ = feature_catalog.search(name)
     called = meant if meant is not None and meant.name.lower() == name.lower() else feature
     if name in CATALOG_MANAGED & protocol.supported and engine.name is EngineName.DELTA_SPARK:
         return Refusal(
             "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
-            f"{engine} does not take {name} for a feature that can be dropped",
-            "only a new table gets rid of it",
+            f"{engine} does not treat {name} as a droppable feature",
+            "only a new table avoids it",
         )
     if engine.name is EngineName.DELTA_SPARK and not engine.knows(called):
         return Refusal(
             "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
-            f"{engine} does not know {name}",
-            "an engine that knows it can drop it, where any can",
+            f"{engine} does not support {name}",
+            "use an engine that supports it",
         )
     if name not in protocol.supported:
         return Refusal(
@@ -93,18 +93,18 @@ def _checked(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal
         return Refusal(
             "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE",
             f"{engine} cannot drop {name}",
-            f"delta-spark {later} can" if later else "only a new table gets rid of it",
+            f"delta-spark {later} can" if later else "only a new table avoids it",
         )
     if truncate and not (feature.drop.protects_history or name == CHECKPOINT_PROTECTION):
         return Refusal(
             "DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED",
-            f"{name} leaves nothing in history, so TRUNCATE HISTORY is refused",
+            f"{name} leaves no traces in the history, so TRUNCATE HISTORY is refused",
             "drop it without TRUNCATE HISTORY",
         )
     if name == CHECKPOINT_PROTECTION and not truncate:
         return Refusal(
             "DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION",
-            f"{name} goes only with TRUNCATE HISTORY",
+            f"{name} can only be dropped with TRUNCATE HISTORY",
             "add TRUNCATE HISTORY",
         )
     dependents = feature_catalog.dependents(name, protocol.supported)
@@ -112,7 +112,7 @@ def _checked(table: Table, name: str, engine: Engine, truncate: bool) -> Refusal
         return Refusal(
             "DELTA_FEATURE_DROP_DEPENDENT_FEATURE",
             f"{' and '.join(dependents)} require {name}, used or not",
-            f"drop {' and '.join(dependents)} first, where that is possible",
+            f"drop {' and '.join(dependents)} first, if possible",
         )
     return None
 
@@ -131,11 +131,11 @@ def _dropped(
     commits = [PredictedCommit(operation, before, sure) for operation, sure in operations]
     table = prepared.table
     if table.strays is False and _leaves_columns(name, table):
-        # Nothing names these columns any longer, and REORG takes them for dropped ones.
+        # These columns are no longer referenced, and REORG treats them as dropped.
         table = table._replace(strays=None)
     table = table.without_properties(*_AT_DROP.get(name, ()))
     if protect:
-        # The value is the version of the drop's own commit.
+        # The value is the version of the drop commit.
         table = table.with_properties({PROTECTED_BEFORE: "1"}).tracing(CHECKPOINT_PROTECTION)
         table = table.ended(hours(table.configuration, TRUNCATION))
     if name == "rowTracking" and table.domains is not None:
@@ -149,7 +149,7 @@ def _dropped(
 
 
 def _leaves_columns(name: str, table: Table) -> bool:
-    """Whether data files may keep columns that the feature had them hold."""
+    """Return True if data files may keep columns that the feature added."""
     if name == "rowTracking":
         return table.names_row_ids
     return name == "materializePartitionColumns" and bool(table.partition_columns)
@@ -179,7 +179,7 @@ def _truncating(prepared: BeforeDrop, name: str, engine: Engine, *, truncate: bo
 
 
 def _cleaned(table: Table) -> Table:
-    """After old history was deleted, perhaps all that checkpointProtection protects."""
+    """Return the table after old history was deleted, possibly all the protected history."""
     gone = table.aged is not None and CHECKPOINT_PROTECTION in table.aged
     return table._replace(aged=None) if gone else table
 
@@ -194,11 +194,11 @@ def _wait(error: str, name: str) -> Refusal:
 
 
 def beyond(table: Table) -> Refusal:
-    """Why checkpointProtection cannot go from a table that lacks versions which it protects."""
+    """Return why checkpointProtection cannot be dropped before its protected version."""
     value = table.configuration.get(PROTECTED_BEFORE, "0")
     return Refusal(
         "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
-        f"{PROTECTED_BEFORE} is {value}, and the table has no such version yet, so that waiting "
+        f"{PROTECTED_BEFORE} is {value}, and the table has no such version yet, so waiting "
         "does not help: a clone has the value of its source",
         f"on a clone, whose own history begins later, UNSET TBLPROPERTIES ('{PROTECTED_BEFORE}') "
         "first",
@@ -209,7 +209,7 @@ def _drop_protection(table: Table, engine: Engine) -> Outcome:
     protocol, shown = table.protocol, table.shows(CHECKPOINT_PROTECTION)
     commits = [PredictedCommit(_UNSET, protocol)]
     if table.configuration.get(PROTECTED_BEFORE, "0") != "0":
-        # The checkpoint of its empty commit has to be at the protected version or later.
+        # The checkpoint of its empty commit must be at the protected version or later.
         if table.beyond > 1:
             return Outcome(table, (PredictedCommit(EMPTY, protocol),), refusal=beyond(table))
         if shown is not False:
@@ -219,7 +219,7 @@ def _drop_protection(table: Table, engine: Engine) -> Outcome:
             return Outcome(
                 ended, (PredictedCommit(EMPTY, protocol, sure=bool(shown)),), refusal=waiting
             )
-        # Where the protected history has gone already, there is no empty commit.
+        # If the protected history was already deleted, there is no empty commit.
         if table.aged is None or CHECKPOINT_PROTECTION in table.aged:
             commits.insert(0, PredictedCommit(EMPTY, protocol, sure=table.aged is not None))
     after = arithmetic.without(protocol, CHECKPOINT_PROTECTION, engine)

@@ -1,4 +1,4 @@
-"""What the IcebergCompat features refuse of a table that a statement would leave.
+"""Refusals of the IcebergCompat features for the table after a statement.
 
 Source: Delta Spark 4.4's `IcebergCompat` (the checks and their order), `TypeWidening`; measured
 with Delta Spark 4.4.0.
@@ -34,22 +34,22 @@ _VECTORS = "delta.enableDeletionVectors"
 
 
 def enabled(table: Table) -> int | None:
-    """The lowest version that is on."""
+    """Return the lowest enabled version."""
     return next((n for n in VERSIONS if table.on(KEY.format(n))), None)
 
 
 def completed(table: Table) -> Table:
-    """With row tracking, which IcebergCompatV3 switches on where nobody has set it."""
+    """Enable row tracking if IcebergCompatV3 requires it and it is not set."""
     if table.on(KEY.format(3)) and ROW_TRACKING not in table.configuration:
         return table.with_properties({ROW_TRACKING: "true"})
     return table
 
 
 def broken(before: Table, after: Table, engine: Engine, *, setting: bool = False) -> Refusal | None:
-    """Why a table cannot become another; None when it can.
+    """Return why a table cannot change to another state, or None.
 
-    With `setting`, by SET TBLPROPERTIES. Of a table whose columns are not known, only the
-    properties are judged.
+    `setting`: the change is by SET TBLPROPERTIES. If the columns are unknown, only the properties
+    are checked.
     """
     for version in VERSIONS:
         if after.on(KEY.format(version)):
@@ -59,14 +59,14 @@ def broken(before: Table, after: Table, engine: Engine, *, setting: bool = False
         elif version == enabled(before) == VERSIONS[-1]:
             return Refusal(
                 "",
-                "icebergCompatV3 cannot be switched off",
-                "RESTORE the table to a version before it, or copy it into a new table",
+                "icebergCompatV3 cannot be disabled",
+                "RESTORE the table to an earlier version, or copy it into a new table",
             )
     return None
 
 
 def unfit(table: Table, schema: Struct) -> Refusal | None:
-    """Which of these columns, perhaps only some of the table's, what is on does not take."""
+    """Refuse columns (maybe only some) that the enabled versions do not support."""
     version = enabled(table)
     return None if version is None else next(_unfit(schema, version, on=True), None)
 
@@ -80,7 +80,7 @@ def _unfit(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
 def _judged(
     before: Table, after: Table, version: int, engine: Engine, setting: bool
 ) -> Iterator[Refusal]:
-    """Everything that speaks against a version that is to be on, in the order of Delta's checks."""
+    """Yield refusals of a version to enable, in the order of Delta's checks."""
     name, key = f"icebergCompatV{version}", KEY.format(version)
     schema, on = after.schema or Struct(()), before.on(key)
     by_spark = engine.name is EngineName.DELTA_SPARK
@@ -91,7 +91,7 @@ def _judged(
     if version < 3 and (before.on(_VECTORS) or after.on(_VECTORS)):
         yield Refusal(
             _ERROR + "DELETION_VECTORS_SHOULD_BE_DISABLED",
-            f"{name} goes without deletion vectors",
+            f"{name} excludes deletion vectors",
             f"set {_VECTORS} = false, and REORG TABLE … APPLY (PURGE)",
         )
     yield from _widenings(schema, version, on=on)
@@ -101,32 +101,32 @@ def _judged(
     if version > 1 and by_spark and not engine.at_least(_BY_PROPERTY):
         yield Refusal(
             _ERROR + "CHANGE_VERSION_NEED_REWRITE",
-            f"{engine} does not switch {name} on by its property",
+            f"{engine} does not enable {name} with its property",
             f"REORG TABLE … APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = {version}))",
         )
     if version == 3 and before.on(ROW_TRACKING):
         yield Refusal(
             "",
-            f"Delta Spark does not switch {name} on while row tracking is enabled",
-            f"set {ROW_TRACKING} = false first, and true again together with the property",
+            f"Delta Spark does not enable {name} while row tracking is enabled",
+            f"set {ROW_TRACKING} = false first, then true again together with the property",
         )
 
 
 def _properties(before: Table, after: Table, version: int) -> Iterator[Refusal]:
     name = f"icebergCompatV{version}"
     if not after.mapped:
-        # Its rewriting of the files breaks off on collections, before it comes to the check.
+        # Rewriting the files fails on collections before it reaches the check.
         collections = any(
             isinstance(c.type, Array | Map) for _, c in walk(after.schema or Struct(()))
         )
         error = "" if collections and version > 1 and before.mapped else _PROPERTY
         remedy = _off(version) if before.mapped else f"set {MODE} = name first"
-        yield Refusal(error, f"{name} needs column mapping", remedy)
+        yield Refusal(error, f"{name} requires column mapping", remedy)
     tracking = after.configuration.get(ROW_TRACKING, "true").strip().lower()
     if version == 3 and tracking != "true":
         yield Refusal(
             _PROPERTY,
-            f"{name} does not go with {ROW_TRACKING} = {tracking}",
+            f"{name} excludes {ROW_TRACKING} = {tracking}",
             f"set {ROW_TRACKING} = true in the same statement",
         )
     on = [each for each in VERSIONS if after.on(KEY.format(each))]
@@ -135,7 +135,7 @@ def _properties(before: Table, after: Table, version: int) -> Iterator[Refusal]:
         yield Refusal(
             _ERROR + "VERSION_MUTUAL_EXCLUSIVE",
             f"{' and '.join(f'icebergCompatV{each}' for each in on)} exclude each other",
-            "icebergCompatV3 cannot be switched off; copy the table into one without it"
+            "icebergCompatV3 cannot be disabled; copy the table into one without it"
             if before.on(KEY.format(3))
             else f"set {KEY.format(first)} = false in the same statement",
         )
@@ -147,10 +147,10 @@ def _types(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
         if version in takers:
             continue
         kind = column.type.name if isinstance(column.type, Atomic) else "a collection"
-        other = f"icebergCompatV{takers[0]} takes it" if takers else "drop the column first"
+        other = f"icebergCompatV{takers[0]} supports it" if takers else "drop the column first"
         yield Refusal(
             _TYPE,
-            f"icebergCompatV{version} does not take {dotted(path)}, which is {kind}",
+            f"icebergCompatV{version} does not support {dotted(path)}, which is {kind}",
             _off(version) if on else other,
         )
 
@@ -169,16 +169,16 @@ def _takes(column: Column, version: int) -> bool:
 
 
 def _partitions(table: Table, schema: Struct, version: int) -> Iterator[Refusal]:
-    """Delta Spark up to 4.4 compares decimal types in a way that none passes."""
+    """Refuse partition types. Delta Spark up to 4.4 refuses every decimal type."""
     for name in table.partition_columns:
         column = find(schema, (name,))
         kind = column.type if column is not None else None
         if isinstance(kind, Atomic) and kind.name.startswith("decimal"):
             yield Refusal(
                 _ERROR + "UNSUPPORTED_PARTITION_DATA_TYPE",
-                f"icebergCompatV{version} does not take {name}, a partition column of type "
+                f"icebergCompatV{version} does not support {name}, a partition column of type "
                 f"{kind.name}",
-                "copy the table into one with other partitions",
+                "copy the table into one with other partition columns",
             )
 
 
@@ -188,7 +188,7 @@ def _widenings(schema: Struct, version: int, *, on: bool) -> Iterator[Refusal]:
             if widens(old, new) and not widens_in_iceberg(old, new):
                 yield Refusal(
                     _ERROR + "UNSUPPORTED_TYPE_WIDENING",
-                    f"Iceberg does not know the change of {dotted(path)} from {old.name} to "
+                    f"Iceberg does not support the change of {dotted(path)} from {old.name} to "
                     f"{new.name}",
                     _off(version) if on else "copy the table into a new one",
                 )
@@ -199,7 +199,7 @@ def _defaults(schema: Struct, version: int) -> Iterator[Refusal]:
         if column.default is not None and not is_literal(column.default, column.type):
             yield Refusal(
                 _TYPE,
-                f"icebergCompatV{version} takes literals as defaults only, and {column.name} has "
+                f"icebergCompatV{version} supports only literal defaults, and {column.name} has "
                 f"{column.default}",
                 "set a literal, or drop the default",
             )
@@ -207,5 +207,5 @@ def _defaults(schema: Struct, version: int) -> Iterator[Refusal]:
 
 def _off(version: int) -> str:
     if version == VERSIONS[-1]:
-        return "icebergCompatV3 stays for good; copy the table into one without it"
+        return "icebergCompatV3 cannot be removed; copy the table into one without it"
     return f"set {KEY.format(version)} = false first"

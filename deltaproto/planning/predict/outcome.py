@@ -1,4 +1,4 @@
-"""What one statement does: commits with the protocol after each, or a refusal."""
+"""The outcome of a statement: commits with their protocols, or a refusal."""
 
 from __future__ import annotations
 
@@ -9,71 +9,71 @@ from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.protocol import Protocol
 
 REMOVE_MAPPING = "REMOVE COLUMN MAPPING"
-"""the operation that rewrites every file to its logical column names"""
+"""operation that rewrites every file with its logical column names"""
 
 
 class Rewrite(StrEnum):
-    """Which data files a statement rewrites."""
+    """The data files that a statement rewrites."""
 
     NONE = "none"
     VECTORS = "vectors"
-    """those with deletion vectors"""
+    """files with deletion vectors"""
     WIDENED = "widened"
-    """those written before a column was widened"""
+    """files written before a column was widened"""
     SOME = "some"
-    """which ones only the files themselves tell; at most all"""
+    """an unknown subset that depends on the files; at most all"""
     ALL = "all"
 
 
 class PredictedCommit(NamedTuple):
-    """One commit, by the operation that its commitInfo names."""
+    """One commit, with the operation name from its commitInfo."""
 
     operation: str
     protocol: Protocol
     sure: bool = True
-    """False: it depends on what is not known"""
+    """False: the commit depends on unknown facts"""
 
 
 class Refusal(NamedTuple):
-    """Why the engine refuses. Commits made before it stay."""
+    """Why the engine refuses. Earlier commits of the statement stay."""
 
     error: str
-    """the error class, as Delta names it; empty where it names none"""
+    """Delta's error class, or empty"""
     message: str
     remedy: str
     retry: bool = False
-    """the same statement succeeds later, once history has gone"""
+    """the same statement succeeds later, after the history was deleted"""
     sure: bool = True
-    """False: it depends on what is not known, and the statement may succeed at once"""
+    """False: the refusal depends on unknown facts; the statement may succeed immediately"""
 
 
 class Outcome(NamedTuple):
-    """What becomes of a statement."""
+    """The effect of a statement."""
 
     table: Table
-    """afterwards; after a refusal too, as its commits stay"""
+    """the table afterwards, including commits before a refusal"""
     commits: tuple[PredictedCommit, ...] = ()
     rewrites: Rewrite = Rewrite.NONE
     refusal: Refusal | None = None
     warnings: tuple[str, ...] = ()
-    """harm that comes later, and that no engine tells"""
+    """later harm that the engine does not report"""
 
     @property
     def fewest(self) -> int:
-        """The least number of commits."""
+        """Minimum number of commits."""
         return sum(commit.sure for commit in self.commits)
 
     @property
     def most(self) -> int:
-        """The greatest number of commits."""
+        """Maximum number of commits."""
         return len(self.commits)
 
 
 def elsewhere(refusal: Refusal) -> Refusal:
-    """Of a refusal that was measured with Delta Spark: what is known of Databricks."""
+    """Convert a refusal measured with Delta Spark to an uncertain one for Databricks."""
     return Refusal(
         "",
-        f"Delta Spark refuses this ({refusal.message}); whether Databricks does is not known",
+        f"Delta Spark refuses this ({refusal.message}); unknown for Databricks",
         refusal.remedy,
         sure=False,
     )

@@ -1,4 +1,4 @@
-"""Table properties as Delta Spark parses them, and what it refuses."""
+"""Parse table properties as Delta Spark does, and predict its refusals."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from deltaproto.protocol.properties import (
 )
 
 TRUNCATION = "delta.dropFeatureTruncateHistory.retentionDuration"
-"""how old history is that DROP FEATURE … TRUNCATE HISTORY deletes"""
+"""minimum age of the history that DROP FEATURE … TRUNCATE HISTORY deletes"""
 LOG = "delta.logRetentionDuration"
-"""how old history is that every checkpoint deletes"""
+"""minimum age of the history that every checkpoint deletes"""
 _DEFAULT = {TRUNCATION: "interval 24 hours", LOG: "interval 30 days"}
 _UNREADABLE = 24.0
 
 
 def setting(configuration: Mapping[str, str], key: str) -> str:
-    """The property in force."""
+    """Return the effective property value."""
     return configuration.get(key) or _DEFAULT[key]
 
 
 def hours(configuration: Mapping[str, str], key: str) -> float:
-    """The property in force, in hours."""
+    """Return the effective property value in hours."""
     return interval_hours(setting(configuration, key))
 
 
 def interval_hours(interval: str) -> float:
-    """A Delta interval (`interval 1 day 12 hours`) in hours; 24 for one that cannot be read."""
+    """Convert a Delta interval (`interval 1 day 12 hours`) to hours; 24 if unreadable."""
     parsed = parse_interval(interval)
     return _UNREADABLE if parsed is None or parsed.months else parsed.hours
 
@@ -50,19 +50,19 @@ _OF_COPIES = {
 }
 # Delta stores these in lowercase.
 _ANY = "delta.universalformat.config."
-# Those that Delta alone sets.
+# Properties that only Delta sets.
 _FIXED = ("delta.columnmapping.maxcolumnid", "clusteringcolumns")
 FILES = "delta.deletedFileRetentionDuration"
 _DEFAULTS = {LOG: "30 days", FILES: "1 week"}
 # Jackson's exceptions have no error class.
 _AS_JSON = ("delta.coordinatedCommits.", "delta.redirect")
 _ORDERED_SINCE = "4.1"
-# Their refusals have error classes of their own.
+# Refusals of these have their own error classes.
 _JUDGED_LATER = ("delta.isolationLevel", MODE, READER, WRITER)
 
 
 def canonical(key: str) -> str:
-    """The name that Delta stores for a property."""
+    """Return the name that Delta stores for a property."""
     lower = key.lower()
     if lower.startswith(_ANY):
         return lower
@@ -70,16 +70,16 @@ def canonical(key: str) -> str:
 
 
 def normalize_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Properties that somebody asks for, as Delta wants them written."""
+    """Normalize requested properties to Delta's spelling."""
     found = {canonical(key): value for key, value in properties.items()}
     if MODE in found:
-        # In capitals Delta Spark 4.4 takes 'NONE' without rewriting the files (`mapping.MISREAD`).
+        # Delta Spark 4.4 accepts uppercase 'NONE' without rewriting the files (`MISREAD`).
         found[MODE] = found[MODE].lower()
     return found
 
 
 def validate_properties(properties: Mapping[str, str], engine: Engine = DEFAULT) -> Refusal | None:
-    """The refusal of properties that cannot be set at all, or not to these values."""
+    """Refuse properties that cannot be set at all, or not to these values."""
     there = engine.name is EngineName.DATABRICKS
     for key, value in properties.items():
         if there and key.lower() in KNOWN_ON_DATABRICKS:
@@ -92,11 +92,11 @@ def validate_properties(properties: Mapping[str, str], engine: Engine = DEFAULT)
 
 
 def unreadable(before: Mapping[str, str], after: Mapping[str, str]) -> Refusal | None:
-    """The refusal of any change of a table that stores values which Delta cannot parse.
+    """Refuse any change to a table that stores values that Delta cannot parse.
 
     Args:
-        before: the properties that are stored.
-        after: those that the change would leave; the same if it changes no metadata.
+        before: the stored properties.
+        after: the properties after the change; the same if metadata does not change.
     """
     stored = [key for key in NEEDED if key in before and wanted(key, before[key])]
     if after != before:
@@ -115,7 +115,7 @@ def unreadable(before: Mapping[str, str], after: Mapping[str, str]) -> Refusal |
 
 
 def doubtful(stored: Mapping[str, str]) -> str | None:
-    """A stored property whose value Delta does not take, so that writes may fail; None: none."""
+    """Return a stored property whose invalid value may make writes fail, or None."""
     keys = (key for key in sorted(stored) if key.startswith("delta."))
     return next((key for key in keys if wanted(key, stored[key], on_databricks=True)), None)
 
@@ -124,23 +124,23 @@ def _unknown(key: str, engine: Engine) -> Refusal | None:
     lower = key.lower()
     if lower in _RESERVED:
         error, why = "UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY", f"{key} is a reserved property"
-        return Refusal(error, why, "leave it out")
+        return Refusal(error, why, "remove the property")
     if lower in _FIXED:
         error, why = "DELTA_CANNOT_MODIFY_TABLE_PROPERTY", f"Delta sets {key} itself"
-        return Refusal(error, why, "leave it out")
+        return Refusal(error, why, "remove the property")
     unknown = lower.startswith("delta.") and lower not in CANONICAL
     since = SINCE.get(lower)
     if since is not None and engine.name is EngineName.DELTA_SPARK and not engine.at_least(since):
         return Refusal(
             "DELTA_UNKNOWN_CONFIGURATION",
-            f"{engine} knows no property {canonical(key)}",
-            f"delta-spark@{since} or later does",
+            f"{engine} does not support the property {canonical(key)}",
+            f"use delta-spark@{since} or later",
         )
     if unknown and not lower.startswith(PREFIXES):
         return Refusal(
             "DELTA_UNKNOWN_CONFIGURATION",
-            f"Delta knows no property {key}",
-            "look for a slip of the pen, or begin its name otherwise",
+            f"Delta has no property {key}",
+            "check the spelling, or use another prefix than delta.",
         )
     return None
 
@@ -152,7 +152,7 @@ def _unfit(key: str, value: str, engine: Engine) -> Refusal | None:
     if needed is None:
         return None
     if name == FORMATS and compatibility_mode.requested({name: value}) and not there:
-        needed += ": Compatibility Mode is a service of Databricks (--engine databricks)"
+        needed += ": Compatibility Mode is a Databricks service (--engine databricks)"
     error = engine.bad_value
     if name.endswith("Duration") and engine.name is EngineName.DELTA_SPARK:
         error = _bad_interval(value, engine)
@@ -168,7 +168,7 @@ def _bad_interval(value: str, engine: Engine) -> str:
 
 
 def _too_short(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
-    """Delta compares what one statement sets, and where it sets only one of both, the default."""
+    """Refuse a short log retention. Delta compares the values of one statement or defaults."""
     if not {LOG, FILES} & {*properties}:
         return None
     log, files = (parse_interval(properties.get(key, _DEFAULTS[key])) for key in (LOG, FILES))

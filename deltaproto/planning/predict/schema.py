@@ -1,4 +1,4 @@
-"""A table's columns as plans see them."""
+"""A table's columns in the planner."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 from deltaproto.protocol.metadata import quoted
 
-# What a Parquet column without mapping may not have in its name (Delta's SchemaUtils).
+# Characters that Parquet column names cannot contain without mapping (Delta's SchemaUtils).
 FORBIDDEN = frozenset(" ,;{}()\n\t=")
 
 Path = tuple[str, ...]
-"""a column's name after those of its parents; `element`, `key` and `value` inside collections"""
+"""names of the parents, then the column; `element`, `key` and `value` inside collections"""
 
 
 class Atomic(NamedTuple):
-    """A type without parts."""
+    """A primitive type."""
 
     name: str
 
@@ -36,7 +36,7 @@ class Map(NamedTuple):
 
 
 class Struct(NamedTuple):
-    """A struct; a whole schema is one as well."""
+    """A struct; also a whole schema."""
 
     columns: tuple[Column, ...]
 
@@ -52,34 +52,34 @@ class Column(NamedTuple):
     nullable: bool = True
     default: str | None = None
     generated: str | None = None
-    """the expression of a generated column"""
+    """expression of a generated column"""
     identity: bool = False
     type_changes: tuple[tuple[Atomic, Atomic], ...] | None = None
-    """the changes of its type, or of its parts', that are recorded; None: nothing is"""
+    """recorded type changes of the column or its parts; None: none recorded"""
 
     @property
     def widened(self) -> bool:
-        """Whether changes of its type are recorded."""
+        """Return True if type changes are recorded."""
         return self.type_changes is not None
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two names mean the same column."""
+    """Return True if two names refer to the same column."""
     return one.casefold() == other.casefold()
 
 
 def dotted(path: Path) -> str:
-    """A path as error messages show it."""
+    """Format a path for error messages."""
     return ".".join(path)
 
 
 def written(path: Path) -> str:
-    """A path as lists of columns hold it: dotted, with names quoted as Spark quotes them."""
+    """Format a path for column lists: dotted, with Spark's quoting."""
     return ".".join(map(quoted, path))
 
 
 def parts(column: Column) -> tuple[Column, ...]:
-    """The columns below one: fields, or the parts of a collection."""
+    """Return the direct children of a column: fields, or parts of a collection."""
     match column.type:
         case Struct(columns):
             return columns
@@ -92,7 +92,7 @@ def parts(column: Column) -> tuple[Column, ...]:
 
 
 def find(schema: Struct, path: Path) -> Column | None:
-    """The column at a path."""
+    """Return the column at a path."""
     at: Column = Column("", schema)
     for name in path:
         found = next((part for part in parts(at) if same(part.name, name)), None)
@@ -103,7 +103,7 @@ def find(schema: Struct, path: Path) -> Column | None:
 
 
 def resolved(schema: Struct, path: Path) -> Path:
-    """A path as the schema writes its names; what the schema does not know stays as it is."""
+    """Return a path with the schema's spelling; unknown names are unchanged."""
     names = []
     for at in range(len(path)):
         found = find(schema, path[: at + 1])
@@ -112,7 +112,7 @@ def resolved(schema: Struct, path: Path) -> Path:
 
 
 def enclosing(schema: Struct, path: Path) -> Path:
-    """The path of the nearest field of a struct: a part of a collection is none."""
+    """Return the path of the nearest struct field, skipping parts of collections."""
     while len(path) > 1:
         parent = find(schema, path[:-1])
         if parent is None or isinstance(parent.type, Struct):
@@ -122,7 +122,7 @@ def enclosing(schema: Struct, path: Path) -> Path:
 
 
 def walk(schema: Struct) -> Iterator[tuple[Path, Column]]:
-    """Every column, field and part of a collection, with its path."""
+    """Yield every column, field and part of a collection, with its path."""
     yield from _below(Column("", schema), ())
 
 
@@ -134,7 +134,7 @@ def _below(column: Column, path: Path) -> Iterator[tuple[Path, Column]]:
 
 
 def changed(schema: Struct, path: Path, change: Callable[[Column], Column | None]) -> Struct:
-    """The schema with the column at a path changed, or removed where `change` gives None."""
+    """Return the schema with a column changed, or removed if `change` returns None."""
     after = _changed(Column("", schema), path, change)
     assert after is not None
     assert isinstance(after.type, Struct)
@@ -165,7 +165,7 @@ def _changed(
 
 
 def added(schema: Struct, parent: Path, column: Column) -> Struct:
-    """The schema with a column added to the struct at `parent`, at its end."""
+    """Return the schema with a column appended to the struct at `parent`."""
 
     def append(to: Column) -> Column:
         assert isinstance(to.type, Struct)
@@ -175,7 +175,7 @@ def added(schema: Struct, parent: Path, column: Column) -> Struct:
 
 
 def placed(schema: Struct, path: Path, after: str | None) -> Struct:
-    """The schema with a column moved behind one beside it, or before all others (None)."""
+    """Return the schema with a column moved after a sibling, or to the front (None)."""
     moved = find(schema, path)
 
     def move(to: Column) -> Column:
@@ -189,13 +189,13 @@ def placed(schema: Struct, path: Path, after: str | None) -> Struct:
 
 
 def unmappable(schema: Struct) -> tuple[str, ...]:
-    """The columns whose names only column mapping allows."""
+    """Return the columns whose names require column mapping."""
     paths = (dotted(path) for path, _ in walk(schema))
     return tuple(path for path in paths if FORBIDDEN & set(path))
 
 
 def of_type(schema: Struct, *prefixes: str) -> tuple[str, ...]:
-    """The columns whose type's name begins with one of these."""
+    """Return the columns whose type name starts with one of these prefixes."""
     return tuple(
         dotted(path)
         for path, column in walk(schema)
@@ -204,7 +204,7 @@ def of_type(schema: Struct, *prefixes: str) -> tuple[str, ...]:
 
 
 def repeated(schema: Struct) -> Path | None:
-    """The first column or field whose name another one beside it has, in any case."""
+    """Return the first column or field with a duplicate name, ignoring case."""
     for path, column in ((), Column("", schema)), *walk(schema):
         fields = column.type.columns if isinstance(column.type, Struct) else ()
         names = [field.name.casefold() for field in fields]
@@ -215,7 +215,7 @@ def repeated(schema: Struct) -> Path | None:
 
 
 def settled(schema: Struct) -> Struct:
-    """The schema without a record of changed types."""
+    """Return the schema without recorded type changes."""
     for path in [path for path, column in walk(schema) if column.widened]:
         schema = changed(schema, path, lambda column: column._replace(type_changes=None))
     return schema
@@ -226,7 +226,7 @@ _COLLATIONS = "__COLLATIONS"
 
 
 def from_log(schema: Mapping[str, Any]) -> Struct:
-    """The schema that a metaData action holds, parsed as JSON already."""
+    """Convert the parsed JSON schema of a metaData action."""
     return Struct(tuple(_column(field) for field in schema.get("fields") or ()))
 
 

@@ -1,4 +1,4 @@
-"""What ALTER TABLE … SET and UNSET TBLPROPERTIES do to an existing table.
+"""Effects of ALTER TABLE … SET and UNSET TBLPROPERTIES on an existing table.
 
 Source: Delta Spark 4.4's `AlterTableSetPropertiesDeltaCommand`, `OptimisticTransaction`
 and `Protocol.upgradeProtocolFromMetadataForExistingTable`; measured with Delta Spark 4.4.0.
@@ -28,8 +28,8 @@ from deltaproto.protocol.protocol import Protocol
 
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
 _CONVERTS = (
-    "for a table that a catalog names, Delta Spark converts the metadata as well, and fails with "
-    "DELTA_MISSING_ICEBERG_CLASS where delta-iceberg is not among its jars"
+    "if the table has a catalog name, Delta Spark also converts the metadata, and fails with "
+    "DELTA_MISSING_ICEBERG_CLASS if the delta-iceberg jar is missing"
 )
 _PROTOCOL = (READER.lower(), WRITER.lower(), "delta.ignoreprotocoldefaults")
 
@@ -37,7 +37,7 @@ _PROTOCOL = (READER.lower(), WRITER.lower(), "delta.ignoreprotocoldefaults")
 def set_properties(
     table: Table, properties: Mapping[str, str], engine: Engine = DEFAULT
 ) -> Outcome:
-    """What setting these properties in one statement does."""
+    """Predict setting these properties in one statement."""
     refusal = invalid(table, properties, engine) or consistency.dependencies(table, properties)
     if refusal is not None:
         return Outcome(table, refusal=refusal)
@@ -65,16 +65,16 @@ def set_properties(
     refusal = broken(table, changed, engine, setting=True)
     if refusal is not None:
         return Outcome(table, tuple(commits), done.rewrites, refusal)
-    changed = _forgotten(table, changed)
+    changed = _after_row_tracking(table, changed)
     of_copies = consistency.warnings(table, properties)
     warnings = (*done.warnings, *of_copies, *_by_name(table, changed))
     return Outcome(changed, (*commits, PredictedCommit(SET, after)), done.rewrites, None, warnings)
 
 
 def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT) -> Outcome:
-    """What unsetting these properties in one statement does.
+    """Predict unsetting these properties in one statement.
 
-    The protocol never shrinks by it, and a property that is not set costs a commit all the same.
+    This never shrinks the protocol. Unsetting a property that is not set also commits.
     """
     names = list(keys)
     refusal = unremovable(table.configuration, names)
@@ -93,18 +93,18 @@ def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT
     if refusal is not None:
         return done._replace(refusal=refusal)
     commits = (*done.commits, PredictedCommit(UNSET, table.protocol))
-    changed = _forgotten(table, changed)
+    changed = _after_row_tracking(table, changed)
     return Outcome(changed, commits, done.rewrites, None, done.warnings)
 
 
 def _by_name(before: Table, after: Table) -> tuple[str, ...]:
-    """What Delta Spark does beyond the commit where the table has a name in a catalog."""
+    """Return warnings for tables with a catalog name."""
     old, new = (formats_in(table.configuration.get(FORMATS, "")) for table in (before, after))
     return (_CONVERTS,) if "iceberg" in new and new != old else ()
 
 
-def _forgotten(before: Table, after: Table) -> Table:
-    """Once row tracking is off, REORG takes the row ids in files for columns that were dropped."""
+def _after_row_tracking(before: Table, after: Table) -> Table:
+    """Update the table after row tracking: REORG treats its row ids as dropped columns."""
     off = before.on(ROW_TRACKING) and not after.on(ROW_TRACKING)
     if off and after.strays is False and after.names_row_ids:
         return after._replace(strays=None)
@@ -112,7 +112,7 @@ def _forgotten(before: Table, after: Table) -> Table:
 
 
 def requested(table: Table, properties: Mapping[str, str], engine: Engine) -> Protocol:
-    """The protocol with the versions and features that properties ask for by name."""
+    """Return the protocol with explicitly requested versions and features."""
     after = table.protocol
     versions = asked_versions(table, properties)
     if versions is not None:
@@ -124,19 +124,19 @@ def requested(table: Table, properties: Mapping[str, str], engine: Engine) -> Pr
 
 
 def _backfilled(table: Table, engine: Engine) -> tuple[Table, list[PredictedCommit]]:
-    """Row tracking on an existing table: the protocol first, then ids for the files."""
+    """Predict enabling row tracking: first the protocol, then ids for the files."""
     commits = []
     if "rowTracking" not in table.protocol.supported:
         after = arithmetic.enabled(table.protocol, "rowTracking", engine)
         table = table._replace(protocol=after)
         commits.append(PredictedCommit("UPGRADE PROTOCOL", after))
     if not table.on(ROW_TRACKING):
-        # A table without files has nothing to fill.
+        # A table without files needs no backfill.
         commits.append(PredictedCommit("ROW TRACKING BACKFILL", table.protocol, sure=False))
     return table._replace(row_ids=True), commits
 
 
 def about_protocol(key: str) -> bool:
-    """Whether a property is about the protocol, and so never stored."""
+    """Return True if a property only changes the protocol and is not stored."""
     lower = key.lower()
     return lower in _PROTOCOL or lower.startswith(FEATURE)

@@ -1,4 +1,4 @@
-"""Which columns Delta keeps statistics of, and what it refuses because of them.
+"""Columns with statistics in Delta, and refusals that depend on them.
 
 Source: Delta Spark 4.4's `StatisticsCollection`, `SkippingEligibleDataType`, `ClusteringColumn` and
 `ClusteredTableUtils`; measured with Delta Spark 4.4.0.
@@ -33,11 +33,11 @@ _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
 _ORDERED = (*_NUMBERS, "date", "timestamp", "string", "char", "varchar")
 _UNKNOWN = "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA"
 _MOST = 4
-_NO_TYPE = "cluster by numbers, texts, dates or timestamps"
+_NO_TYPE = "cluster by numbers, strings, dates or timestamps"
 
 
 def misplaced(schema: Struct, path: Path) -> Refusal | None:
-    """The refusal of a column that Delta looks for by its path; None when it is there."""
+    """Refuse a path that Delta cannot find; None if it exists."""
     at: Type = schema
     for number, name in enumerate(path, 1):
         here = Column("", at)
@@ -53,15 +53,15 @@ def misplaced(schema: Struct, path: Path) -> Refusal | None:
             case Atomic():
                 return Refusal(
                     "DELTA_COLUMN_PATH_NOT_NESTED",
-                    f"{dotted(path[: number - 1])} has no fields, and so no {name}",
-                    "DESCRIBE the table for its columns",
+                    f"{dotted(path[: number - 1])} has no fields, so no {name}",
+                    "run DESCRIBE to see the columns",
                 )
         at = found.type
     return None
 
 
 def _missing(path: Path) -> Refusal:
-    remedy = "DESCRIBE the table for its columns"
+    remedy = "run DESCRIBE to see the columns"
     return Refusal(_UNKNOWN, f"the table has no column {dotted(path)}", remedy)
 
 
@@ -71,20 +71,20 @@ def _inside(kind: Array | Map, path: Path) -> Refusal:
     else:
         error, part = "DELTA_FOUND_MAP_TYPE_COLUMN", "key or value"
     message = f"{dotted(path)} has no fields: its parts are called {part}"
-    return Refusal(error, message, "DESCRIBE the table for its columns")
+    return Refusal(error, message, "run DESCRIBE to see the columns")
 
 
 def eligible(kind: Type, *, variants: bool = True) -> bool:
-    """Whether Delta keeps least and greatest values of a type."""
+    """Return True if Delta stores min and max values for a type."""
     if not isinstance(kind, Atomic) or kind.name.startswith("string collate"):
         return False
     return kind.name.startswith(_ORDERED) or (variants and kind.name == "variant")
 
 
 def misnamed(table: Table) -> Refusal | None:
-    """What is wrong with the columns that `delta.dataSkippingStatsColumns` names.
+    """Refuse invalid columns in `delta.dataSkippingStatsColumns`.
 
-    Delta looks at them with every change of metadata.
+    Delta checks them with every metadata change.
     """
     named = names_in(table.configuration.get(STATISTICS, ""))
     if table.schema is None or not named:
@@ -96,7 +96,7 @@ def misnamed(table: Table) -> Refusal | None:
             return Refusal(
                 "DELTA_COLUMN_DATA_SKIPPING_NOT_SUPPORTED_PARTITIONED_COLUMN",
                 f"{STATISTICS} names {dotted(path)}, a partition column",
-                "name data columns only",
+                "list only data columns",
             )
         refusal = misplaced(data, path)
         if refusal is not None:
@@ -108,16 +108,16 @@ def misnamed(table: Table) -> Refusal | None:
         if len(path) == 1 and not isinstance(column.type, Struct) and not eligible(column.type):
             return Refusal(
                 "DELTA_COLUMN_DATA_SKIPPING_NOT_SUPPORTED_TYPE",
-                f"{STATISTICS} names {dotted(path)}, whose type has no least and greatest value",
-                "name numbers, texts, dates, timestamps, or structs of them",
+                f"{STATISTICS} names {dotted(path)}, whose type has no min and max values",
+                "list numbers, strings, dates, timestamps, or structs of them",
             )
         seen += _leaves(path, column)
     twice = [dotted(path) for path, count in Counter(seen).items() if count > 1]
     if twice:
         return Refusal(
             "DELTA_DUPLICATE_DATA_SKIPPING_COLUMNS",
-            f"{STATISTICS} names {', '.join(twice)} twice",
-            "name each column once",
+            f"{STATISTICS} lists {', '.join(twice)} twice",
+            "list each column once",
         )
     return None
 
@@ -127,7 +127,7 @@ def _partition(table: Table, path: Path) -> bool:
 
 
 def _exactly(schema: Struct, path: Path) -> Column | None:
-    """The column at a path written as the schema writes it: Delta judges the type of no other."""
+    """Return the column with this exact spelling; Delta checks the type of no others."""
     at = Column("", schema)
     for number, name in enumerate(path, 1):
         if number == len(path) and not isinstance(at.type, Struct):
@@ -148,9 +148,9 @@ def _leaves(path: Path, column: Column) -> Iterator[Path]:
 
 
 def unclusterable(table: Table, columns: Sequence[Path]) -> Refusal | None:
-    """Why a table with these columns cannot be clustered so: missing, twice, or too many.
+    """Return why these clustering columns are invalid: missing, repeated, or too many.
 
-    What Spark looks at before Delta does; nothing where the columns are not known.
+    Covers Spark's checks before Delta's; returns None if the columns are unknown.
     """
     for path in columns if table.schema is not None else ():
         assert table.schema is not None
@@ -161,18 +161,18 @@ def unclusterable(table: Table, columns: Sequence[Path]) -> Refusal | None:
     twice = [path for path, count in paths.items() if count > 1]
     if twice:
         error = "DELTA_DUPLICATE_COLUMNS_FOUND.CLUSTER_BY"
-        return Refusal(error, f"{dotted(twice[0])} is named twice", "name it once")
+        return Refusal(error, f"{dotted(twice[0])} is listed twice", "list it once")
     if len(columns) > _MOST:
         return Refusal(
             "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS",
-            f"a table is clustered by {_MOST} columns at most",
-            "name fewer",
+            f"a table can have at most {_MOST} clustering columns",
+            "list fewer columns",
         )
     return None
 
 
 def unranked(table: Table, columns: Sequence[Path]) -> Refusal | None:
-    """Which of these columns have no statistics, so that the table cannot be clustered by them."""
+    """Refuse clustering columns without statistics."""
     schema = table.schema
     if schema is None:
         return None
@@ -191,15 +191,15 @@ def unranked(table: Table, columns: Sequence[Path]) -> Refusal | None:
     if missing:
         return Refusal(
             "DELTA_CLUSTERING_COLUMN_MISSING_STATS",
-            f"Delta keeps no statistics of {', '.join(map(dotted, missing))}",
-            f"name it in {STATISTICS}, or raise {INDEXED}",
+            f"Delta stores no statistics for {', '.join(map(dotted, missing))}",
+            f"add it to {STATISTICS}, or raise {INDEXED}",
         )
     return None
 
 
 def _unordered(path: Path) -> Refusal:
     error = "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED"
-    return Refusal(error, f"files hold no least and greatest value of {dotted(path)}", _NO_TYPE)
+    return Refusal(error, f"files have no min and max values for {dotted(path)}", _NO_TYPE)
 
 
 def _type(schema: Struct, path: Path) -> Type:
@@ -213,9 +213,9 @@ def _holds_variant(kind: Type) -> bool:
 
 
 def collected(table: Table) -> frozenset[Path]:
-    """The columns whose least and greatest values new files will hold, by their paths.
+    """Return the columns for which new files have min and max values, by path.
 
-    Empty where the table's columns are not known.
+    Empty if the table's columns are unknown.
     """
     schema = table.schema or Struct(())
     data = Struct(tuple(c for c in schema.columns if not _partition(table, (c.name,))))
@@ -235,9 +235,9 @@ def _within(path: Path, name: Path) -> bool:
 
 
 def renamed(table: Table, old: Path, new: Path) -> Table:
-    """The table with a column renamed in `delta.dataSkippingStatsColumns`.
+    """Return the table with a column renamed in `delta.dataSkippingStatsColumns`.
 
-    Delta compares names as they are written.
+    Delta compares names case-sensitively.
     """
     named = _named(table)
     if named is None or old == new:
@@ -247,12 +247,12 @@ def renamed(table: Table, old: Path, new: Path) -> Table:
 
 
 def without(table: Table, dropped: Sequence[Path]) -> Table:
-    """The table with columns removed from `delta.dataSkippingStatsColumns`."""
+    """Return the table with columns removed from `delta.dataSkippingStatsColumns`."""
     named = _named(table)
     if named is None:
         return table
     after = [path for path in named if not any(path[: len(old)] == old for old in dropped)]
-    # Delta quotes less here, so that it may not understand the list again.
+    # Delta quotes less here, so it may be unable to parse the list again.
     return _naming(table, after, lambda name: identifier(name) if "." in name else name)
 
 

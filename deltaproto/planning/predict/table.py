@@ -1,7 +1,7 @@
-"""What a plan needs to know of a table, and what statements do to that.
+"""The planner's model of a table, and how statements change it.
 
-A value: every statement gives a new one. What is not known is None, and then both possibilities
-count.
+Tables are immutable: every statement returns a new one. None means unknown; both possibilities
+then count.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ ROW_ID_COLUMNS = (
     "delta.rowTracking.materializedRowIdColumnName",
     "delta.rowTracking.materializedRowCommitVersionColumnName",
 )
-"""name the columns in data files that keep the ids of rewritten rows"""
+"""properties that name the data file columns with the ids of rewritten rows"""
 _INTERVAL = 10
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _NOTHING_LEFT: Mapping[str, float] = MappingProxyType({})
 
 
 def checkpoint_interval(configuration: Mapping[str, str | None]) -> int:
-    """After how many commits Delta makes a checkpoint unasked (`delta.checkpointInterval`)."""
+    """Return Delta's checkpoint interval in commits (`delta.checkpointInterval`)."""
     stored = configuration.get("delta.checkpointInterval") or ""
     return int(stored) if re.fullmatch(r"0*[1-9][0-9]{0,8}", stored) else _INTERVAL
 
@@ -45,92 +45,92 @@ class Table(NamedTuple):
 
     protocol: Protocol
     configuration: Mapping[str, str] = _NOTHING
-    """the table properties as stored"""
+    """the stored table properties"""
     vectors: bool | None = None
-    """deletion vectors on live files"""
+    """True if live files have deletion vectors"""
     widened: bool | None = None
-    """type changes recorded in the schema"""
+    """True if the schema records type changes"""
     unmappable: tuple[str, ...] = ()
-    """columns whose names only column mapping allows"""
+    """columns whose names require column mapping"""
     geospatial: tuple[str, ...] = ()
-    """columns of geospatial types"""
+    """columns with geospatial types"""
     v2_checkpoint: bool | None = None
-    """the newest checkpoint is a V2 one"""
+    """True if the newest checkpoint is a V2 checkpoint"""
     row_ids: bool | None = None
-    """live files have row ids"""
+    """True if live files have row ids"""
     domains: tuple[str, ...] | None = ()
     """live metadata domains"""
     clustering: tuple[str, ...] | None = ()
-    """columns that the table is clustered by"""
+    """clustering columns"""
     partition_columns: tuple[str, ...] = ()
     rewritten: bool = False
-    """every data file was written by the plan itself"""
+    """True if the plan itself wrote every data file"""
     strays: bool | None = False
-    """data files hold columns that the schema does not, which REORG takes for dropped ones"""
+    """True if data files have columns missing from the schema, which REORG treats as dropped"""
     traced: frozenset[str] | None = None
-    """features that history shows which no truncation may remove yet; None: not known"""
+    """features in history that no truncation may remove yet; None: unknown"""
     unsure: frozenset[str] = frozenset()
-    """features of which it is not known whether history shows them"""
+    """features for which it is unknown whether the history shows them"""
     left: Mapping[str, float] = _NOTHING_LEFT
-    """hours until a truncation may remove what history shows of a feature, where it can at all"""
+    """hours until a truncation may remove a feature's traces in history, if at all possible"""
     aged: frozenset[str] | None = None
-    """features that only such history shows as a truncation removes; None: not known"""
+    """features shown only by history that a truncation removes; None: unknown"""
     open: frozenset[str] = frozenset()
-    """those of `aged` that become young again with the next commit, unless a checkpoint comes
-    before it: Delta deletes what lies between two checkpoints by the age of its last file"""
+    """those of `aged` that become too recent again with the next commit, unless a checkpoint comes
+    first: Delta deletes the log between two checkpoints by the age of its last file"""
     schema: Struct | None = None
-    """None: not known"""
+    """None: unknown"""
     version: int | None = None
-    """the newest version, for statements that name one; None: not known, or not needed"""
+    """the newest version, for statements that refer to one; None: unknown, or not needed"""
     beyond: int = 0
-    """versions that the table lacks up to the one before which checkpointProtection protects: a
+    """versions by which the table is below the limit of checkpointProtection: a
     clone has the value of its source"""
     to_checkpoint: int | None = None
-    """commits until Delta makes a checkpoint unasked; None: not known, or without consequence"""
+    """commits until Delta writes a checkpoint automatically; None: unknown or irrelevant"""
 
     @property
     def constraints(self) -> tuple[str, ...]:
-        """The names of CHECK constraints."""
+        """Names of CHECK constraints."""
         return tuple(
             sorted(key[len(CONSTRAINT) :] for key in self.configuration if _constrains(key))
         )
 
     def constraint_key(self, name: str) -> str | None:
-        """The property that holds the constraint of this name, in any case; None when none does."""
+        """Return the property key of the constraint (case-insensitive), or None."""
         wanted = CONSTRAINT + name.lower()
         return next((key for key in self.configuration if key.lower() == wanted), None)
 
     def on(self, key: str) -> bool:
-        """Whether a boolean property is true."""
+        """Return True if a boolean property is true."""
         return self.configuration.get(key, "").strip().lower() == "true"
 
     def with_properties(self, properties: Mapping[str, str]) -> Table:
-        """With these properties set."""
+        """Return the table with these properties set."""
         return self._replace(configuration={**self.configuration, **properties})
 
     def without_properties(self, *keys: str) -> Table:
-        """With these properties unset, if they were set."""
+        """Return the table without these properties."""
         kept = {key: value for key, value in self.configuration.items() if key not in keys}
         return self._replace(configuration=kept)
 
     def waited(self) -> Table:
-        """After a wait: what history shows can be removed, where it can be at all."""
+        """Return the table after a wait: removable history can now be removed."""
         if self.traced is None:
             return self._replace(traced=frozenset(), unsure=frozenset(), aged=None)
-        # Dropping checkpointProtection leaves a checkpoint before it deletes anything.
+        # Dropping checkpointProtection writes a checkpoint before it deletes anything.
         old = self.traced & {*self.left, CHECKPOINT_PROTECTION}
         aged = old | (self.aged or frozenset())
         return self._replace(traced=self.traced - old, left=_NOTHING_LEFT, aged=aged)
 
     def ended(self, hours: float) -> Table:
-        """With the log's newest run ended by a checkpoint, so that it is old after `hours`."""
+        """End the log's newest run with a checkpoint, so it is old enough after `hours`."""
         if self.traced is None:
             return self
         left = {name: self.left.get(name, hours) for name in self.traced | self.unsure}
         return self._replace(left=left)
 
     def grown(self, hours: float, *, sure: bool) -> Table:
-        """With a commit, or perhaps one, at the end of the log's newest run."""
+        """Append a commit (uncertain unless `sure`) to the log's newest run."""
         young = self.open & (self.aged or frozenset())
         if not young:
             return self._replace(open=frozenset())
@@ -141,19 +141,19 @@ class Table(NamedTuple):
         return known._replace(traced=self.traced | young, left=left)
 
     def without_history(self) -> Table:
-        """As if nothing were known of what history shows."""
+        """Return the table with unknown history."""
         nothing = frozenset[str]()
         return self._replace(
             traced=None, aged=None, unsure=nothing, open=nothing, left=_NOTHING_LEFT
         )
 
     def checkpointed(self) -> Table:
-        """With a new checkpoint, of the kind that the table's policy asks for."""
+        """Return the table with a new checkpoint, of the kind set by its checkpoint policy."""
         policy = self.configuration.get(CHECKPOINT_POLICY, "classic")
         return self._replace(v2_checkpoint=policy.strip().lower() == "v2")
 
     def committed(self, fewest: int, most: int) -> Table:
-        """After so many commits: at every tenth version, or so, Delta makes a checkpoint."""
+        """Return the table after these commits, including Delta's automatic checkpoints."""
         version = None
         if self.version is not None and fewest == most:
             version = self.version + most
@@ -164,7 +164,7 @@ class Table(NamedTuple):
         after = table.checkpointed() if "v2Checkpoint" in table.protocol.supported else table
         kind = after.v2_checkpoint
         if fewest < left and (most >= left or fewest < most):
-            # The next one may be anywhere now.
+            # The next checkpoint may now be at any commit.
             kind = table.v2_checkpoint if table.v2_checkpoint is kind else None
         elif fewest < left:
             kind = table.v2_checkpoint
@@ -175,7 +175,7 @@ class Table(NamedTuple):
         return table._replace(v2_checkpoint=kind, to_checkpoint=coming)
 
     def with_schema(self, schema: Struct | None) -> Table:
-        """With these columns; what is told from a schema follows."""
+        """Return the table with these columns and the facts derived from them."""
         if schema is None:
             return self._replace(schema=None, widened=None)
         return self._replace(
@@ -187,40 +187,40 @@ class Table(NamedTuple):
 
     @property
     def names_row_ids(self) -> bool:
-        """Whether it names columns of its data files that keep the ids of rewritten rows."""
+        """Return True if properties name data file columns for the ids of rewritten rows."""
         return any(name in self.configuration for name in ROW_ID_COLUMNS)
 
     @property
     def keeps_changes(self) -> bool:
-        """Whether the change data feed is on."""
+        """Return True if the change data feed is enabled."""
         rule = feature_catalog.record("changeDataFeed").enablement
         assert isinstance(rule, PropertyIs)
         return self.on(rule.key_in(self.configuration))
 
     @property
     def managed(self) -> bool:
-        """Whether a catalog decides on its commits."""
+        """Return True if a catalog manages its commits."""
         return bool(CATALOG_MANAGED & self.protocol.supported)
 
     @property
     def mapped(self) -> bool:
-        """Whether column mapping is on."""
+        """Return True if column mapping is enabled."""
         return self.configuration.get(MODE, "none").strip().lower() in ("name", "id")
 
     def shows(self, feature: str) -> bool | None:
-        """Whether history shows the feature, so that a truncating drop has to wait."""
+        """Return True if the history shows the feature, so a truncating drop has to wait."""
         if self.traced is None or feature in self.unsure:
             return None
         return feature in self.traced
 
     def tracing(self, *features: str) -> Table:
-        """With history that shows these features too."""
+        """Return the table with these features added to its history."""
         if self.traced is None:
             return self
         return self._replace(traced=self.traced | {*features}, unsure=self.unsure - {*features})
 
     def without_mapping(self) -> Table:
-        """With the properties of column mapping unset, which rewrites every file."""
+        """Return the table without column mapping, after rewriting every file."""
         plain = self.without_properties(MODE, MAX_COLUMN)
         return plain._replace(vectors=False, rewritten=True, strays=False)
 

@@ -1,4 +1,4 @@
-"""Which changes of a column's type Spark lets through, and which of them Delta records.
+"""Type changes that Spark allows, and those that Delta records.
 
 Source: Spark's `CheckAnalysis` and `Cast.canUpCast`, Delta Spark 4.4's `TypeWidening`; measured
 with Delta Spark 4.4.0.
@@ -12,19 +12,19 @@ from deltaproto.planning.predict.schema import Array, Atomic, Map, Struct, Type
 
 _INTEGRAL = ("byte", "short", "integer", "long")
 _NUMERIC = (*_INTEGRAL, "float", "double")
-# The decimals that hold every value of an integer type, and those that Parquet's integers fit.
+# Decimals that fit every value of an integer type, and decimals that fit Parquet's integers.
 _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 _STORED = {"byte": 10, "short": 10, "integer": 10, "long": 20}
 _NUMBERED = re.compile(r"(decimal|char|varchar)\((\d+)(?:,\s*(-?\d+))?\)")
 
 
 def text(name: str) -> bool:
-    """Whether a type is a string to Delta, whatever its length."""
+    """Return True if Delta treats a type as a string, of any length."""
     return name == "string" or name.startswith(("char(", "varchar(", "string collate"))
 
 
 def accepted(before: Type, after: Type) -> bool:
-    """Whether Spark passes the change on to Delta."""
+    """Return True if Spark passes the change on to Delta."""
     if not isinstance(before, Atomic) or not isinstance(after, Atomic):
         return False
     one, other = before.name, after.name
@@ -60,7 +60,7 @@ def _up_cast(one: str, other: str) -> bool:
 
 
 def widens(before: Type, after: Type) -> bool:
-    """Whether Delta makes the change where type widening is on, and records it."""
+    """Return True if Delta makes and records the change with type widening."""
     if not isinstance(before, Atomic) or not isinstance(after, Atomic):
         return False
     one, other = before.name, after.name
@@ -76,7 +76,7 @@ def widens(before: Type, after: Type) -> bool:
 
 
 def widens_in_spark_3(before: Type, after: Type) -> bool:
-    """Whether Delta does so on Spark 3.5 too, whose Parquet reader knows few changes."""
+    """Return True if Delta also does so on Spark 3.5, whose reader supports few changes."""
     assert isinstance(before, Atomic)
     assert isinstance(after, Atomic)
     return (before.name, after.name) in {
@@ -87,7 +87,7 @@ def widens_in_spark_3(before: Type, after: Type) -> bool:
 
 
 def widens_in_iceberg(before: Type, after: Type) -> bool:
-    """Whether Iceberg knows the change too."""
+    """Return True if Iceberg also supports the change."""
     assert isinstance(before, Atomic)
     assert isinstance(after, Atomic)
     old, new = decimal_parts(before.name), decimal_parts(after.name)
@@ -97,7 +97,7 @@ def widens_in_iceberg(before: Type, after: Type) -> bool:
 
 
 def collection(kind: Type) -> str:
-    """Spark's word for a type that only its parts can change; empty for others."""
+    """Return Spark's name for a collection type, which only its parts can change; or empty."""
     match kind:
         case Struct():
             return "STRUCT"
@@ -110,7 +110,7 @@ def collection(kind: Type) -> str:
 
 
 def decimal_parts(name: str) -> tuple[int, int] | None:
-    """Precision and scale of a decimal type; None for others."""
+    """Return precision and scale of a decimal type; None for others."""
     found = _NUMBERED.fullmatch(name)
     if found is None or found[1] != "decimal":
         return None

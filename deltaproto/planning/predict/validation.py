@@ -1,4 +1,4 @@
-"""What Delta refuses of SET TBLPROPERTIES, before it commits anything.
+"""SET TBLPROPERTIES statements that Delta refuses before it commits anything.
 
 Source: Delta Spark 4.4's `DeltaConfigs.validateConfigurations`, `DeltaColumnMapping` and
 `TableFeature`; measured with Delta Spark 4.4.0.
@@ -24,12 +24,12 @@ BY_CATALOG = {
     "catalogManaged": "",
     "adaptiveMetadata-preview": "DELTA_ADAPTIVE_METADATA_UPGRADE_NOT_SUPPORTED",
 }
-"""features that only a catalog gives a table, when it creates it, each with the error class of the
-refusal, which may have none"""
+"""features that only a catalog can enable, at table creation, with the error class of the refusal
+(may be empty)"""
 
 
 def invalid(table: Table, properties: Mapping[str, str], engine: Engine) -> Refusal | None:
-    """Why nothing of the statement is done; None where it is begun."""
+    """Return why the statement is refused before it starts, or None."""
     return (
         invalid_value(properties, engine)
         or coordinated.unsettable(table.configuration, properties)
@@ -38,7 +38,7 @@ def invalid(table: Table, properties: Mapping[str, str], engine: Engine) -> Refu
 
 
 def invalid_value(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
-    """The refusal of names and values that no table takes."""
+    """Refuse names and values that are invalid for every table."""
     return (
         validate_properties(properties, engine)
         or _bad_isolation(properties, engine)
@@ -50,7 +50,7 @@ def invalid_value(properties: Mapping[str, str], engine: Engine) -> Refusal | No
 def validate_set_properties(
     table: Table, properties: Mapping[str, str], engine: Engine
 ) -> Refusal | None:
-    """Why it comes to no commit of the properties, though row ids have been filled in."""
+    """Return why the properties are not committed, even after a row id backfill."""
     return (
         asked_wrongly(properties, engine, table.protocol.supported)
         or unlocated(properties, table.configuration)
@@ -63,10 +63,10 @@ def validate_set_properties(
 def asked_wrongly(
     properties: Mapping[str, str], engine: Engine, supported: frozenset[str] = frozenset()
 ) -> Refusal | None:
-    """The refusal of constraints and features that no table takes.
+    """Refuse constraints and features that no table accepts.
 
     Args:
-        supported: features that the table has already.
+        supported: features that the table already supports.
     """
     for key, value in properties.items():
         lower = key.lower()
@@ -83,7 +83,7 @@ def asked_wrongly(
 def unlocated(
     properties: Mapping[str, str], configuration: Mapping[str, str | None]
 ) -> Refusal | None:
-    """The refusal of Compatibility Mode without a location for its copy."""
+    """Refuse Compatibility Mode without a location for its copy."""
     location = properties.get(compatibility_mode.LOCATION)
     if location is None:
         location = configuration.get(compatibility_mode.LOCATION)
@@ -91,8 +91,8 @@ def unlocated(
         return None
     return Refusal(
         compatibility_mode.NO_LOCATION,
-        "Compatibility Mode needs an empty folder for its copy",
-        f"set {compatibility_mode.LOCATION}, too: an empty folder in an external location",
+        "Compatibility Mode requires an empty folder for its copy",
+        f"also set {compatibility_mode.LOCATION}: an empty folder in an external location",
     )
 
 
@@ -105,8 +105,8 @@ def _bad_isolation(properties: Mapping[str, str], engine: Engine) -> Refusal | N
     known = level in ("writeserializable", "snapshotisolation")
     return Refusal(
         engine.bad_value if known else "DELTA_INVALID_ISOLATION_LEVEL",
-        f"{engine} takes no {value} for {ISOLATION}",
-        "WriteSerializable is set on Databricks only; Delta Spark takes Serializable",
+        f"{engine} does not accept {value} for {ISOLATION}",
+        "use WriteSerializable only on Databricks; Delta Spark accepts Serializable",
     )
 
 
@@ -115,24 +115,24 @@ def _bad_feature(key: str, value: str, engine: Engine, supported: frozenset[str]
     if name == "clustering":
         return Refusal(
             "DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED",
-            "clustering comes with a clause, not with a property",
+            "clustering is enabled with a clause, not with a property",
             "ALTER TABLE … CLUSTER BY (columns)",
         )
     if name is None or engine.knows(feature_catalog.record(name)) is False:
         return Refusal(
             "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
-            f"{engine} knows no feature {name or key[len(FEATURE) :]}",
+            f"{engine} has no feature {name or key[len(FEATURE) :]}",
             "see `deltaproto features`",
         )
     if name in BY_CATALOG and name not in supported:
         return Refusal(
             BY_CATALOG[name],
-            f"an existing table never gets {name}",
-            "a catalog creates such tables",
+            f"{name} cannot be added to an existing table",
+            "create the table in a catalog",
         )
     if value.lower() not in ("supported", "enabled"):
         return Refusal(
-            "DELTA_UNSUPPORTED_FEATURE_STATUS", f"{value} is no status", "write 'supported'"
+            "DELTA_UNSUPPORTED_FEATURE_STATUS", f"{value} is not a status", "write 'supported'"
         )
     return None
 
@@ -156,7 +156,7 @@ def _bad_row_tracking(
     if engine.name is EngineName.DELTA_SPARK and not engine.at_least(_BACKFILLS):
         return Refusal(
             "",
-            f"{engine} cannot give row ids to an existing table",
+            f"{engine} cannot add row ids to an existing table",
             f"delta-spark@{_BACKFILLS} or later can",
         )
     return None
@@ -167,13 +167,13 @@ def _bad_versions(properties: Mapping[str, str], engine: Engine) -> Refusal | No
         value = properties.get(key)
         taken = {str(number) for number in range(1, highest + 1)}
         if key == WRITER and not engine.normalises and engine.name is EngineName.DELTA_SPARK:
-            # Identity columns are not among the features of these releases.
+            # These releases do not list identity columns as a feature.
             taken -= {"6"}
         if value is not None and value not in taken:
             return Refusal(
                 engine.bad_value,
-                f"{engine} takes {', '.join(sorted(taken))} for {key}",
-                "choose one of them",
+                f"{engine} accepts {', '.join(sorted(taken))} for {key}",
+                "use one of these",
             )
     return None
 
@@ -183,14 +183,14 @@ def _bad_pair(table: Table, properties: Mapping[str, str]) -> Refusal | None:
     if versions is not None and versions[0] == 3 and versions[1] < 7:
         return Refusal(
             "DELTA_READ_FEATURE_PROTOCOL_REQUIRES_WRITE",
-            f"reader version 3 goes with writer version 7, not {versions[1]}",
-            "set the other version as well, or better, enable the feature that is wanted",
+            f"reader version 3 requires writer version 7, not {versions[1]}",
+            "set both versions, or better, enable the feature that you want",
         )
     return None
 
 
 def _too_low(table: Table, properties: Mapping[str, str], engine: Engine) -> Refusal | None:
-    """Why the versions do not go with a mapping mode that is new."""
+    """Return why the versions are too low for a new mapping mode, or None."""
     before = table.configuration.get(MODE, column_mapping.NONE).lower()
     new = properties.get(MODE, before).lower() != before
     if not new or engine.normalises or engine.name is not EngineName.DELTA_SPARK:
@@ -200,13 +200,13 @@ def _too_low(table: Table, properties: Mapping[str, str], engine: Engine) -> Ref
         return None
     return Refusal(
         "DELTA_UNSUPPORTED_COLUMN_MAPPING_PROTOCOL",
-        f"{engine} wants the versions set with the mapping mode",
-        "set as well " + ", ".join(f"'{key}' = '{value}'" for key, value in missing.items()),
+        f"{engine} requires setting the versions together with the mapping mode",
+        "also set " + ", ".join(f"'{key}' = '{value}'" for key, value in missing.items()),
     )
 
 
 def versions_for_mapping(table: Table, properties: Mapping[str, str]) -> dict[str, str]:
-    """The versions that a statement lacks beside a new mapping mode, before Delta Spark 3.3.
+    """Return versions that a new mapping mode also requires before Delta Spark 3.3.
 
     Args:
         properties: what the statement sets.
@@ -222,7 +222,7 @@ def versions_for_mapping(table: Table, properties: Mapping[str, str]) -> dict[st
 
 
 def asked_versions(table: Table, properties: Mapping[str, str]) -> tuple[int, int] | None:
-    """The pair that is asked for; what is not set counts as it is."""
+    """Return the requested pair; a version that is not set keeps its value."""
     if READER not in properties and WRITER not in properties:
         return None
     protocol = table.protocol
@@ -231,7 +231,7 @@ def asked_versions(table: Table, properties: Mapping[str, str]) -> tuple[int, in
 
 
 def feature_of(key: str) -> str | None:
-    """The registered feature that a `delta.feature.…` key means, in any case; None when none."""
+    """Return the registered feature of a `delta.feature.…` key (case-insensitive), or None."""
     wanted = key[len(FEATURE) :].lower()
     for feature in feature_catalog.all_features():
         if feature.name.lower() == wanted and feature_catalog.registered(feature.name):

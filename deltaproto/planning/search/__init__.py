@@ -1,1 +1,1 @@
-"""From a goal to the cheapest statements that reach it. Pure."""
+"""Find the cheapest statements that reach a goal. Pure."""

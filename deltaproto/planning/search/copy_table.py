@@ -1,4 +1,4 @@
-"""The way out where DROP FEATURE has none: copy the table into a new one, and swap."""
+"""If DROP FEATURE cannot reach the goal: copy the table into a new one, and swap."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _NEW, _OLD = "__new", "__before"
 
 
 class Copy(NamedTuple):
-    """The table to be."""
+    """The new table."""
 
     protocol: Protocol
     properties: Mapping[str, str]
     clustering: tuple[str, ...]
     selected: tuple[str, ...]
-    """an expression for each column"""
+    """an expression per column"""
     losses: tuple[str, ...]
 
 
 def copied(given: PlanInput, new: Copy) -> Iterator[Step]:
-    """The steps that put the copy into the table's place."""
+    """Yield the steps that replace the table with a copy."""
     parts = name_parts(given.sql)
     by_path = parts[0].lower() == "delta"
     fresh = _named(parts, _NEW)
@@ -47,15 +47,15 @@ def copied(given: PlanInput, new: Copy) -> Iterator[Step]:
         clauses.append(f"CLUSTER BY ({names})")
     if new.properties:
         clauses.append(f"TBLPROPERTIES ({assignments(new.properties)})")
-    # Every name in it is quoted.
+    # Every name in the statement is quoted.
     select = f"SELECT {', '.join(new.selected)} FROM {given.sql}"  # noqa: S608
     yield _step(
         given,
         "s1",
         Action.REWRITE,
         f"CREATE TABLE {fresh} {' '.join(clauses)} AS {select}",
-        "the rows are copied into a new table; this one stays as it is. Stop writers first: what "
-        "they write from here on is not copied",
+        "copy the rows into a new table; this one does not change. Stop writers first: later "
+        "writes are not copied",
         given.table.protocol,
         undo=f"DROP TABLE {fresh}" if not by_path else None,
         rewrites=Rewrites(Rewrite.ALL, given.files.files, given.files.bytes),
@@ -66,8 +66,8 @@ def copied(given: PlanInput, new: Copy) -> Iterator[Step]:
             "s2",
             Action.SWAP,
             None,
-            f"compare the row counts, then move {parts[-1]} away and "
-            f"{parts[-1].rstrip('/')}{_NEW} into its place, with the means of the storage",
+            f"compare the row counts, then use the storage's tools to move {parts[-1]} away and "
+            f"{parts[-1].rstrip('/')}{_NEW} to its location",
             new.protocol,
             losses=new.losses,
         )
@@ -78,7 +78,7 @@ def copied(given: PlanInput, new: Copy) -> Iterator[Step]:
         "s2",
         Action.SWAP,
         f"ALTER TABLE {given.sql} RENAME TO {old}",
-        "compare the row counts, then the old table is set aside",
+        "compare the row counts, then rename the old table",
         given.table.protocol,
         undo=f"ALTER TABLE {old} RENAME TO {given.sql}",
     )
@@ -87,7 +87,7 @@ def copied(given: PlanInput, new: Copy) -> Iterator[Step]:
         "s3",
         Action.SWAP,
         f"ALTER TABLE {fresh} RENAME TO {given.sql}",
-        "the new table takes its place",
+        "rename the new table to the original name",
         new.protocol,
         losses=new.losses,
         undo=f"ALTER TABLE {given.sql} RENAME TO {fresh}",
@@ -113,9 +113,7 @@ def _step(
     rewrites: Rewrites = Rewrites(Rewrite.NONE, 0, 0),
 ) -> Step:
     commits = (1, 1) if action is Action.REWRITE else (0, 0)
-    ends = StreamImpact(
-        "every stream", StreamEffect.ENDS, "another table takes the place of the one it reads"
-    )
+    ends = StreamImpact("every stream", StreamEffect.ENDS, "the table that it reads is replaced")
     return Step(
         id=id_,
         action=action,
@@ -140,7 +138,7 @@ def _step(
     )
 
 
-# What the table keeps to itself, and no new table may be given.
+# Internal properties that no new table may be given.
 _INTERNAL = (
     "delta.columnMapping.maxColumnId",
     "delta.rowTracking.",
@@ -160,7 +158,7 @@ _LOST = (
 
 
 def rewrite(given: PlanInput, goal: Goal) -> Alternative | None:
-    """The copy that reaches the goal; None when none does, or the columns are not known."""
+    """Return a copy that reaches the goal; None if impossible or the columns are unknown."""
     schema = given.table.schema
     if schema is None or not schema.columns:
         return None
@@ -179,7 +177,7 @@ def rewrite(given: PlanInput, goal: Goal) -> Alternative | None:
     made = tuple(copied(given, new))
     return Alternative(
         "rewrite",
-        "a copy of the rows as a new table, which takes the place of this one",
+        "copy the rows into a new table that replaces this one",
         True,
         new.protocol,
         Cost(len(new.losses), 1, given.files.bytes or 0, 0, 1),
@@ -213,12 +211,12 @@ def _new(given: PlanInput, schema: Struct, without: frozenset[str]) -> Copy | No
 
 
 def _switches(key: str, value: str, without: frozenset[str]) -> bool:
-    """Whether a property would bring a feature that must not come."""
+    """Return True if a property would enable an unwanted feature."""
     for name in without:
         rule = feature_catalog.record(name).enablement
         if isinstance(rule, PropertyIs) and key in rule.keys:
             return rule.holds(value)
-    # A feature that requires one of them must not come either.
+    # A feature that requires an unwanted one is unwanted too.
     for feature in feature_catalog.all_features():
         rule = feature.enablement
         if isinstance(rule, PropertyIs) and key in rule.keys:
@@ -255,9 +253,9 @@ def _columns(
 
 def _given_up(constraints: tuple[str, ...], schema: Struct) -> Iterator[str]:
     if constraints:
-        yield f"the constraints {', '.join(constraints)} have to be added again, where wanted"
+        yield f"the constraints {', '.join(constraints)} have to be added again, if wanted"
     plain = [c.name for c in schema.columns if c.generated or c.identity or c.default]
     if plain:
-        yield f"{', '.join(plain)} become plain columns, filled with what is there"
+        yield f"{', '.join(plain)} become plain columns with the current values"
     if any(not column.nullable for column in schema.columns):
-        yield "NOT NULL has to be set again, where wanted"
+        yield "NOT NULL has to be set again, if wanted"

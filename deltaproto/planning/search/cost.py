@@ -1,4 +1,4 @@
-"""What a route costs, in the order in which routes are compared."""
+"""Costs of routes, for comparing them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deltaproto.planning.statement import DropConstraint, DropFeature, Statement
 from deltaproto.protocol import feature_catalog
 from deltaproto.sql.tokens import is_enclosed
 
-# Stands in for sizes that were not looked at; only their order counts.
+# Placeholders for unknown sizes; only their order matters.
 _GUESSED = {
     Rewrite.NONE: 0,
     Rewrite.VECTORS: 1,
@@ -24,18 +24,18 @@ _GUESSED = {
 
 
 class Files(NamedTuple):
-    """Live data files: how many, and their bytes. None: not looked at."""
+    """Live data files: count and bytes. None: unknown."""
 
     files: int | None = None
     bytes: int | None = None
     with_vectors: int | None = None
     with_vectors_bytes: int | None = None
     before_type_change: int | None = None
-    """at most so many were written before a column was widened"""
+    """upper bound of files written before a column was widened"""
     before_type_change_bytes: int | None = None
 
     def rewritten(self, rewrite: Rewrite) -> tuple[int | None, int | None]:
-        """Files and bytes that a statement rewrites at most."""
+        """Return the maximum files and bytes that a statement rewrites."""
         match rewrite:
             case Rewrite.NONE:
                 return 0, 0
@@ -48,21 +48,21 @@ class Files(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Compared member by member: what comes first weighs more than all that follows."""
+    """Compared member by member: earlier members have priority over all later ones."""
 
     irreversible: int = 0
-    """things that no later statement brings back"""
+    """number of irreversible losses"""
     history: int = 0
-    """1 when history is truncated"""
+    """1 if history is truncated"""
     bytes: int = 0
-    """of data files that are rewritten"""
+    """bytes of rewritten data files"""
     waits: int = 0
     commits: int = 0
-    """at most"""
+    """upper bound"""
 
 
 def cost(steps: Iterable[tuple[Statement, Table, Outcome]], engine: Engine, files: Files) -> Cost:
-    """The cost of statements, each with the table before it and its outcome."""
+    """Return the cost of statements, each with the table before it and its outcome."""
     lost, history, rewritten, waits, commits = 0, 0, 0, 0, 0
     for statement, before, outcome in steps:
         lost += len(losses(statement, before, outcome, engine))
@@ -75,7 +75,7 @@ def cost(steps: Iterable[tuple[Statement, Table, Outcome]], engine: Engine, file
 
 
 def truncated(drop: DropFeature, outcome: Outcome) -> bool:
-    """Whether the drop deletes history: the first of two calls stops before it does."""
+    """Return True if the drop deletes history. The first of two calls stops before that."""
     refusal = outcome.refusal
     stopped = refusal is not None and refusal.error == WAIT and refusal.sure
     return drop.truncate and not stopped
@@ -84,7 +84,7 @@ def truncated(drop: DropFeature, outcome: Outcome) -> bool:
 def losses(
     statement: Statement, before: Table, outcome: Outcome, engine: Engine
 ) -> tuple[str, ...]:
-    """What the statement takes away for good, each as a sentence's part."""
+    """Return the statement's irreversible losses as phrases."""
     if isinstance(statement, DropFeature):
         return tuple(_lost_by_drop(statement.feature, before))
     if isinstance(statement, DropConstraint):
@@ -92,18 +92,18 @@ def losses(
         if key is None or is_enclosed(before.configuration[key]):
             return ()
         return (
-            f"the CHECK expression of {statement.name} closes its own parenthesis and may hold "
-            "other statements: review it in the table's properties, no rollback is printed",
+            f"the CHECK expression of {statement.name} closes its own parenthesis and may contain "
+            "other statements: review it in the table's properties; no rollback is printed",
         )
     gained = outcome.table.protocol.supported - before.protocol.supported
     never = (name for name in sorted(gained) if not engine.drops(feature_catalog.record(name)))
-    return tuple(f"{name} joins the protocol, and {engine} cannot drop it" for name in never)
+    return tuple(f"{name} is added to the protocol, and {engine} cannot drop it" for name in never)
 
 
 def _lost_by_drop(name: str, before: Table) -> Iterable[str]:
     if name == "rowTracking" and (before.on(ROW_TRACKING) or before.row_ids):
-        yield "row ids and row commit versions are gone; enabled again, rows get new ones"
+        yield "row ids and row commit versions are lost; re-enabling assigns new ones"
     if name == "columnMapping" and before.configuration.get(MODE, "").lower() == "id":
-        yield "column mapping by id: an existing table can only get mapping by name again"
+        yield "column mapping by id is lost: an existing table can only get mapping by name"
     if name == "domainMetadata" and before.domains:
         yield f"the metadata domains {', '.join(before.domains)} are deleted"

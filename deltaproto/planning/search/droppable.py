@@ -1,4 +1,4 @@
-"""Which features of a table can leave its protocol, and what keeps the others."""
+"""Which features of a table can be dropped, and what prevents dropping the others."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from deltaproto.planning.search.goals import AtMost, EndState, Goal, Usable, nee
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROTECTION
 
-# Dropped in this order: who depends on another comes before it, and what rewrites every file
-# before what would rewrite some of them again. V2 checkpoints may be gone with the checkpoints that
-# the other drops leave.
+# Drop order: dependents come first, and drops that rewrite every file come before drops that would
+# rewrite some files again. V2 checkpoints may disappear with the checkpoints that the other drops
+# write.
 ORDER = (
     "coordinatedCommits-preview",
     "inCommitTimestamp",
@@ -48,19 +48,19 @@ class UndroppableFeature(NamedTuple):
     reason: str
     remedy: str
     error: str = ""
-    """the error class with which the engine would refuse; empty where it names none"""
+    """the error class of the engine's refusal, or empty"""
 
 
 class DroppableFeatures(NamedTuple):
-    """The features of one table, without checkpointProtection."""
+    """The features of one table, except checkpointProtection."""
 
     goes: tuple[str, ...]
-    """those that can be dropped, in the order in which they are"""
+    """droppable features, in drop order"""
     stuck: Mapping[str, UndroppableFeature]
 
 
 def candidates(table: Table, engine: Engine) -> DroppableFeatures:
-    """What the engine can drop from the table, each after whatever requires it."""
+    """Return what the engine can drop from the table, dependents first."""
     stuck: dict[str, UndroppableFeature] = {}
     supported = table.protocol.supported
     for name in sorted(supported - {CHECKPOINT_PROTECTION}):
@@ -70,7 +70,7 @@ def candidates(table: Table, engine: Engine) -> DroppableFeatures:
             stuck[name] = UndroppableFeature(
                 name, why, remedy, f"DELTA_FEATURE_DROP_{error}_FEATURE"
             )
-    # In the order of the engine's own checks: dependents come before what the feature itself asks.
+    # Same order as the engine's checks: dependents come before requirements of the feature itself.
     _pin(stuck, supported)
     for name in sorted(supported - stuck.keys() - {CHECKPOINT_PROTECTION}):
         found = _refused(table, name)
@@ -82,12 +82,12 @@ def candidates(table: Table, engine: Engine) -> DroppableFeatures:
 
 
 def rank(name: str) -> tuple[int, str]:
-    """Where a feature stands in the order of drops."""
+    """Return the drop order of a feature as a sort key."""
     return (ORDER.index(name) if name in ORDER else len(ORDER), name)
 
 
 def _pin(stuck: dict[str, UndroppableFeature], supported: frozenset[str]) -> None:
-    """Add what a feature that is stuck requires."""
+    """Add the features that an undroppable feature requires."""
     pinned = True
     while pinned:
         pinned = False
@@ -117,13 +117,13 @@ def _undroppable(name: str, engine: Engine) -> tuple[str, str]:
         return f"{engine} cannot drop it", f"databricks@{drop.databricks} or later can"
     if drop.databricks is not None:
         return (
-            f"{engine} cannot drop it, and no delta-spark can",
-            f"Databricks Runtime {drop.databricks} or later can; else {rewrite}",
+            f"neither {engine} nor any delta-spark can drop it",
+            f"Databricks Runtime {drop.databricks} or later can; otherwise {rewrite}",
         )
     if drop.delta_spark is not None:
         return (
-            f"no Databricks Runtime is documented to drop it, and {engine} neither",
-            f"delta-spark@{drop.delta_spark} or later can; else {rewrite}",
+            f"no Databricks Runtime (including {engine}) is documented to drop it",
+            f"delta-spark@{drop.delta_spark} or later can; otherwise {rewrite}",
         )
     return "no engine can drop it", rewrite
 
@@ -143,19 +143,19 @@ def _pinned(
 
 UNREACHED = Blocked(
     None,
-    "no change that can be made to this table reaches the goal as a whole",
-    "see the nearest protocol that can be reached, or ask for less",
+    "no possible change to this table reaches the whole goal",
+    "see the nearest reachable protocol, or change the goal",
 )
-"""where no single feature or client is to blame"""
+"""if no single feature or client is the cause"""
 
 
 def unknown_features(given: PlanInput, names: Iterable[str]) -> Iterator[Blocked]:
-    """Names that nobody knows, and that the table does not have."""
+    """Yield unknown feature names that the table does not have."""
     for name in names:
         if feature_catalog.find(name) is None and name not in given.table.protocol.supported:
             yield Blocked(
                 name,
-                "nobody knows it, and the table does not have it",
+                "unknown feature, and the table does not have it",
                 "see `deltaproto features`",
                 "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
             )
@@ -164,7 +164,7 @@ def unknown_features(given: PlanInput, names: Iterable[str]) -> Iterator[Blocked
 def obstacles(
     given: PlanInput, goal: Goal, ending: EndState, can: DroppableFeatures
 ) -> Iterator[Blocked]:
-    """What keeps the goal from being reached, feature by feature."""
+    """Yield the blockers of the goal, feature by feature."""
     stuck = can.stuck
     objections = sorted(goal.objections(ending))
     for name in objections:
@@ -176,7 +176,7 @@ def obstacles(
         elif name == CHECKPOINT_PROTECTION:
             yield Blocked(
                 name,
-                "fast drops leave it, and its removal truncates the history, which is to be kept",
+                "fast drops add it, and removing it truncates the history, which you want to keep",
                 "--history truncate",
             )
     if isinstance(goal, Usable):
@@ -193,12 +193,12 @@ def obstacles(
     elif isinstance(goal, AtMost) and not objections:
         yield Blocked(
             None,
-            f"the features {', '.join(sorted(ending.protocol.supported))} fit no legacy pair "
+            f"the features {', '.join(sorted(ending.protocol.supported))} do not fit a legacy pair "
             f"as low as ({goal.reader},{goal.writer})",
-            "see the nearest protocol that can be reached",
+            "see the nearest reachable protocol",
         )
 
 
 def _remedy(access: Access) -> str:
-    remedy = "upgrade the client, or leave it out"
+    remedy = "upgrade the client, or remove it from the command"
     return f"{remedy}; {READ_COPY}" if access is Access.READ else remedy

@@ -1,4 +1,4 @@
-"""Goals of a downgrade: what must be so in the end, and what stands in the way."""
+"""Goals of a downgrade: the required end state, and its obstacles."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ from deltaproto.protocol.protocol import Protocol
 
 
 class EndState(NamedTuple):
-    """How a table may end: its protocol, and what is no longer used of it."""
+    """A possible end state of a table: its protocol and the features in use."""
 
     protocol: Protocol
     off: frozenset[str] = frozenset()
-    """features that were switched off and stay in the protocol"""
+    """features that were disabled and stay in the protocol"""
     on: frozenset[str] = frozenset()
-    """features that are switched on"""
+    """features that are enabled"""
     mode: str | None = None
-    """of column mapping; None: as before"""
+    """mode of column mapping; None: unchanged"""
 
 
 Reachable = Callable[["Goal"], bool]
 
 
 class Goal(Interface):
-    """What a plan is to reach."""
+    """The goal of a plan."""
 
     @property
     def kind(self) -> str: ...
 
     @property
     def text(self) -> str:
-        """The goal as a sentence's part, features first."""
+        """The goal as a phrase, features first."""
         ...
 
     def reached(self, ending: EndState) -> bool: ...
 
     def objections(self, ending: EndState) -> frozenset[str]:
-        """The features for which this ending does not do."""
+        """Return the features for which this end state fails the goal."""
         ...
 
     def weaker(self, reachable: Reachable) -> Iterator[Goal]:
-        """Ever weaker goals, the nearest first; the last one asks for nothing.
+        """Yield weaker goals, nearest first; the last one requires nothing.
 
-        Raises nothing; `reachable` tells whether a goal of the same kind can be reached.
+        `reachable` decides whether a goal of the same kind can be reached.
         """
         ...
 
 
 class Absent(NamedTuple):
-    """These features are not in the protocol, and the versions are no higher than these."""
+    """These features are removed from the protocol, and the versions are at most these."""
 
     features: frozenset[str]
     kind: str = "drop"
@@ -87,7 +87,7 @@ class Absent(NamedTuple):
 
 
 class AtMost(NamedTuple):
-    """Versions no higher than these."""
+    """Versions are at most these."""
 
     reader: int
     writer: int
@@ -121,18 +121,18 @@ class AtMost(NamedTuple):
 
 
 class ClientAccess(NamedTuple):
-    """A client that must be able to do these things."""
+    """A client and the access that it needs."""
 
     candidate: Candidate
     access: tuple[Access, ...]
 
 
 class Usable(NamedTuple):
-    """Every client can do what it must with the table."""
+    """Every client has its needed access to the table."""
 
     uses: tuple[ClientAccess, ...]
     needs: TableRequirements
-    """what the table asks before the plan"""
+    """the table's requirements before the plan"""
     kind: str = "for-client"
 
     @property
@@ -165,7 +165,7 @@ class Usable(NamedTuple):
 
 
 class Both(NamedTuple):
-    """Two goals at once."""
+    """Two goals combined."""
 
     first: Goal
     second: Goal
@@ -190,7 +190,7 @@ class Both(NamedTuple):
 
 
 def needs_after(before: TableRequirements, ending: EndState) -> TableRequirements:
-    """What the table asks of its clients once it has ended so."""
+    """Return the table's requirements for clients in this end state."""
     left = ending.protocol.supported
     new = left - before.protocol.supported
     protection = new & {CHECKPOINT_PROTECTION}
@@ -200,14 +200,14 @@ def needs_after(before: TableRequirements, ending: EndState) -> TableRequirement
         used=((before.used & left) - ending.off) | protection | ending.on,
         unused=((before.unused & left) | idle) - ending.on,
         modes=tuple(_modes(before, ending)),
-        # What the plan switches on leaves traces with the next write.
+        # Features that the plan enables leave traces with the next write.
         absent=((before.absent & left) | idle) - (ending.on - before.used),
         hazards=_hazards(before, ending),
     )
 
 
 def _hazards(before: TableRequirements, ending: EndState) -> frozenset[str]:
-    """The hazards that stay, and those that come with a feature that is enabled on old files."""
+    """Return remaining hazards, and those of features enabled on existing files."""
     idle = ending.off | (before.protocol.supported - ending.protocol.supported)
     new = {
         hazard

@@ -1,7 +1,7 @@
-"""The goal `--lowest`: the lowest versions that keep the most clients working.
+"""The `--lowest` goal: the lowest versions that keep the most clients working.
 
-Dropping every feature that can go is not always that: a table whose features fit a legacy pair no
-longer fits one when too many of them leave, and then needs feature lists and writer version 7.
+Dropping every droppable feature is not always best. A table whose features fit a legacy pair may no
+longer fit one after too many drops. It then needs feature lists and writer version 7.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_OTHERS = 2
 
 
 class Result(NamedTuple):
-    """A protocol that drops can reach, and what it does to each client."""
+    """A protocol that drops can reach, and its effect on each client."""
 
     gone: frozenset[str]
     protocol: Protocol
@@ -35,42 +35,42 @@ class Result(NamedTuple):
 
     @property
     def goal(self) -> Absent:
-        """The goal that asks for this protocol or a lower one."""
+        """The goal of this protocol or a lower one."""
         return Absent(self.gone, "lowest", *self.versions)
 
     @property
     def versions(self) -> tuple[int, int]:
-        """The versions that readers and writers need."""
+        """Required reader and writer versions."""
         return versions(self.protocol)
 
     @property
     def working(self) -> frozenset[tuple[str, str]]:
-        """Client and access of everything that works."""
+        """Working (client, access) pairs."""
         return frozenset((c.client, c.access) for c in self.changes if c.after is Verdict.OK)
 
     @property
     def losers(self) -> tuple[ClientChange, ...]:
-        """What worked before and no longer does."""
+        """Changes that lose access."""
         return tuple(
             c for c in self.changes if c.before is Verdict.OK and c.after is not Verdict.OK
         )
 
     @property
     def in_words(self) -> str:
-        """The versions, who gains and who loses, in one line."""
+        """Describe versions, gains and losses in one line."""
         gains = _list(f"{c.client} {c.access}" for c in self.changes if better(c))
         losses = _list(f"{c.client} {c.access}" for c in self.losers)
         return f"{self.protocol}: {gains or 'no client'} gained, {losses or 'no client'} lost"
 
 
 class Lowest(NamedTuple):
-    """What the goal comes to for one table."""
+    """The `--lowest` goal for one table."""
 
     best: Result
     others: tuple[Result, ...]
-    """results that are lower for other clients, or that some clients cannot use"""
+    """results that are lower for other clients, or that block some clients"""
     kept: tuple[Blocked, ...]
-    """the features that stay, each with the reason"""
+    """the features that stay, with the reason"""
 
 
 def lowest_goal(
@@ -81,10 +81,10 @@ def lowest_goal(
     history: HistoryChoice | None,
     needed: DropSelection | None = None,
 ) -> Lowest:
-    """The lowest protocol that takes nothing from any client that works.
+    """Find the lowest protocol with which every working client keeps working.
 
     Args:
-        needed: what has to go or to be switched off for the clients of the goal, if it names any.
+        needed: features to drop or disable for the clients of the goal, if any.
     """
     every = {state.name: state for state in given.states}
     allowed = {*can.goes} if include_enabled else unused(every.values()) & {*can.goes}
@@ -103,18 +103,20 @@ def lowest_goal(
         found.setdefault(before.protocol, before)
     harmless = [each for each in found.values() if not each.losers] or [*found.values()]
     best = min(harmless, key=_rank)
-    others = [each for each in found.values() if each is not best and _rivals(each, best)]
-    others = [each for each in others if not any(_beats(other, each) for other in others)]
+    others = [each for each in found.values() if each is not best and _is_alternative(each, best)]
+    others = [each for each in others if not any(_dominates(other, each) for other in others)]
     kept = []
     for state in every.values():
         if state.name not in best.gone:
             more = DropSelection(best.gone | {state.name}, needed.off - {state.name})
-            kept.append(_stuck(state, can) or _worse(state.name, best, _result(given, task, more)))
+            kept.append(
+                _why_kept(state, can) or _worse(state.name, best, _result(given, task, more))
+            )
     return Lowest(best, tuple(sorted(others, key=_rank)[:_MOST_OTHERS]), tuple(kept))
 
 
 def unused(states: Iterable[FeatureState]) -> set[str]:
-    """Features that surely nothing uses, and that only such features require."""
+    """Return features that are certainly unused and required only by unused ones."""
     idle = {
         state.name: state
         for state in states
@@ -130,10 +132,10 @@ def unused(states: Iterable[FeatureState]) -> set[str]:
 def _sets(
     protocol: Protocol, allowed: frozenset[str], history: HistoryChoice | None
 ) -> Iterator[frozenset[str]]:
-    """The sets of drops that can end lowest.
+    """Yield the sets of drops that can lead to the lowest protocol.
 
-    On feature lists a client that works without fewer features works without more of them, so
-    that only dropping all of them counts, and what each legacy pair leaves.
+    With feature lists, a client that works with more features also works with fewer, so only two
+    kinds of sets matter: dropping everything, and what fits each legacy pair.
     """
     residue = (
         frozenset[str]() if history is HistoryChoice.KEEP else frozenset({CHECKPOINT_PROTECTION})
@@ -163,17 +165,17 @@ def _result(given: PlanInput, task: Task, choice: DropSelection) -> Result:
 
 
 def versions(protocol: Protocol) -> tuple[int, int]:
-    """The versions that readers and writers need."""
+    """Return the required reader and writer versions."""
     return protocol.min_reader_version, protocol.min_writer_version
 
 
 def rises(before: tuple[int, int], after: tuple[int, int]) -> bool:
-    """Whether one of the versions is higher afterward."""
+    """Return True if one of the versions is higher afterwards."""
     return after[0] > before[0] or after[1] > before[1]
 
 
 def _rank(result: Result) -> tuple[int, int, tuple[int, int], int]:
-    """The order of results: who can use them, then versions, then features."""
+    """Sort key of results: working clients, then versions, then features."""
     return (
         len(result.losers),
         -len(result.working),
@@ -182,19 +184,19 @@ def _rank(result: Result) -> tuple[int, int, tuple[int, int], int]:
     )
 
 
-def _rivals(one: Result, best: Result) -> bool:
-    """Whether a result is lower than the best, or lets somebody in whom the best keeps out."""
+def _is_alternative(one: Result, best: Result) -> bool:
+    """Return True if a result is lower than the best, or unblocks a client that the best blocks."""
     return rises(one.versions, best.versions) or bool(one.working - best.working)
 
 
-def _beats(one: Result, other: Result) -> bool:
-    """Whether one result is as low as another for as many clients, and better in some way."""
+def _dominates(one: Result, other: Result) -> bool:
+    """Return True if one result is at least as good as another, and better in some way."""
     as_good = not rises(other.versions, one.versions) and one.working >= other.working
     return as_good and (one.versions, one.working) != (other.versions, other.working)
 
 
-def _stuck(state: FeatureState, can: DroppableFeatures) -> Blocked | None:
-    """Why a feature stays, where that is no matter of versions and clients."""
+def _why_kept(state: FeatureState, can: DroppableFeatures) -> Blocked | None:
+    """Return why a feature stays, unless versions and clients decide."""
     name = state.name
     stuck = can.stuck.get(name)
     in_use = state.enabled or state.present
@@ -204,8 +206,8 @@ def _stuck(state: FeatureState, can: DroppableFeatures) -> Blocked | None:
     if name == CHECKPOINT_PROTECTION:
         return Blocked(
             name,
-            "it protects history, which is to be kept",
-            "give --history truncate, or leave --history out",
+            "it protects history, which you want to keep",
+            "use --history truncate, or omit --history",
         )
     if in_use:
         return Blocked(
@@ -215,20 +217,20 @@ def _stuck(state: FeatureState, can: DroppableFeatures) -> Blocked | None:
         return Blocked(name, f"{', '.join(state.required_by)} requires it", "--include-enabled")
     if state.present is not False:
         return Blocked(
-            name, "whether anything uses it cannot be told", f"--include-enabled, or --drop {name}"
+            name, "it is unknown whether anything uses it", f"--include-enabled, or --drop {name}"
         )
     return None
 
 
 def _worse(name: str, best: Result, result: Result) -> Blocked:
-    """Why a feature stays that could go: what it would come to without it."""
+    """Return why a droppable feature stays: the result of dropping it."""
     losers = _list(f"{change.client} {change.access}" for change in result.losers)
     why = f", and {losers} would no longer work" if losers else ""
     if rises(best.versions, result.versions):
         return Blocked(
-            name, f"without it the versions are {result.protocol}{why}", f"--drop {name}"
+            name, f"without it, the versions are {result.protocol}{why}", f"--drop {name}"
         )
-    return Blocked(name, f"nothing is gained without it{why}", f"--drop {name}")
+    return Blocked(name, f"dropping it has no benefit{why}", f"--drop {name}")
 
 
 def _list(names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""From what is to become of each feature to statements in an order that works."""
+"""Order the statements for a selection of feature changes."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ from deltaproto.planning.statement import (
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 
-_DOUBT = "the table stores {} = {}, which Delta does not take: Delta Spark may refuse to write"
+_DOUBT = "the table stores {} = {}, which Delta does not accept: Delta Spark may refuse to write"
 
 
 class Drops(StrEnum):
-    """How protected features are dropped."""
+    """How history-protected features are dropped."""
 
     FAST = "fast"
-    """without TRUNCATE HISTORY: since Delta 4.0 at once, and checkpointProtection joins"""
+    """without TRUNCATE HISTORY: since Delta 4.0 immediate, and adds checkpointProtection"""
     TRUNCATING = "truncating"
-    """with TRUNCATE HISTORY: once the history that shows them is old enough"""
+    """with TRUNCATE HISTORY: after the history that shows them is old enough"""
 
 
 class DropSelection(NamedTuple):
-    """What is to become of a table."""
+    """The planned changes to a table's features."""
 
     gone: frozenset[str] = frozenset()
-    """features to drop; checkpointProtection, when it must not be left either"""
+    """features to drop; includes checkpointProtection if it must not be left"""
     off: frozenset[str] = frozenset()
-    """features to switch off, which stay in the protocol"""
+    """features to disable, which stay in the protocol"""
     pair: tuple[int, int] | None = None
-    """the legacy pair whose missing features join, so that the lists vanish"""
+    """the legacy pair whose missing features are added to remove the feature lists"""
 
 
 class PredictedStatement(NamedTuple):
-    """A statement, the table before it, and what it does."""
+    """A statement, the table before it, and its outcome."""
 
     statement: Statement
     before: Table
@@ -65,15 +65,15 @@ class PredictedStatement(NamedTuple):
 def route(
     table: Table, choice: DropSelection, engine: Engine, drops: Drops
 ) -> list[PredictedStatement]:
-    """The statements for a choice, in order, each with its outcome.
+    """Return the ordered statements for a selection, each with its outcome.
 
-    After fast drops a checkpointProtection that must go is dropped once for all. A truncating drop
-    takes two calls where the first has something to do, or has to end the log's newest run with a
-    checkpoint; else it is called once, when the history is old enough.
+    After fast drops, an unwanted checkpointProtection is dropped once for all of them. A truncating
+    drop takes two calls if the first has work to do or must end the log's newest run with a
+    checkpoint. Otherwise it takes one call, after the history is old enough.
     """
     walk = _Walk(table, engine)
     if drops is Drops.TRUNCATING:
-        _drop_at_once(walk, choice)
+        _drop_immediately(walk, choice)
     clustering = _unclustered(table, choice)
     if clustering:
         walk.go(ClusterBy(()))
@@ -94,13 +94,13 @@ def route(
 
 
 def predict(statement: Statement, table: Table, engine: Engine) -> Outcome:
-    """What a statement does, with the checkpoints that Delta makes unasked as commits go by."""
+    """Predict a statement's outcome, including Delta's automatic checkpoints."""
     outcome = _readable(statement.outcome(table, engine), table, engine)
     outcome = _within(outcome, table, engine)
     after = outcome.table
     if outcome.commits and table.open:
         first = outcome.commits[0]
-        # Empty commits are there for the checkpoint that comes with them.
+        # Empty commits exist only for the checkpoint that they trigger.
         ends = first.sure and (first.operation == EMPTY or table.to_checkpoint == 1)
         retention = hours(after.configuration, TRUNCATION)
         after = after._replace(open=frozenset()) if ends else after
@@ -109,7 +109,7 @@ def predict(statement: Statement, table: Table, engine: Engine) -> Outcome:
 
 
 def _readable(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
-    """The outcome, or a refusal where Delta Spark cannot parse what the table stores."""
+    """Return the outcome, or a refusal if Delta Spark cannot parse stored values."""
     if not outcome.commits or engine.name is not EngineName.DELTA_SPARK:
         return outcome
     after = outcome.table
@@ -125,7 +125,7 @@ def _readable(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
 
 
 def _within(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
-    """The outcome, or a refusal where a feature would join that the engine does not know."""
+    """Return the outcome, or a refusal if it adds a feature that the engine lacks."""
     gained = outcome.table.protocol.supported - before.protocol.supported
     strange = (feature_catalog.record(name) for name in sorted(gained))
     for feature in strange:
@@ -133,7 +133,7 @@ def _within(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
         if engine.name is EngineName.DELTA_SPARK and engine.knows(feature) is False:
             refusal = Refusal(
                 "",
-                f"{engine} does not know {feature.name}, which this would need",
+                f"{engine} does not support {feature.name}, which this requires",
                 f"delta-spark@{since} or later does" if since else "another engine may",
             )
             return Outcome(before, refusal=refusal)
@@ -146,20 +146,20 @@ class _Walk:
         self.moves: list[PredictedStatement] = []
 
     def go(self, statement: Statement) -> bool:
-        """Append a statement; False when it has to be repeated after a wait."""
+        """Append a statement; return False if it must be repeated after a wait."""
         outcome = predict(statement, self.table, self.engine)
         self.moves.append(PredictedStatement(statement, self.table, outcome))
         self.table = outcome.table
         return outcome.refusal is None
 
 
-def _drop_at_once(walk: _Walk, choice: DropSelection) -> None:
-    """What history allows now, and would not after another commit.
+def _drop_immediately(walk: _Walk, choice: DropSelection) -> None:
+    """Drop what the history allows now but not after another commit.
 
-    First a drop that leaves the history of the others old: one whose first commit comes with a
-    checkpoint. Any commit settles the rest.
+    First comes a drop that keeps the history of the others old: one whose first commit writes a
+    checkpoint. Any commit prevents the rest.
     """
-    ready = walk.table.open - _held(choice, walk.table)
+    ready = walk.table.open - _dropped_after_vectors(choice, walk.table)
     outcomes = [
         (drop, predict(drop, walk.table, walk.engine))
         for drop in _drops(choice, truncate=True)
@@ -175,7 +175,7 @@ def _drop(walk: _Walk, choice: DropSelection, drops: Drops) -> None:
     waits: list[Wait] = []
     idle: list[DropFeature] = []
     last: list[DropFeature] = []
-    held = _held(choice, walk.table)
+    held = _dropped_after_vectors(choice, walk.table)
     for drop in _drops(choice, truncate=drops is Drops.TRUNCATING):
         if drop.feature not in walk.table.protocol.supported:
             continue
@@ -187,7 +187,7 @@ def _drop(walk: _Walk, choice: DropSelection, drops: Drops) -> None:
             later.append(drop)
             waits.append(wait(walk.table, TRUNCATION if drop.truncate else LOG))
     for drop in idle:
-        # A call leaves a checkpoint, without which some history never grows old.
+        # A call leaves a checkpoint. Without it, some history never gets old enough.
         left = walk.table.left.get(drop.feature)
         if left is None:
             walk.go(drop)
@@ -209,10 +209,10 @@ def _drop(walk: _Walk, choice: DropSelection, drops: Drops) -> None:
         walk.go(drop)
 
 
-def _held(choice: DropSelection, table: Table) -> frozenset[str]:
-    """What goes after deletion vectors, lest their REORG rewrite files that keep its columns.
+def _dropped_after_vectors(choice: DropSelection, table: Table) -> frozenset[str]:
+    """Return features to drop after deletion vectors, whose REORG keeps their columns.
 
-    Where mapping goes, it rewrites every file anyway, and without these columns.
+    If column mapping is dropped, it rewrites every file anyway, without these columns.
     """
     mapped = "columnMapping" in choice.gone and table.configuration.get(MODE, "none") != "none"
     if mapped or "deletionVectors" not in choice.gone:
@@ -226,7 +226,7 @@ def _held(choice: DropSelection, table: Table) -> frozenset[str]:
 
 
 def _only_waits(drop: DropFeature, walk: _Walk) -> bool:
-    """Whether a call now would do nothing but find that history is too young."""
+    """Return True if a call now would only find that the history is too recent."""
     refusal = drop.outcome(walk.table, walk.engine).refusal
     return refusal is not None and refusal.error == TOO_YOUNG and refusal.sure
 
@@ -238,9 +238,9 @@ def _drops(choice: DropSelection, *, truncate: bool) -> Iterator[DropFeature]:
 
 
 def _unclustered(table: Table, choice: DropSelection) -> tuple[str, ...]:
-    """The clustering columns that must be taken away while column mapping is dropped.
+    """Return the clustering columns to remove while column mapping is dropped.
 
-    Delta Spark 4.4 leaves their physical names behind, and the table is broken from then on.
+    Otherwise Delta Spark 4.4 leaves their physical names behind, which breaks the table.
     """
     mapped = table.configuration.get(MODE, "none").lower() != "none"
     if mapped and "columnMapping" in choice.gone | choice.off:
@@ -249,13 +249,13 @@ def _unclustered(table: Table, choice: DropSelection) -> tuple[str, ...]:
 
 
 def versions(pair: tuple[int, int]) -> SetProperties:
-    """The statement that raises the listed features to what a legacy pair implies."""
+    """Return the statement that adds all features that a legacy pair implies."""
     reader, writer = pair
     return SetProperties({READER: str(reader), WRITER: str(writer)})
 
 
 def wait(table: Table, key: str, left: float | None = None) -> Wait:
-    """The wait that a table's retention property asks for; `left`: hours, where less are left."""
+    """Return the wait for a retention property; `left`: remaining hours, if fewer."""
     full = hours(table.configuration, key)
     value = f"{key} = {setting(table.configuration, key)}"
     return Wait(full if left is None else min(left, full), value)

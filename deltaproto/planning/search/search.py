@@ -1,8 +1,8 @@
-"""The cheapest way to a goal.
+"""Search for the cheapest way to a goal.
 
-A table can end in few ways: on explicit lists or on one of the legacy pairs, with
-checkpointProtection left or without. Within each, what has to go is found by trying to keep
-every feature; the routes of all of them are then compared by their cost.
+A table can end in a few states: with feature lists or a legacy pair, and with or without
+checkpointProtection. For each state, the search tries to keep every feature to find those that must
+be dropped. Then it compares the routes by cost.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ LEGACY_PAIRS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (2, 5), (2, 6))
 
 
 class HistoryChoice(StrEnum):
-    """What may become of the history that shows dropped features: `--history`."""
+    """`--history`: what may happen to the history that shows dropped features."""
 
     KEEP = "keep"
-    """it stays, and checkpointProtection with it"""
+    """keep it, which also keeps checkpointProtection"""
     TRUNCATE = "truncate"
-    """it is deleted, and checkpointProtection does not stay"""
+    """delete it to remove checkpointProtection"""
 
 
 class Solution(NamedTuple):
@@ -46,26 +46,26 @@ class Solution(NamedTuple):
 
 
 NOTHING = Solution(DropSelection(), Drops.FAST, [], Cost())
-"""the goal is reached already, or nothing leads to it: no step is taken"""
+"""no steps: the goal is already reached, or cannot be reached"""
 
 
 class Task(NamedTuple):
-    """What is searched."""
+    """The input of a search."""
 
     table: Table
     goal: Goal
     engine: Engine = Engine()
     files: Files = Files()
     needs: TableRequirements | None = None
-    """what is used of the table; without it features are dropped, but not switched off"""
+    """the table's requirements; if None, features are dropped but not disabled"""
     history: HistoryChoice | None = None
-    """None: whichever the goal asks for"""
+    """None: as the goal requires"""
     can: DroppableFeatures | None = None
-    """what the engine can drop from the table, where that is known already"""
+    """what the engine can drop from the table, if already known"""
 
 
 def search(task: Task) -> list[Solution]:
-    """Every way worth comparing, the cheapest first; empty when none reaches the goal."""
+    """Return the solutions, cheapest first; empty if the goal cannot be reached."""
     if task.goal.reached(EndState(task.table.protocol)):
         return [NOTHING]
     can = task.can or candidates(task.table, task.engine)
@@ -80,7 +80,7 @@ def search(task: Task) -> list[Solution]:
 
 
 def reachable(task: Task) -> bool:
-    """Whether any way leads to the goal."""
+    """Return True if the goal can be reached."""
     if task.goal.reached(EndState(task.table.protocol)):
         return True
     can = task.can or candidates(task.table, task.engine)
@@ -89,17 +89,17 @@ def reachable(task: Task) -> bool:
 
 
 def nearest(task: Task) -> tuple[Goal, list[Solution]]:
-    """The next weaker goal that can be reached, and the ways to it."""
+    """Return the nearest weaker goal that can be reached, and its solutions."""
     for goal in task.goal.weaker(lambda each: reachable(task._replace(goal=each))):
         found = search(task._replace(goal=goal))
         if found:
             return goal, found
-    raise AssertionError("every goal has a weaker one that asks for nothing")
+    raise AssertionError("every goal has a weaker one that requires nothing")
 
 
 class _End(NamedTuple):
     left: bool
-    """checkpointProtection may be left"""
+    """True if checkpointProtection may be left"""
     pair: tuple[int, int] | None
 
 
@@ -115,7 +115,7 @@ def _ends(task: Task, can: DroppableFeatures) -> Iterator[_End]:
 
 
 def _drops(task: Task, choice: DropSelection) -> list[Drops]:
-    """The ways of dropping that lead to the choice's end, and that the task allows."""
+    """Return the allowed ways of dropping that reach the selection's end state."""
     protected = any(feature_catalog.record(name).drop.protects_history for name in choice.gone)
     residue = CHECKPOINT_PROTECTION in choice.gone
     every = [Drops.TRUNCATING, Drops.FAST]
@@ -133,7 +133,7 @@ def _drops(task: Task, choice: DropSelection) -> list[Drops]:
 
 
 def _least(task: Task, can: DroppableFeatures, end: _End) -> DropSelection | None:
-    """The fewest changes that reach the goal and end so; None when nothing does."""
+    """Return the fewest changes that reach the goal in this end state, or None."""
     supported = task.table.protocol.supported
     must = frozenset[str]()
     if not end.left:
@@ -166,7 +166,7 @@ def _least(task: Task, can: DroppableFeatures, end: _End) -> DropSelection | Non
 
 
 def _with_residue(task: Task, gone: frozenset[str], end: _End) -> frozenset[str]:
-    """`gone`, with checkpointProtection where it is there or would be left behind."""
+    """Add checkpointProtection to `gone` if it exists or would be left behind."""
     rest = gone - {CHECKPOINT_PROTECTION}
     there = CHECKPOINT_PROTECTION in task.table.protocol.supported
     comes = task.engine.fast_drop and any(
@@ -176,7 +176,7 @@ def _with_residue(task: Task, gone: frozenset[str], end: _End) -> frozenset[str]
 
 
 def ending(task: Task, choice: DropSelection, *, left: bool) -> EndState:
-    """How the table ends with a choice; `left`: a fast drop leaves checkpointProtection."""
+    """Return the end state of a selection; `left`: fast drops leave checkpointProtection."""
     before = task.table.protocol
     if not task.engine.normalises:
         after = before

@@ -1,4 +1,4 @@
-"""The policy file: its model, its loader, and the tables that its patterns mean."""
+"""The policy file: its model, its loader, and pattern matching."""
 
 from deltaproto.policy.document.errors import PolicyError, Position
 from deltaproto.policy.document.load import load_policy

@@ -1,4 +1,4 @@
-"""Declared clients, and clients that a policy defines itself."""
+"""Declared clients, and client definitions inside a policy."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _DEFAULT_ACCESS = {
 
 
 def declared(node: Node) -> tuple[Declared, ...]:
-    """The clients of a list, each an id with its version, or a mapping that says more.
+    """Parse a list of clients, each `id@version` or a mapping with more keys.
 
     Raises:
-        Fault: something there is no client.
+        Fault: an entry is not a client.
     """
     return collected(_declared, reader.items(node, "a list of clients"))
 
 
 def definitions(node: Node) -> tuple[ClientDefinition, ...]:
-    """The clients that the policy defines; what they accept is not looked at.
+    """Parse the policy's client definitions. Their contents are not validated here.
 
     Raises:
         Fault: an entry is not a mapping with the keys of a client.
@@ -47,18 +47,18 @@ def definitions(node: Node) -> tuple[ClientDefinition, ...]:
 
 
 def client(node: Node) -> Declared:
-    """The client that a text names.
+    """Parse a client such as `trino@476`.
 
     Raises:
-        Fault: it has not the form of one.
+        Fault: the text is not a client.
     """
     text = reader.text(node, _WANTED)
     try:
         slip = _SLIP.fullmatch(text)
         if slip is not None:
-            raise UsageError(f"{shown(text)} names no client", f"write {slip[1]}@{slip[2]}")
+            raise UsageError(f"{shown(text)} is not a client", f"write {slip[1]}@{slip[2]}")
         if len(text) > _LONGEST:
-            raise UsageError(f"{shown(text)} names no client", "write id@version")
+            raise UsageError(f"{shown(text)} is not a client", "write id@version")
         reference = parse_reference(text)
     except UsageError as error:
         raise Fault(error.message, error.hint, node.position) from None
@@ -75,20 +75,20 @@ def client(node: Node) -> Declared:
 
 
 def plain(node: Node) -> Any:
-    """A file of clients as plain values, for `parse_client`."""
+    """Convert a client file to plain values for `parse_client`."""
     return _plain("", node)
 
 
 def _declared(node: Node) -> Declared:
     if not isinstance(node, Mapping):
         return client(node)
-    # `- trino: 476` is a slip of the pen for `- trino@476`.
+    # `- trino: 476` is a common mistake for `- trino@476`.
     if len(node.pairs) == 1 and node.pairs[0][0].text not in _FIELDS:
         key, value = node.pairs[0]
         version = value.text if isinstance(value, Scalar) else "1.2.3"
         raise Fault(
             f"unknown key {shown(key.text)}",
-            f"write a client with its version as {key.text[:60]}@{version[:60]}",
+            f"write the client and its version as {key.text[:60]}@{version[:60]}",
             key.position,
         )
     values = reader.fields(node, _FIELDS, required=("client",))
@@ -106,17 +106,17 @@ def _consumer(values: dict[str, Node]) -> Consumer | None:
     if len(chosen) > 1:
         raise Fault(
             "a client is a stream or a share, not both",
-            "declare it twice, once as each",
+            "declare the client twice, once as each",
             values[chosen[1]].position,
         )
     return chosen[0] if chosen else None
 
 
 def access(node: Node) -> tuple[Access, ...]:
-    """The accesses of a list.
+    """Parse a list of accesses.
 
     Raises:
-        Fault: an access that does not exist, or none.
+        Fault: an unknown access, or an empty list.
     """
     named = reader.names(node, "access", tuple(Access))
     return tuple(Access(each) for each in named)
@@ -136,15 +136,15 @@ def _defined_id(key: Scalar) -> str:
     name = reader.text(key, "the id of a client")
     if not _ID.fullmatch(name):
         raise Fault(
-            f"{shown(name)} cannot be the id of a client",
-            "take letters, digits, points and dashes, such as nightly-loader",
+            f"{shown(name)} is not a valid client id",
+            "use letters, digits, dots and dashes, such as nightly-loader",
             key.position,
         )
     return name
 
 
 def _plain(key: str, node: Node) -> Any:
-    """The node as YAML has it, except that no number with a point stays unnoticed."""
+    """Convert the node to plain values, but refuse unquoted decimal numbers."""
     match node:
         case Mapping():
             return {each.text: _plain(each.text, value) for each, value in node.pairs}

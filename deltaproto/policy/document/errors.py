@@ -1,4 +1,4 @@
-"""What is wrong in a policy file, and where."""
+"""Errors in a policy file, with positions."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 SHOWN = 60
-"""characters of a text that messages show"""
+"""most characters of a quoted text in messages"""
 
 
 class Position(NamedTuple):
-    """A place in a file. Lines and columns count from 1, columns in characters."""
+    """A position in a file. Lines and columns count from 1, columns in characters."""
 
     line: int
     column: int
 
 
 class PolicyError(UsageError):
-    """A policy file that cannot be used; the message begins with the place. Exit code 2."""
+    """An invalid policy file; the message begins with the position. Exit code 2."""
 
     def __init__(self, source: str, position: Position | None, problem: str, hint: str) -> None:
         file = source if source.isprintable() else ascii(source)
@@ -34,24 +34,24 @@ class PolicyError(UsageError):
 
     @classmethod
     def of(cls, source: str, fault: Fault) -> PolicyError:
-        """The error for a fault, with all others that were found in the same file."""
+        """Create the error for a fault and all further faults in the same file."""
         error = cls(source, fault.position, fault.problem, fault.hint)
         others = [cls(source, each.position, each.problem, each.hint) for each in fault.others]
         return error.joined(others)
 
     def joined(self, others: Sequence[PolicyError]) -> PolicyError:
-        """The same error with others of the same file, each with its place and its hint."""
+        """Combine with other errors of the same file, each with its position and hint."""
         if others:
             every = [self, *others]
             self.message = "; ".join(
                 f"{each.message} ({each.hint})" if each.hint else each.message for each in every
             )
-            self.hint = f"correct all {len(every)} mistakes"
+            self.hint = f"fix all {len(every)} errors"
         return self
 
 
 class Fault(Exception):
-    """The same inside this package, where nothing knows which file it reads."""
+    """A PolicyError before the file name is known; used inside this package."""
 
     def __init__(self, problem: str, hint: str, position: Position | None = None) -> None:
         super().__init__(problem)
@@ -59,11 +59,11 @@ class Fault(Exception):
         self.hint = hint
         self.position = position
         self.others: list[Fault] = []
-        """further mistakes in the same file"""
+        """further errors in the same file"""
 
 
 class Faults:
-    """Collects mistakes, so that one run reports all of them."""
+    """Collect errors, so that one run reports all of them."""
 
     def __init__(self) -> None:
         self._found: list[Fault] = []
@@ -77,10 +77,10 @@ class Faults:
             self._found.append(fault)
 
     def check(self) -> None:
-        """Raise the faults that were kept, if there are any.
+        """Raise the collected faults, if any.
 
         Raises:
-            Fault: the first, with the others.
+            Fault: the first fault, with the others attached.
         """
         if self._found:
             first, *others = self._found
@@ -92,10 +92,10 @@ class Faults:
 
 
 def collected(parse: Callable[[_T], _R], given: Iterable[_T]) -> tuple[_R, ...]:
-    """What `parse` makes of each.
+    """Apply `parse` to each item and collect the errors.
 
     Raises:
-        Fault: all mistakes in them.
+        Fault: all errors.
     """
     faults, found = Faults(), []
     for each in given:
@@ -106,7 +106,7 @@ def collected(parse: Callable[[_T], _R], given: Iterable[_T]) -> tuple[_R, ...]:
 
 
 def shown(text: str) -> str:
-    """`text` in quotes for a message: one line, and not too long."""
+    """Quote `text` for a message, on one line and shortened."""
     import json
 
     short = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

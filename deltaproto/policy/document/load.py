@@ -1,4 +1,4 @@
-"""The policy that a file holds."""
+"""Load a policy from a file."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _APPROVAL_NEEDS = ("client", "access", "table", "approver", "reason", "expires")
 
 
 def load_policy(path: str, *, rules: Collection[str], today: datetime.date) -> Policy:
-    """The policy in the file at `path`. `rules` are the ids that severities and waivers may name.
+    """Load the policy at `path`. `rules` are the valid rule ids for severities and waivers.
 
-    Clients are not looked up, and catalogues not opened. Waivers that expired before `today` are
-    kept apart: they excuse nothing.
+    Clients are not looked up and client files are not opened. Waivers that expired before `today`
+    are kept separately, as they no longer apply.
 
     Raises:
-        PolicyError: the file cannot be read, or does not say what a policy may say.
+        PolicyError: the file cannot be read or is not a valid policy.
     """
     try:
         return _policy(source.read(path), path, rules, today)
@@ -65,7 +65,7 @@ def _policy(root: Node, path: str, rules: Collection[str], today: datetime.date)
 def _with(
     policy: Policy, name: str, node: Node, rules: Collection[str], today: datetime.date
 ) -> Policy:
-    """The policy with one more key of the file."""
+    """Return the policy with one more key of the file."""
     match name:
         case "define":
             return policy._replace(definitions=definitions(node))
@@ -89,14 +89,14 @@ def _with(
 
 
 def _check_version(root: Node) -> None:
-    """First of all, as a later version may have keys that are unknown here."""
+    """Check the version first, because a later version may have other keys."""
     begin = f'write "{_POLICY_VERSION}: {VERSION}"'
     for key, node in reader.pairs(root, "a mapping"):
         if key.text == _POLICY_VERSION:
             version = reader.integer(node, 1, 999)
             if version != VERSION:
                 raise Fault(
-                    f"{_POLICY_VERSION} {version} is not known here",
+                    f"{_POLICY_VERSION} {version} is not supported",
                     f"{begin}, or use a later deltaproto",
                     node.position,
                 )
@@ -110,7 +110,7 @@ def _check_clients(policy: Policy) -> None:
         if twice and entry.pattern in EVERYTHING:
             raise Fault(
                 "the clients of all tables are declared twice",
-                "declare them under the key clients only",
+                "declare them only under the key clients",
                 entry.position,
             )
 
@@ -150,7 +150,7 @@ def _approval(node: Node) -> Approval:
     if ("feature" in values) == ("goal" in values):
         raise Fault(
             "an approval needs either a feature or a goal",
-            'add "feature:" with the feature that decides, or "goal:" as the plan shows it',
+            'add "feature:" with the feature that causes the loss, or "goal:" as the plan shows it',
             node.position,
         )
 

@@ -1,8 +1,8 @@
-"""The settings of one table: which patterns decide, and what they weaken.
+"""Merge the settings for one table: which pattern decides, and what it weakens.
 
-A list (clients, forbidden and required features) collects the entries of every matching pattern, so
-that a narrow pattern never drops what a wide one asks for, unless it says so (`clients_replace`).
-Any other setting has one value, and the most specific pattern decides it.
+Lists (clients, forbidden and required features) collect the entries of all matching patterns. A
+narrow pattern never removes entries of a wide one unless it sets `clients_replace` or the like.
+Other settings have one value, decided by the most specific pattern.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 class Decision(NamedTuple):
-    """A setting, or one entry of a list, and the pattern that it comes from."""
+    """A setting, or one entry of a list, and the pattern that sets it."""
 
     setting: str
-    """such as `max_reader_version` or `severities.DP201`"""
+    """for example `max_reader_version` or `severities.DP201`"""
     value: str
     pattern: str | None
-    """None: it is set for all tables"""
+    """None: set for all tables"""
     position: Position | None
 
 
 class Notice(NamedTuple):
-    """A pattern that changes what less specific ones ask for."""
+    """A pattern that changes the requirements of less specific patterns."""
 
     pattern: str
     message: str
@@ -52,7 +52,7 @@ class Notice(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The settings of a table and where they come from."""
+    """The settings of a table and their sources."""
 
     settings: PolicySettings
     decisions: tuple[Decision, ...]
@@ -60,31 +60,31 @@ class Merged(NamedTuple):
 
 
 def settings_for(policy: Policy, table: str, location: str | None) -> PolicySettings:
-    """The settings of one table.
+    """Return the settings of one table.
 
-    `table` is what the user named, `location` its absolute URI or path, None when not known.
+    `table` is the name given by the user, `location` its absolute URI or path (None: unknown).
     """
     return merged(policy, matching(policy, Names(table, location))).settings
 
 
 def matching(policy: Policy, names: Names) -> tuple[TableEntry, ...]:
-    """The entries whose patterns match, the least specific first; of equals in the file's order."""
+    """Return the matching entries, least specific first, ties in file order."""
     found = [entry for entry in policy.tables if names.match(entry.pattern)]
     return tuple(sorted(found, key=lambda entry: specificity(entry.pattern)))
 
 
 @lru_cache(maxsize=1024)
 def specificity(pattern: str) -> tuple[int, ...]:
-    """How narrow a pattern is, by its structure; the larger tuple is narrower.
+    """Rank how narrow a pattern is by its structure; a larger tuple is narrower.
 
-    In this order: a pattern without wildcards; more parts without wildcards (depth); more parts
+    Compared in this order: no wildcards at all; more parts without wildcards (depth); more parts
     that are only partly wildcards; fewer `**`; fewer `*`; fewer `?`; a last part without wildcards;
     an absolute location.
     """
     found = parts(pattern)
     absolute = pattern.startswith("/") or ":/" in pattern
     if found[:1] == ["**"] and len(found) > 1:
-        # `**/orders` means what `orders` means: a relative pattern begins at any part.
+        # `**/orders` is the same as `orders`: a relative pattern may begin at any part.
         found = found[1:]
     wild = [any(character in "*?" for character in part) for part in found]
     text = "\0".join(found)
@@ -102,7 +102,7 @@ def specificity(pattern: str) -> tuple[int, ...]:
 
 
 def merged(policy: Policy, entries: tuple[TableEntry, ...]) -> Merged:
-    """The settings of the tables that exactly these entries match, the least specific first."""
+    """Merge the entries that match a table, least specific first."""
     merging = _Merging()
     everywhere = PolicySettings(clients=policy.clients, severities=policy.severities)
     merging.add(TableEntry("", everywhere, Position(1, 1)), pattern=None)
@@ -112,7 +112,7 @@ def merged(policy: Policy, entries: tuple[TableEntry, ...]) -> Merged:
 
 
 class _Merging:
-    """Settings on top of settings, the least specific first."""
+    """Accumulates settings, least specific first."""
 
     def __init__(self) -> None:
         self._lists: dict[str, list[tuple[Any, Decision]]] = {}
@@ -121,7 +121,7 @@ class _Merging:
         self._notices: list[Notice] = []
 
     def add(self, entry: TableEntry, *, pattern: str | None) -> None:
-        """The settings of one more pattern; None: of all tables."""
+        """Add the settings of one more pattern; None means all tables."""
         settings = entry.settings
         for name in LISTS:
             value = getattr(settings, name)
@@ -142,7 +142,7 @@ class _Merging:
                 self._keyed[name][key] = value, decision
 
     def merged(self) -> Merged:
-        """Everything together."""
+        """Return the merged settings."""
         values: dict[str, Any] = {
             name: tuple(value for value, _ in found) for name, found in self._lists.items()
         }
@@ -222,7 +222,7 @@ def _about_list(
 
 
 def _weaker(name: str, before: Any, after: Any) -> bool:
-    """Whether a table that breaks the earlier value may pass the later one."""
+    """Return True if a table that violates the earlier value may pass the later one."""
     if before == after:
         return False
     match name:
@@ -240,7 +240,7 @@ def _weaker(name: str, before: Any, after: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """A value as the policy file has it."""
+    """Format a value as in the policy file."""
     if value is None:
         return "off"
     if isinstance(value, tuple) and not hasattr(value, "_fields"):

@@ -1,6 +1,6 @@
-"""A policy: who uses which tables, what these may become, and what is excused until when.
+"""The policy model: clients, table requirements, waivers and approvals.
 
-Everything keeps its position, so that a later message can name the line that asks for it.
+Everything keeps its position, so that messages can name the line.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ if TYPE_CHECKING:
     import datetime
 
 Levels = Mapping[str, Severity | None]
-"""severities by rule id; None: the rule is off"""
+"""severity by rule id; None: the rule is off"""
 _NO_LEVELS: Levels = MappingProxyType({})
 _NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})
 
 
 class ClientDefinition(NamedTuple):
-    """An in-house client, declared in the policy itself."""
+    """A custom client, declared in the policy itself."""
 
     id: str
     plain: Mapping[str, Any]
-    """as a file of `clients/data` would hold it, `id` included; not checked"""
+    """same form as a file of `clients/data`, including `id`; not validated"""
     position: Position
 
 
 class Consumer(StrEnum):
-    """Consumers of a table that are more than a client that opens it."""
+    """Consumers that use a table in a special way."""
 
     STREAM = "stream"
     SHARE = "share"
 
 
 class CatalogueFile(NamedTuple):
-    """A further file of clients."""
+    """An additional client file."""
 
     path: str
-    """as written; relative to the folder of the policy"""
+    """as written; relative to the policy's folder"""
     position: Position
 
 
 class Declared(NamedTuple):
-    """A client that uses tables. Neither id nor version needs to exist."""
+    """A client that uses tables. Its id and version may be unknown."""
 
     text: str
     """as written"""
@@ -64,10 +64,10 @@ class Declared(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A time of maintenance, weekly. It ends on the next day when `end` is not after `start`."""
+    """A weekly maintenance window. It ends on the next day if `end` is not after `start`."""
 
     days: tuple[int, ...]
-    """the days it begins on; 0 is Monday"""
+    """the days on which it begins; 0 is Monday"""
     start: int
     """minutes after midnight, 0 to 1439"""
     end: int
@@ -78,7 +78,7 @@ class Window(NamedTuple):
 
 
 class PolicySettings(NamedTuple):
-    """What a policy asks of tables. None: it does not say."""
+    """Requirements of a policy for tables. None: not set."""
 
     clients: tuple[Declared, ...] | None = None
     max_reader_version: int | None = None
@@ -92,13 +92,13 @@ class PolicySettings(NamedTuple):
     require_properties: Mapping[str, str] = _NO_PROPERTIES
     severities: Levels = _NO_LEVELS
     clients_replace: bool = False
-    """the list replaces those of less specific patterns; otherwise it adds to them"""
+    """if True, the list replaces those of less specific patterns; otherwise it extends them"""
     forbid_features_replace: bool = False
     require_features_replace: bool = False
 
 
 class TableEntry(NamedTuple):
-    """The settings of the tables that a pattern matches."""
+    """The settings for tables that match a pattern."""
 
     pattern: str
     settings: PolicySettings
@@ -106,7 +106,7 @@ class TableEntry(NamedTuple):
 
 
 class Waiver(NamedTuple):
-    """Findings that are excused, up to and including the day `expires`."""
+    """Suppresses findings, up to and including the date `expires`."""
 
     rule: str
     table: str
@@ -114,24 +114,24 @@ class Waiver(NamedTuple):
     feature: str | None
     """None: any"""
     client: str | None
-    """as in `Declared`, with or without path and version; None: any"""
+    """as in `Declared`; path and version are optional; None: any"""
     reason: str
     expires: datetime.date
     position: Position
 
 
 class Approval(NamedTuple):
-    """A loss of access that is accepted, up to and including the day `expires`."""
+    """Accepts a loss of access, up to and including the date `expires`."""
 
     client: str
-    """as in `Declared`, with or without path and version"""
+    """as in `Declared`; path and version are optional"""
     access: tuple[Access, ...]
     table: str
     """a pattern"""
     feature: str | None
-    """the feature that decides; None: the goal is approved"""
+    """the feature that causes the loss; None: the goal is approved"""
     goal: str | None
-    """the goal of a plan, in the words of its output; None: the feature is approved"""
+    """the goal of a plan, as text in the plan's output; None: the feature is approved"""
     approver: str
     reason: str
     ticket: str | None
@@ -140,10 +140,10 @@ class Approval(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """A policy file. `clients` and `severities` are those of all tables."""
+    """A policy file. `clients` and `severities` apply to all tables."""
 
     source: str
-    """the file, as it was named"""
+    """path of the file, as given"""
     definitions: tuple[ClientDefinition, ...] = ()
     catalogues: tuple[CatalogueFile, ...] = ()
     clients: tuple[Declared, ...] | None = None
@@ -151,12 +151,12 @@ class Policy(NamedTuple):
     severities: Levels = _NO_LEVELS
     waivers: tuple[Waiver, ...] = ()
     expired: tuple[Waiver, ...] = ()
-    """waivers that no longer excuse anything"""
+    """expired waivers, which no longer apply"""
     approvals: tuple[Approval, ...] = ()
-    """expired ones included"""
+    """including expired ones"""
 
     def declared(self) -> Iterator[Declared]:
-        """Every client of every table, in the order of the file."""
+        """Yield every declared client, in file order."""
         yield from self.clients or ()
         for entry in self.tables:
             yield from entry.settings.clients or ()

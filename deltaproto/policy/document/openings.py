@@ -1,9 +1,9 @@
-"""When maintenance windows are open. Pure: the time is given.
+"""Compute when maintenance windows are open. Pure: the time is a parameter.
 
-One rule: a window is open whenever the wall clock of its zone shows a time within it. Where clocks
-go forward, the skipped times are never shown: `02:30-03:30` opens when the clock jumps to 03:00,
-and a window that lies wholly in the gap does not open that day. Where clocks go back, a repeated
-time is shown twice: `02:15-02:45` opens twice, and `22:00-02:30` closes and opens again.
+A window is open whenever the wall clock of its zone is inside it. When clocks go forward, the
+skipped times never occur: `02:30-03:30` opens when the clock jumps to 03:00, and a window that lies
+entirely in the gap does not open that day. When clocks go back, times repeat: `02:15-02:45` opens
+twice, and `22:00-02:30` closes and opens again.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from deltaproto.policy.document.model import Window
 
 _AHEAD = 16
-"""days to look ahead: a weekly window begins within seven, or within fourteen if one is skipped"""
+"""days to search ahead: a weekly window begins within 7 days, or 14 if one is skipped"""
 _STEP = timedelta(hours=6)
-"""no zone changes its clock twice within this time"""
+"""shorter than the time between two clock changes of any zone"""
 _TICK = timedelta(microseconds=1)
 
 
 def is_open(windows: Iterable[Window], now: datetime) -> bool:
-    """Whether any of the windows is open; `now` has a time zone."""
+    """Return True if any window is open; `now` must have a time zone."""
     return any(_is_open(window, now, _zone(window.timezone)) for window in windows)
 
 
 def next_opening(windows: Iterable[Window], now: datetime) -> datetime | None:
-    """When the next window opens after `now`, in UTC; None without windows."""
+    """Return when the next window opens after `now`, in UTC; None without windows."""
     found = (opening for window in windows if (opening := _next(window, now)) is not None)
     return min(found, default=None)
 
@@ -51,7 +51,7 @@ def _next(window: Window, now: datetime) -> datetime | None:
 
 
 def _begins(window: Window, moment: datetime, zone: tzinfo) -> bool:
-    """Whether the window opens at this time; one may begin when another day's is still open."""
+    """Return True if the window opens now. Another day's window may still be open."""
     wall = moment.astimezone(zone)
     at_start = (wall.hour * 60 + wall.minute, wall.second) == (window.start, 0)
     starts = at_start and wall.weekday() in window.days
@@ -59,7 +59,7 @@ def _begins(window: Window, moment: datetime, zone: tzinfo) -> bool:
 
 
 def _starts(window: Window, now: datetime, zone: tzinfo) -> Iterator[datetime]:
-    """Both occurrences of each start; one that is skipped stands for times that are not shown."""
+    """Yield both occurrences of each start time, including skipped times."""
     today = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     for days in range(-1, _AHEAD):
         day = today + timedelta(days=days)
@@ -70,7 +70,7 @@ def _starts(window: Window, now: datetime, zone: tzinfo) -> Iterator[datetime]:
 
 
 def _jumps(now: datetime, zone: tzinfo) -> Iterator[datetime]:
-    """The times at which the zone's clock changes, to the second."""
+    """Yield the times at which the zone's clock changes, to the second."""
     start = now.astimezone(UTC).replace(microsecond=0)
     for number in range(_AHEAD * int(timedelta(days=1) / _STEP)):
         before, after = start + number * _STEP, start + (number + 1) * _STEP

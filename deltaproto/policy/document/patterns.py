@@ -1,9 +1,9 @@
-"""Which tables a pattern means.
+"""Match table patterns.
 
-A pattern with a slash is compared with the table's location, from the beginning when it is
-absolute, else from any folder on. Another pattern is compared with the catalog name, from any part
-on and without regard to case and back quotes; of a table named by a path, with its last folder.
-`?` is a character and `*` any number of them within a part; `**` goes across parts.
+A pattern with a slash is compared with the table's location: from the beginning if it is absolute,
+otherwise from any folder. A pattern without a slash is compared with the catalog name, from any
+part, ignoring case and back quotes. For a table given by path, it is compared with the last folder.
+`?` matches one character and `*` any number within a part; `**` matches across parts.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _ESCAPE = r"%[0-9A-Fa-f]{2}"
 
 
 def matches(pattern: str, table: str, location: str | None) -> bool:
-    """True when `pattern` means the table; takes time linear in the names' lengths."""
+    """Return True if `pattern` matches the table, in time linear in the names' lengths."""
     return Names(table, location).match(pattern)
 
 
 class Names:
-    """A table's name and its locations, for comparing with patterns.
+    """A table's name and its locations, for pattern matching.
 
     Args:
-        table: what the user named.
-        location: its absolute URI or path; None when not known.
-        folders: the real paths of folders that were resolved before, and of those that are now.
+        table: the name given by the user.
+        location: its absolute URI or path; None if unknown.
+        folders: cache of resolved folder paths; extended here.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Names:
         )
 
     def match(self, pattern: str) -> bool:
-        """True when `pattern` means the table."""
+        """Return True if `pattern` matches the table."""
         if pattern in EVERYTHING:
             return True
         pattern = _normal(pattern)
@@ -61,7 +61,7 @@ class Names:
 
 
 def parts(pattern: str) -> list[str]:
-    """The folders of a location pattern without its scheme, or the parts of a catalog name."""
+    """Split a location pattern, without its scheme, or a catalog name into its parts."""
     if "/" not in pattern:
         return _joined(pattern).split(_PART)
     wanted = place(pattern)
@@ -69,22 +69,22 @@ def parts(pattern: str) -> list[str]:
 
 
 def problem(pattern: str) -> str | None:
-    """Why a pattern can match nothing, or None."""
+    """Explain why a pattern can never match, or return None."""
     if pattern != pattern.strip():
         return "it begins or ends with a space"
     if found := _unsupported(pattern):
         return f"{found} is not supported"
     if any(part in (".", "..") for part in pattern.split("/")) and "/" in pattern:
-        return "locations are absolute and hold no . or .. folders"
+        return "locations are absolute and have no . or .. folders"
     if "/" not in pattern and not all(_joined(pattern).split(_PART)):
         return "a part between its dots is empty"
     if not pattern.strip("/"):
-        return "it names no folder"
+        return "it has no folder name"
     return None
 
 
 def _unsupported(pattern: str) -> str | None:
-    """Pattern syntax of other tools, which would be taken literally here."""
+    """Return pattern syntax of other tools that would be matched literally here."""
     quoted = pattern if "/" in pattern else re.sub(r"`(?:[^`]|``)*`", "", pattern)
     if found := re.search(r"[{}\[\]\\]|^[~!]", quoted):
         return {"\\": "a backslash", "~": "~", "!": "!"}.get(found[0], found[0])
@@ -96,7 +96,7 @@ def _unsupported(pattern: str) -> str | None:
 
 
 def _is_path(table: str, where: str | None) -> bool:
-    """True when the table was named by a path: catalog names have dots and no slash.
+    """Return True if the table name is a path: catalog names have dots but no slash.
 
     `.` and `..` are paths: a catalog name has no empty part.
     """
@@ -106,12 +106,12 @@ def _is_path(table: str, where: str | None) -> bool:
 
 
 def _normal(text: str) -> str:
-    """One form for characters that Unicode can write in several ways."""
+    """Normalize characters that Unicode can encode in several ways."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def _real(where: str, folders: dict[str, str] | None) -> str:
-    """A local path without symbolic links, so that a link never leads around a pattern."""
+    """Resolve symbolic links, so that a link cannot bypass a pattern."""
     if not where.startswith("/"):
         return where
     above, _, name = where.rpartition("/")
@@ -127,7 +127,7 @@ def _real(where: str, folders: dict[str, str] | None) -> str:
 
 @lru_cache(maxsize=1024)
 def place(location: str) -> str:
-    """A location for comparing: local paths without file:, one name for each kind of store."""
+    """Normalize a location: local paths without file:, one scheme per kind of store."""
     scheme, colon, rest = location.partition(":")
     if not colon or "/" in scheme:
         return location.rstrip("/")
@@ -142,7 +142,7 @@ def place(location: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _joined(name: str) -> str:
-    """The parts of a catalog name, unquoted and in lower case, around a separator of ours."""
+    """Join the unquoted, lowercase parts of a catalog name with an internal separator."""
     joined, quoted = [], False
     for character in name.lower():
         if character == "`":
@@ -153,17 +153,17 @@ def _joined(name: str) -> str:
 
 
 class _Glob(NamedTuple):
-    """A pattern as bit masks over its tokens; bit n stands for the state before token n."""
+    """A pattern as bit masks over its tokens; bit n is the state before token n."""
 
     literal: dict[str, int]
     one: int
     within: int
     across: int
     optional: int
-    """`**` between separators, which together with the next separator may be absent"""
+    """`**` between separators: it and the next separator may both be absent"""
     final: int
     needed: tuple[str, ...]
-    """runs of literal characters within parts: quick to look for, and mostly missing"""
+    """runs of literal characters within parts: cheap to search for, and usually absent"""
     separator: str
     anchored: bool
 
@@ -187,7 +187,7 @@ class _Glob(NamedTuple):
         return bool(state & self.final)
 
     def _reached(self, state: int) -> int:
-        # In this order: what follows `**/` may be a star, what follows a star is never `**/`.
+        # The order matters: a star may follow `**/`, but `**/` never follows a star.
         state |= (state & self.optional) << 2
         return state | (state & (self.within | self.across)) << 1
 
@@ -224,7 +224,7 @@ def _glob(pattern: str, separator: str, *, anchored: bool) -> _Glob:
 
 
 def _tokens(pattern: str, separator: str) -> list[str]:
-    """Characters, and runs of stars as one token; `**/**/` is one `**/`."""
+    """Split into characters and runs of stars; collapse `**/**/` to one `**/`."""
     tokens: list[str] = []
     for character in pattern:
         if character == "*" and tokens and tokens[-1] in EVERYTHING:

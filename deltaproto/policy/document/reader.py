@@ -1,4 +1,4 @@
-"""Typed views of nodes. Each raises a Fault at the node that is not what is wanted."""
+"""Typed views of nodes. Each raises a Fault at a node of the wrong type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]{0,8})")
 
 
 class ScalarKind(Enum):
-    """What YAML 1.1 makes of a scalar."""
+    """The YAML 1.1 type of a scalar."""
 
     NOTHING = "null"
     BOOLEAN = "bool"
@@ -32,7 +32,7 @@ _KINDS = {member.value: member for member in ScalarKind}
 
 
 def kind(scalar: Scalar) -> ScalarKind:
-    """What YAML reads there: a plain `on` is a boolean, a plain 2.10 a number."""
+    """Return the YAML 1.1 type: a plain `on` is a boolean, a plain 2.10 a number."""
     if not scalar.plain:
         return ScalarKind.TEXT
     import yaml
@@ -45,7 +45,7 @@ def kind(scalar: Scalar) -> ScalarKind:
 
 
 def found(node: Node) -> str:
-    """What stands there, for a message."""
+    """Describe the node for a message."""
     match node:
         case Mapping():
             return "a mapping"
@@ -64,27 +64,27 @@ def found(node: Node) -> str:
 
 
 def wrong(node: Node, wanted: str, hint: str = "") -> Fault:
-    """The error for a node that is not what is `wanted` there."""
+    """Create the error for a node that is not the `wanted` type."""
     return Fault(
         f"expected {wanted}, found {found(node)}", hint or f"write {wanted}", node.position
     )
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """A hint with what `name` was probably meant to be, else with what is known."""
+    """Return a hint with the most similar known name, or with all known names."""
     import difflib
 
     folded = {each.casefold(): each for each in known}
     near = difflib.get_close_matches(name.casefold()[:SHOWN], folded, n=1, cutoff=0.6)
     if near:
         return f'did you mean "{folded[near[0]]}"?'
-    return f"known here: {', '.join(known)}" if len(folded) <= _LISTED else "check the spelling"
+    return f"known names: {', '.join(known)}" if len(folded) <= _LISTED else "check the spelling"
 
 
 def text(node: Node, wanted: str = "a text", *, prose: bool = False) -> str:
-    """A text with something in it; a number or boolean without quotes is none.
+    """Read a non-empty text. An unquoted number or boolean is an error.
 
-    Only `prose` may be written on several lines, and becomes one.
+    Only `prose` may span several lines; they are joined to one.
     """
     if not isinstance(node, Scalar) or kind(node) is ScalarKind.NOTHING:
         raise wrong(node, wanted)
@@ -95,7 +95,7 @@ def text(node: Node, wanted: str = "a text", *, prose: bool = False) -> str:
     read = " ".join(node.text.split()) if prose else node.text
     if _UNSEEN.search(read):
         raise Fault(
-            f"{shown(read)} holds control characters",
+            f"{shown(read)} contains control characters",
             "write it on one line, without escapes",
             node.position,
         )
@@ -103,21 +103,21 @@ def text(node: Node, wanted: str = "a text", *, prose: bool = False) -> str:
 
 
 def address(node: Node, wanted: str = "a text") -> str:
-    """A path, a URI or a pattern of them: a text that holds no credentials."""
+    """Read a path, URI or pattern; credentials in it are an error."""
     from deltaproto.redaction import confidential
 
     read = text(node, wanted)
     if confidential(read):
         raise Fault(
-            "the address holds credentials, and addresses are shown and stored",
-            "give them by environment, profile or --storage-option, and leave them out here",
+            "the address contains credentials, and addresses are shown and stored",
+            "pass credentials by environment, profile or --storage-option instead",
             node.position,
         )
     return read
 
 
 def integer(node: Node, low: int, high: int) -> int:
-    """A whole number from `low` to `high`, in decimal and without quotes."""
+    """Read an unquoted decimal integer from `low` to `high`."""
     if (
         isinstance(node, Scalar)
         and node.plain
@@ -129,14 +129,14 @@ def integer(node: Node, low: int, high: int) -> int:
 
 
 def boolean(node: Node) -> bool:
-    """true or false; the other spellings of YAML 1.1, such as yes, are refused."""
+    """Read true or false; other YAML 1.1 spellings such as yes are errors."""
     if isinstance(node, Scalar) and node.plain and node.text.lower() in ("true", "false"):
         return node.text.lower() == "true"
     raise wrong(node, "true or false")
 
 
 def date(node: Node) -> datetime.date:
-    """A date written YYYY-MM-DD, with or without quotes."""
+    """Read a date in the form YYYY-MM-DD, with or without quotes."""
     import datetime
 
     wanted = "a date such as 2026-12-31"
@@ -145,11 +145,11 @@ def date(node: Node) -> datetime.date:
     try:
         return datetime.date.fromisoformat(node.text)
     except ValueError:
-        raise Fault(f"there is no day {node.text}", f"write {wanted}", node.position) from None
+        raise Fault(f"{node.text} is not a valid date", f"write {wanted}", node.position) from None
 
 
 def choice(node: Node, known: Collection[str], what: str) -> str:
-    """One of `known`, with or without quotes: `off` is a text here."""
+    """Read one of `known`, with or without quotes: `off` counts as a text."""
     if not isinstance(node, Scalar) or kind(node) is ScalarKind.NOTHING:
         raise wrong(node, f"one of {', '.join(known)}" if len(known) < 10 else f"a {what}")
     if node.text not in known:
@@ -158,36 +158,36 @@ def choice(node: Node, known: Collection[str], what: str) -> str:
 
 
 def items(node: Node, wanted: str = "a list") -> tuple[Node, ...]:
-    """The entries of a list."""
+    """Return the entries of a list."""
     if not isinstance(node, Sequence):
-        hint = "leave the key out, or write []" if _nothing(node) else 'begin each entry with "- "'
+        hint = "remove the key, or write []" if _nothing(node) else 'begin each entry with "- "'
         raise wrong(node, wanted, hint)
     return node.items
 
 
 def names(node: Node, what: str, known: Collection[str]) -> tuple[str, ...]:
-    """A list of some of `known`, at least one, each once."""
+    """Read a non-empty list of distinct names from `known`."""
     named: list[str] = []
     for item in items(node, f"a list of {what} names"):
         name = choice(item, known, f"{what} name")
         if name in named:
-            raise Fault(f"{shown(name)} is named twice", "name it once", item.position)
+            raise Fault(f"{shown(name)} is listed twice", "list it once", item.position)
         named.append(name)
     if not named:
-        raise Fault("the list is empty", "leave the key out", node.position)
+        raise Fault("the list is empty", "remove the key", node.position)
     return tuple(named)
 
 
 def pairs(node: Node, wanted: str = "a mapping") -> tuple[tuple[Scalar, Node], ...]:
-    """The keys and values of a mapping."""
+    """Return the keys and values of a mapping."""
     if not isinstance(node, Mapping):
-        hint = "leave the key out, or write {}" if _nothing(node) else 'write "key: value" lines'
+        hint = "remove the key, or write {}" if _nothing(node) else 'write "key: value" lines'
         raise wrong(node, wanted, hint)
     return node.pairs
 
 
 def fields(node: Node, known: Collection[str], required: Iterable[str] = ()) -> dict[str, Node]:
-    """The values of a mapping with known keys."""
+    """Return the values of a mapping, refusing unknown keys."""
     values: dict[str, Node] = {}
     faults = Faults()
     for key, value in pairs(node):
@@ -203,7 +203,7 @@ def fields(node: Node, known: Collection[str], required: Iterable[str] = ()) -> 
 
 
 def known_key(key: Scalar, known: Collection[str]) -> None:
-    """Refuse a key that is not known."""
+    """Refuse an unknown key."""
     if key.text not in known:
         raise Fault(f"unknown key {shown(key.text)}", nearest(key.text, known), key.position)
 

@@ -1,4 +1,4 @@
-"""What a policy asks of the tables of one pattern."""
+"""The settings of a table pattern."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _LEVELS = (*(severity.value for severity in Severity), _OFF)
 
 
 def entries(node: Node, rules: Collection[str]) -> tuple[TableEntry, ...]:
-    """The table patterns of a policy, in its order.
+    """Parse the table patterns of a policy, in file order.
 
     Raises:
-        Fault: a pattern or setting that cannot be meant.
+        Fault: a pattern or setting is invalid.
     """
     pairs = reader.pairs(node, "a mapping from patterns to settings")
     return collected(lambda pair: _entry(*pair, rules), pairs)
@@ -42,12 +42,12 @@ def _entry(key: Scalar, value: Node, rules: Collection[str]) -> TableEntry:
 
 
 def pattern(node: Node) -> str:
-    """A table pattern."""
+    """Parse a table pattern."""
     read = reader.address(node, "a table pattern")
     problem = patterns.problem(read)
     if problem:
         raise Fault(
-            f"{shown(read)} matches no table: {problem}",
+            f"{shown(read)} can never match: {problem}",
             "write a pattern such as main.sales.*, gold/** or s3://bucket/gold/**",
             node.position,
         )
@@ -55,7 +55,7 @@ def pattern(node: Node) -> str:
 
 
 def severities(node: Node, rules: Collection[str]) -> Levels:
-    """Severities by rule id; `off` needs no quotes."""
+    """Parse severities by rule id; `off` needs no quotes."""
     levels: dict[str, Severity | None] = {}
     faults = Faults()
     for key, value in reader.pairs(node, "a mapping from rules to severities"):
@@ -67,17 +67,17 @@ def severities(node: Node, rules: Collection[str]) -> Levels:
 
 
 def rule(node: Node, rules: Collection[str]) -> str:
-    """The id of a rule."""
+    """Parse a rule id."""
     return reader.choice(node, sorted(rules), "rule")
 
 
 def feature(node: Node) -> str:
-    """A feature of the catalogue, in its exact spelling."""
+    """Parse a feature name, in its exact spelling."""
     name = reader.text(node, "the name of a feature")
     if feature_catalog.find(name) is None:
         known, near = feature_catalog.search(name[:100])
         meant = (known.name,) if known else near[:1]
-        hint = f'did you mean "{meant[0]}"?' if meant else "deltaproto features lists them all"
+        hint = f'did you mean "{meant[0]}"?' if meant else "run deltaproto features for all names"
         raise Fault(f"unknown feature {shown(name)}", hint, node.position)
     return name
 
@@ -116,7 +116,7 @@ def _setting(name: str, node: Node, values: Mapping[str, Node], rules: Collectio
 
 
 def _replaces(values: Mapping[str, Node], name: str) -> bool:
-    """Whether a list replaces those of less specific patterns."""
+    """Return True if the list replaces those of less specific patterns."""
     node = values.get(f"{name}_replace")
     if node is None or not reader.boolean(node):
         return False
@@ -126,7 +126,7 @@ def _replaces(values: Mapping[str, Node], name: str) -> bool:
 
 
 def _check(settings: PolicySettings, values: Mapping[str, Node]) -> None:
-    """Refuse settings that no table can meet."""
+    """Refuse contradictory settings."""
     for side, low, high in (
         ("reader", settings.min_reader_version, settings.max_reader_version),
         ("writer", settings.min_writer_version, settings.max_writer_version),
@@ -141,7 +141,7 @@ def _check(settings: PolicySettings, values: Mapping[str, Node]) -> None:
     if both:
         raise Fault(
             f"{min(both)} is both required and forbidden",
-            "take it out of one list",
+            "remove it from one list",
             values["require_features"].position,
         )
 
@@ -152,7 +152,7 @@ def _features(node: Node) -> tuple[str, ...]:
         with faults.catching():
             each = feature(item)
             if each in named:
-                raise Fault(f"{each} is named twice", "name it once", item.position)
+                raise Fault(f"{each} is listed twice", "list it once", item.position)
             named.append(each)
     faults.check()
     return tuple(named)
@@ -165,7 +165,7 @@ def _isolation(node: Node) -> IsolationLevel:
         if level.lower() == folded:
             return level
     raise Fault(
-        f"{shown(written)} is no isolation level that a table may declare",
+        f"{shown(written)} is not an isolation level that tables can declare",
         f"choose {' or '.join(DECLARABLE)}",
         node.position,
     )
@@ -181,7 +181,7 @@ def _properties(node: Node) -> Mapping[str, str]:
 
 
 def _property(node: Node) -> str:
-    """A property's value: a text, or a whole number, true or false as it is written."""
+    """Read a property value: a text, or an integer, true or false, as written."""
     if isinstance(node, Scalar) and node.plain:
         match reader.kind(node):
             case reader.ScalarKind.BOOLEAN:

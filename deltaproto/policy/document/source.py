@@ -1,8 +1,8 @@
-"""A YAML file as a tree of nodes that know where they stand.
+"""Parse a YAML file into a tree of nodes with positions.
 
-Only the plain part of YAML is taken, the part in which a file cannot be larger or mean something
-else than it looks: no anchors, aliases, tags, merge keys or second documents. Time and memory are
-bounded by the limits below, whatever the file holds.
+Only a plain subset of YAML is accepted, in which a file cannot expand or have a hidden meaning: no
+anchors, aliases, tags, merge keys or multiple documents. The limits below bound time and memory for
+any file.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ MAX_BYTES = 1 << 20
 MAX_DEPTH = 20
 MAX_NODES = 50_000
 
-# What YAML may not hold, and the line breaks of Unicode, which editors do not count as lines.
+# Characters that YAML forbids, and Unicode line breaks, which editors do not count as lines.
 _FORBIDDEN = re.compile(
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 _MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 EMPTY = "the file is empty"
-_BEGIN = 'begin it with "policy_version: 1"'
+_BEGIN = 'begin the file with "policy_version: 1"'
 
 
 class Scalar(NamedTuple):
-    """A single value. `plain`: written without quotes, so that YAML may read it as a number."""
+    """A single value. `plain`: unquoted, so YAML may read it as a number."""
 
     text: str
     plain: bool
@@ -44,7 +44,7 @@ class Sequence(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """Keys, each once, and their values, in the order of the file."""
+    """Unique keys and their values, in file order."""
 
     pairs: tuple[tuple[Scalar, Node], ...]
     position: Position
@@ -54,7 +54,7 @@ Node: TypeAlias = Scalar | Sequence | Mapping
 
 
 def read(path: str) -> Node:
-    """The tree of the file at `path`.
+    """Parse the file at `path`.
 
     Raises:
         Fault: the file cannot be read, is too large, or is not plain YAML.
@@ -63,17 +63,17 @@ def read(path: str) -> Node:
         with open(path, "rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise Fault("there is no such file", "check the path") from None
+        raise Fault("file not found", "check the path") from None
     except IsADirectoryError:
-        raise Fault("this is a folder", "name a file in it") from None
+        raise Fault("it is a folder", "give the path of a file") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise Fault(f"cannot be read: {why}", "check path and permissions") from None
+        raise Fault(f"cannot be read: {why}", "check the path and permissions") from None
     return tree(_decoded(data))
 
 
 def tree(text: str) -> Node:
-    """The tree of `text`.
+    """Parse `text`.
 
     Raises:
         Fault: `text` is not plain YAML.
@@ -97,7 +97,7 @@ def tree(text: str) -> Node:
     except yaml.MarkedYAMLError as error:
         raise readable(error, text) from None
     except (yaml.YAMLError, ValueError) as error:
-        # The scanner in Python raises a ValueError for "\U00110000".
+        # The Python scanner raises a ValueError for "\U00110000".
         raise Fault(
             f"not valid YAML: {str(error).splitlines()[0]}", "check escapes", Position(1, 1)
         ) from None
@@ -124,13 +124,13 @@ def _decoded(data: bytes) -> str:
 
 
 def _after(text: str) -> Position:
-    """The position behind `text`."""
+    """Return the position after `text`."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return Position(len(lines), len(lines[-1]) + 1)
 
 
 class _Open:
-    """A collection whose end has not come yet; a mapping alternates keys and values."""
+    """A collection that is still being parsed; a mapping alternates keys and values."""
 
     def __init__(self, position: Position, *, mapping: bool) -> None:
         self.position = position
@@ -154,7 +154,7 @@ class _Open:
         if not isinstance(key, Scalar):
             raise Fault("a key must be a text", "write a name as the key", key.position)
         if key.plain and key.text == "<<":
-            raise Fault("merge keys are not taken", "write the entries out", key.position)
+            raise Fault("merge keys are not supported", "write out the entries", key.position)
         first = self.keys.setdefault(key.text, key.position)
         if first is not key.position:
             raise Fault(
@@ -165,7 +165,7 @@ class _Open:
 
 
 class _Building:
-    """The tree so far, grown by the parser's events; its depth is ours, not the stack's."""
+    """Builds the tree from parser events with its own stack, so depth is limited explicitly."""
 
     def __init__(self) -> None:
         self.root: Node | None = None
@@ -186,8 +186,8 @@ class _Building:
                     raise Fault("a second document begins", "one file holds one document", position)
             case yaml.AliasEvent():
                 raise Fault(
-                    "aliases are not taken",
-                    "write the entry out; a text that begins with * belongs in quotes",
+                    "aliases are not supported",
+                    "write out the entry; quote a text that begins with *",
                     position,
                 )
             case yaml.ScalarEvent():
@@ -208,14 +208,14 @@ class _Building:
             raise Fault(f"more than {MAX_NODES:,} entries", "split the file", position)
         if event.anchor is not None:
             raise Fault(
-                "anchors are not taken",
-                "write the entry out; a text that begins with & belongs in quotes",
+                "anchors are not supported",
+                "write out the entry; quote a text that begins with &",
                 position,
             )
         if getattr(event, "tag", None) is not None:
             raise Fault(
-                "tags are not taken",
-                "remove it; a text that begins with ! belongs in quotes",
+                "tags are not supported",
+                "remove the tag; quote a text that begins with !",
                 position,
             )
 

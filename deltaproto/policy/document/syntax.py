@@ -1,4 +1,4 @@
-"""The YAML scanner's complaints in words for people who write policies."""
+"""Convert YAML scanner errors to messages for policy authors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def readable(error: yaml.MarkedYAMLError, text: str) -> Fault:
-    """The same complaint, with its position and what to do."""
+    """Convert the scanner error to a message with position and hint."""
     problem, context = error.problem or "", error.context or ""
     here = error.problem_mark or error.context_mark
     line, column = (here.line, here.column) if here else (0, 0)
@@ -20,7 +20,7 @@ def readable(error: yaml.MarkedYAMLError, text: str) -> Fault:
     opened = Position(begin.line + 1, begin.column + 1) if begin else where
     found = _character(text, line, column)
     if "tab character" in problem or found == "\t":
-        return Fault("a tab where YAML wants spaces", "indent with spaces", where)
+        return Fault("a tab where YAML requires spaces", "indent with spaces", where)
     if "alias" in context:
         return Fault(
             "a text that begins with * must be in quotes", 'write "*" with its quotes', opened
@@ -30,11 +30,11 @@ def readable(error: yaml.MarkedYAMLError, text: str) -> Fault:
             f"a text that begins with {found} must be in quotes", "put the text in quotes", where
         )
     if "quoted scalar" in context and "end of stream" in problem:
-        return Fault("a quote that is never closed", "close it", opened)
+        return Fault("a quote that is never closed", "add the closing quote", opened)
     if "mapping values are not allowed" in problem:
         return Fault(
             "a colon where no value can follow",
-            "check the indentation; a text with a colon and a space belongs in quotes",
+            "check the indentation; quote a text that contains a colon and a space",
             where,
         )
     said = ", ".join(part for part in (context, problem) if part)

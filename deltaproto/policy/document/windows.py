@@ -1,4 +1,4 @@
-"""Maintenance windows: which days, from when to when, in which time zone."""
+"""Maintenance windows: days, times and time zone."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _FIELDS = ("days", "from", "to", "timezone")
 
 
 def windows(node: Node) -> tuple[Window, ...]:
-    """The windows of a list.
+    """Parse a list of windows.
 
     Raises:
-        Fault: a day, time or zone that does not exist, or a window of no length.
+        Fault: an invalid day, time or zone, or an empty window.
     """
     return collected(_window, reader.items(node, "a list of windows"))
 
@@ -29,7 +29,7 @@ def _window(node: Node) -> Window:
     start, end = _minutes(values["from"], 24 * 60 - 1), _minutes(values["to"], 24 * 60)
     if start == end:
         raise Fault(
-            "a window of no length", 'the whole day is from "00:00" to "24:00"', node.position
+            "a window without length", 'the whole day is from "00:00" to "24:00"', node.position
         )
     return Window(
         days=_days(values["days"]),
@@ -49,7 +49,7 @@ def _days(node: Node) -> tuple[int, ...]:
 
 
 def _minutes(node: Node, most: int) -> int:
-    """Minutes after midnight. A plain 22:00 is a number to YAML, and a time to everyone else."""
+    """Minutes after midnight. A plain 22:00 is a number in YAML, but is accepted as a time."""
     if isinstance(node, Scalar):
         parts = re.fullmatch(r"([0-9]{1,2}):([0-5][0-9])", node.text)
         if parts and (minutes := int(parts[1]) * 60 + int(parts[2])) <= most:
@@ -69,7 +69,7 @@ def _zone(node: Node) -> str:
         known = zoneinfo.available_timezones()
         if not known:
             raise Fault(
-                "this computer has no time zones", "install the package tzdata", node.position
+                "this computer has no time zone data", "install the package tzdata", node.position
             ) from None
         raise Fault(
             f"unknown time zone {shown(name)}", reader.nearest(name, known), node.position

@@ -1,8 +1,8 @@
-"""The rules, one file each: those of `inspect` on a table, and those of a policy.
+"""The lint rules of `inspect` and the rules of a policy, one file each.
 
-A rule module has a `RULE`, a docstring that is its page, and, unless the finding is made
-elsewhere, a `check` of a `Subject` or, for a rule of a policy, an `examine` of a `Case`. Adding a
-rule is adding a file and its name here.
+A rule module has a `RULE` and a docstring that is its page. Unless the finding is created
+elsewhere, it also has a `check` of a `RuleContext` or, for a policy rule, an `examine` of a
+`PolicyContext`. To add a rule, add a file and its name here.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ _MODULES: tuple[ModuleType, ...] = (
     constraint_constructs,
 )
 
-# Rules of a policy have `examine`. They are imported when they are asked for: a start that only
-# inspects does not pay for them.
+# Policy rules have `examine`. They are imported on first use, so a run that only inspects does
+# not pay for them.
 _OF_POLICY = (
     "client_refused",
     "client_wrong",
@@ -113,7 +113,7 @@ _OF_POLICY = (
 
 @cache
 def _modules() -> tuple[ModuleType, ...]:
-    """Every module with a rule."""
+    """Import every module with a rule."""
     return (*_MODULES, *_of_policy())
 
 
@@ -123,18 +123,18 @@ def _of_policy() -> tuple[ModuleType, ...]:
 
 
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, by id."""
+    """Return every rule, sorted by id."""
     return tuple(rule for rule, _ in rule_pages())
 
 
 def rule_pages() -> tuple[tuple[Rule, str], ...]:
-    """Every rule with its page, by id."""
+    """Return every rule with its page, sorted by id."""
     found = [(module.RULE, page_text(module.__doc__)) for module in _modules()]
     return tuple(sorted(found, key=lambda each: each[0].id))
 
 
 def find_rule(text: str) -> tuple[Rule, str] | None:
-    """The rule with the id or name `text`, without regard to case, and its page."""
+    """Find a rule and its page by id or name, ignoring case."""
     wanted = text.strip().casefold()
     for module in _modules():
         if wanted in (module.RULE.id.casefold(), module.RULE.name.casefold()):
@@ -143,14 +143,14 @@ def find_rule(text: str) -> tuple[Rule, str] | None:
 
 
 def lint(subject: RuleContext) -> Iterator[Finding]:
-    """What every rule says about the table, in the order of the rules."""
+    """Yield every lint rule's findings, in rule order."""
     for module in _MODULES:
         if hasattr(module, "check"):
             yield from module.check(subject)
 
 
 def examine(case: PolicyContext) -> Iterator[Finding]:
-    """What every rule of a policy says about the table, in the order of the rules."""
+    """Yield every policy rule's findings, in rule order."""
     for module in _of_policy():
         if hasattr(module, "examine"):
             yield from module.examine(case)

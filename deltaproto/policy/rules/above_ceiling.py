@@ -4,17 +4,17 @@
 Compares the stored reader and writer versions with `max_reader_version` and `max_writer_version`.
 
 ## Why it breaks
-A ceiling stands for clients that know version numbers only, or not yet table features.
+A ceiling protects clients that support only version numbers, without table features.
 
 ## Who breaks
 Those clients.
 
 ## How to fix
-Drop the features that need the versions: `deltaproto features NAME` tells how. Where no feature
-needs them, the next protocol change lowers them.
+Drop the features that need the versions: `deltaproto features NAME` shows how. If no feature
+needs the versions, the next protocol change lowers them.
 
 ## How safe
-Some features rewrite files or cut the history when they go, and some cannot go.
+Dropping some features rewrites files or truncates the history, and some cannot be dropped.
 
 ## References
 The policy's `max_reader_version` and `max_writer_version`.
@@ -41,7 +41,7 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
             yield RULE.finding(
                 case.table,
                 f"{side} version {version} is above the policy's {most}",
-                "drop the features that need it; `deltaproto features NAME` tells how",
+                "drop the features that need it; `deltaproto features NAME` shows how",
                 evidence=str(protocol),
                 detail=side,
             )

@@ -4,18 +4,18 @@
 Compares the stored reader and writer versions with `min_reader_version` and `min_writer_version`.
 
 ## Why it breaks
-A floor fences out old clients: those that know only lower versions may write without keeping the
-promises that newer tables make.
+A floor blocks old clients: clients that support only lower versions may write without enforcing
+the guarantees of newer tables.
 
 ## Who breaks
-Whoever counts on old writers being kept out.
+Anyone who relies on old writers being blocked.
 
 ## How to fix
-Enable the feature for whose sake the floor is there, or set delta.minReaderVersion and
+Enable the feature that the floor protects, or set delta.minReaderVersion and
 delta.minWriterVersion.
 
 ## How safe
-Raising a protocol by version numbers alone can hardly be undone and closes the table to clients.
+Raising the version numbers is nearly impossible to undo, and blocks clients.
 
 ## References
 The policy's `min_reader_version` and `min_writer_version`.
@@ -41,9 +41,9 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
         if least is not None and version < least:
             yield RULE.finding(
                 case.table,
-                f"{side} version {version} is below the policy's {least}, so that clients which "
-                "the policy fences out can use the table",
-                "enable the feature that the floor is for, or raise the versions",
+                f"{side} version {version} is below the policy's {least}, so clients that "
+                "the policy blocks can use the table",
+                "enable the feature that the floor protects, or raise the versions",
                 evidence=str(protocol),
                 detail=side,
             )

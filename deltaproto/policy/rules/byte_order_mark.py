@@ -5,14 +5,14 @@ Reports a commit file since the newest checkpoint that begins with the UTF-8 byt
 
 ## Why it breaks
 A commit is newline-delimited JSON, and JSON text must not begin with a byte order mark. Delta Spark
-passes over it; other clients stop at the first byte.
+skips the mark; other clients fail on it.
 
 ## Who breaks
-deltalake and what is built on it: they cannot open the table. `deltaproto check` says which of your
-clients are affected, where that was measured.
+deltalake and libraries built on it: they cannot open the table. `deltaproto check` reports which
+of your clients are affected, if that was measured.
 
 ## How to fix
-Somebody edited the file by hand: editors on Windows add the mark. Make a checkpoint with Delta
+The file was edited by hand: editors on Windows add the mark. Create a checkpoint with Delta
 Spark, or restore the file from a backup.
 
 ## How safe
@@ -39,7 +39,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     if subject.state.traces.get(Trace.BYTE_ORDER_MARK):
         yield RULE.finding(
             subject.table,
-            "a commit begins with a byte order mark, at which some clients stop",
-            "make a checkpoint with Delta Spark, or restore the commit from a backup",
+            "a commit begins with a byte order mark, which makes some clients fail",
+            "create a checkpoint with Delta Spark, or restore the commit from a backup",
             evidence=BYTE_ORDER_MARK,
         )

@@ -4,15 +4,16 @@
 Reports tables that support `catalogManaged` or a preview name of it.
 
 ## Why it breaks
-A catalog ratifies commits before they appear in `_delta_log`. Whoever reads the file system alone
-may see an old version, and whoever writes past the catalog destroys the table.
+A catalog ratifies commits before they appear in `_delta_log`. Clients that read only the file
+system may see an old version. Clients that write without the catalog destroy the table.
 
 ## Who breaks
-Readers by path see the past. Delta Spark refuses path access; delta-rs refuses to open it.
+Readers by path may see an old version. Delta Spark refuses path access; delta-rs refuses to open
+it.
 
 ## How to fix
-Ask the catalog: `deltaproto inspect catalog.schema.table`. An answer from the log by path is marked
-as not complete. By name, staged commits that DESCRIBE HISTORY confirms are read as well.
+Read it through the catalog: `deltaproto inspect catalog.schema.table`. A result that was read by
+path is marked as incomplete. By name, staged commits that DESCRIBE HISTORY confirms are also read.
 
 ## How safe
 Reading is safe; never write by path.
@@ -49,12 +50,12 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         subject.table,
         f"{who} this table: newer commits than version "
         f"{subject.state.version} may not be in the file system",
-        "read it by its catalog name with --reader spark",
+        "read it by catalog name with --reader spark",
         feature=named[0],
-        evidence="commits are staged beside the log" if staged else None,
+        evidence="commits are staged next to the log" if staged else None,
     )
 
 
 def incomplete(subject: RuleContext) -> bool:
-    """True when the answer may miss commits that only a catalog knows."""
+    """Return True if the result may lack commits that only a catalog knows."""
     return any(True for _ in check(subject))

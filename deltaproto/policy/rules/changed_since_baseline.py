@@ -1,20 +1,20 @@
-"""The table is another one, or has another isolation level, than in the baseline.
+"""The table was replaced, or its isolation level changed, since the baseline.
 
 ## What it does
 Compares the table's id and its isolation levels with those in the baseline.
 
 ## Why it breaks
-A table with another id was replaced: streams, shares and caches that know the old one fail. Another
-isolation level changes which concurrent writes conflict.
+If a table is replaced, its id changes: streams, shares and caches that use the old id fail. A
+different isolation level changes which concurrent writes conflict.
 
 ## Who breaks
-Streams that read the table, and jobs that write at the same time.
+Streams that read the table, and jobs that write concurrently.
 
 ## How to fix
-If it was meant, save a new baseline. If not, `deltaproto history` names the commit.
+If the change was intended, save a new baseline. If not, `deltaproto history` shows the commit.
 
 ## How safe
-Looking changes nothing.
+Checking is read-only.
 
 ## References
 `deltaproto history TABLE`, `deltaproto conflicts TABLE`.
@@ -41,7 +41,7 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
         yield RULE.finding(
             case.table,
             "the table was replaced: its id differs from the baseline",
-            "if it was meant, save a new baseline, and restart the streams that read it",
+            "if this was intended, save a new baseline, and restart the streams that read it",
             evidence=f"{before.id} then, {now.id} now",
         )
     levels = [Levels(each.configuration.get(PROPERTY), each.isolation) for each in (before, now)]
@@ -49,6 +49,6 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
         yield RULE.finding(
             case.table,
             f"the isolation level changed since version {before.version}",
-            f"if it was meant, save a new baseline; else see deltaproto history {case.word}",
+            f"if intended, save a new baseline; otherwise see deltaproto history {case.word}",
             evidence=f"{said[0]} to {said[1]}, {span(before, now)}",
         )

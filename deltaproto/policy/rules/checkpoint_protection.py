@@ -1,15 +1,15 @@
 """An earlier DROP FEATURE left checkpointProtection behind.
 
 ## What it does
-Reports `checkpointProtection`, the writer feature that a fast DROP FEATURE of a history-protected
-feature adds, so that no one deletes the checkpoints that shield older clients from the old log.
+Reports `checkpointProtection`, a writer feature that a fast DROP FEATURE of a history-protected
+feature adds. It prevents the deletion of checkpoints that protect older clients from the old log.
 
 ## Why it breaks
-It is a writer feature of its own: writer version 7 stays, and writers that do not know it must
-refuse, although the feature that was dropped is gone.
+It is itself a writer feature: the protocol stays at writer version 7, and writers that do not
+support it must refuse the table, even after the other feature was dropped.
 
 ## Who breaks
-Writers without it: delta-rs and everything on the Rust kernel, Delta Spark before 4.0.
+Writers without it: delta-rs and everything built on the Rust kernel, Delta Spark before 4.0.
 Readers are not affected.
 
 ## How to fix
@@ -17,7 +17,7 @@ Once the protected history is older than the retention, 24 hours by default,
 `ALTER TABLE t DROP FEATURE checkpointProtection TRUNCATE HISTORY`.
 
 ## How safe
-It truncates the history before the drop, for good: no time travel, no restore to before.
+It first truncates the history irreversibly: no time travel or restore to earlier versions.
 
 ## References
 PROTOCOL RFC "checkpoint-protection"; `CheckpointProtectionTableFeature` in Delta Spark.
@@ -42,7 +42,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     before = subject.state.metadata.property(_BEFORE)
     yield RULE.finding(
         subject.table,
-        "checkpointProtection shuts out writers that do not know it"
+        "checkpointProtection blocks writers that do not support it"
         + (f"; it protects the history before version {before}" if before else ""),
         "after the retention, DROP FEATURE checkpointProtection TRUNCATE HISTORY removes it",
         feature=CHECKPOINT_PROTECTION,

@@ -1,20 +1,20 @@
-"""A checkpoint cannot be read, and the answer came from the commits instead.
+"""A checkpoint cannot be read, so the state was read from the commits.
 
 ## What it does
-Reports a damaged or empty checkpoint beside a log that is otherwise complete.
+Reports a damaged or empty checkpoint in a log that is otherwise complete.
 
 ## Why it breaks
-The table lives on borrowed time: once the old commits are cleaned up, it cannot be read any more.
+Once the old commits are cleaned up, the table can no longer be read.
 
 ## Who breaks
-delta-rs refuses the table already. Delta Spark falls back to the commits, as deltaproto does.
+delta-rs already refuses the table. Delta Spark falls back to the commits, as deltaproto does.
 
 ## How to fix
-Write a new checkpoint while the commits are still there (in Delta Spark any tenth commit does,
-in deltalake `create_checkpoint()`), then remove the broken file.
+Write a new checkpoint while the commits still exist (Delta Spark writes one every ten commits;
+in deltalake, call `create_checkpoint()`). Then remove the broken file.
 
 ## How safe
-A new checkpoint changes nothing in the table. Keep the log retention from expiring until then.
+A new checkpoint does not change the table. Write it before the log retention removes commits.
 
 ## References
 PROTOCOL.md, "Checkpoints".
@@ -38,5 +38,5 @@ def check(subject: RuleContext) -> Iterator[Finding]:
             yield RULE.finding(
                 subject.table,
                 note.message,
-                "write a new checkpoint while the older commits are still there",
+                "write a new checkpoint while the older commits still exist",
             )

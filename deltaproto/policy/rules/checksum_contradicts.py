@@ -1,17 +1,17 @@
-"""The version checksum does not belong to its commit.
+"""The version checksum does not match its commit.
 
 ## What it does
 Reports a `.crc` file of the newest version whose transaction, protocol, metadata or timestamp
-contradicts the commit of the same version. The answer comes from the log itself.
+contradicts the commit of the same version. The state is read from the log itself.
 
 ## Why it breaks
-Delta Spark and others take protocol and metadata from the checksum without looking further.
+Delta Spark and other clients read protocol and metadata from the checksum without verifying it.
 
 ## Who breaks
 Every client that trusts checksums: it may see a protocol that the table does not have.
 
 ## How to fix
-Find out who copied or edited the log folder, then delete the checksum file; it is optional.
+Find out who copied or edited the log folder. Then delete the checksum file, which is optional.
 
 ## How safe
 Deleting a checksum loses nothing: clients read the log instead.
@@ -36,5 +36,5 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     for note in subject.state.notes:
         if note.kind is NoteKind.CHECKSUM_CONTRADICTS:
             yield RULE.finding(
-                subject.table, note.message, "delete the checksum file; clients do without it"
+                subject.table, note.message, "delete the checksum file; it is optional"
             )

@@ -1,30 +1,29 @@
 """A declared client cannot use the table.
 
 ## What it does
-Compares the table's protocol, and what is used of it, with what the client's version accepts, for
-each access that the policy declares for it.
+Compares the table's protocol and its use of features with what the client's version supports, for
+each access that the policy declares.
 
 ## Why it breaks
-A client must understand every feature that a protocol supports: one that it does not know is
-enough to refuse the table. Reader features keep readers and writers out, writer features writers
-alone.
+A client must support every feature in the protocol: one unsupported feature is enough to refuse
+the table. Reader-writer features block readers and writers; writer features block only writers.
 
 ## Who breaks
-The client that is named, at its next attempt. It fails with an error that seldom says which
-feature it was; no data is harmed.
+The named client, at its next attempt. It fails with an error that seldom names the feature. No
+data is damaged.
 
 ## How to fix
-Upgrade the client to a version that passes, or drop the feature that keeps it out. A client that
-only reads can also read a copy: Compatibility Mode of Databricks
-(delta.universalFormat.enabledFormats=compatibility) keeps a read-only copy of a managed table of
-Unity Catalog on the oldest protocol. The finding's remedies say which version and which command,
-the cheapest first.
+Upgrade the client to a version that passes, or drop the feature that blocks it. A client that
+only reads can also read a copy: Databricks Compatibility Mode
+(delta.universalFormat.enabledFormats=compatibility) maintains a read-only copy of a managed Unity
+Catalog table with the oldest protocol. The finding's remedies show versions and commands, the
+cheapest first.
 
 ## How safe
 Upgrading a client changes no table. Compatibility Mode leaves the table's protocol as it is, but
 its copy costs storage and compute, and lags behind the table. Dropping a feature is a protocol
-change: it conflicts with concurrent writes, and some features rewrite files or cut the history when
-they go.
+change: it conflicts with concurrent writes, and some features rewrite files or truncate the history
+when dropped.
 
 ## References
 PROTOCOL.md, "Table Features"; `deltaproto clients ID@VERSION` for the evidence;

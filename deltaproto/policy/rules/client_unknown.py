@@ -1,24 +1,24 @@
-"""Whether a declared client can use the table is not known.
+"""It is unknown whether a declared client can use the table.
 
 ## What it does
-Finds declared clients whose version is not in the catalogue, whose support for a feature was only
-guessed, or for which it cannot be told whether the table uses a feature.
+Finds declared clients whose version is not in the catalog, whose support for a feature is only
+assumed, or for which it is unknown whether the table uses a feature.
 
 ## Why it breaks
-What is not known is not counted on: a check that passes on a guess is worse than none.
+deltaproto does not rely on guesses: a check that passes on a guess is worse than no check.
 
 ## Who breaks
-Perhaps nobody. Try the client on a copy of the table.
+Possibly no one. Try the client on a copy of the table.
 
 ## How to fix
-Declare a version that is known, add what you know in a catalogue of your own (`--client-file`), or
-inspect with a reader that sees the schema (`--reader log`).
+Declare a known version, add your own entry with `--client-file`, or
+inspect with a reader that reads the schema (`--reader log`).
 
 ## How safe
-Declaring changes no table.
+Declaring a client changes no table.
 
 ## References
-`deltaproto clients` lists what is known, with the evidence.
+`deltaproto clients` lists known clients, with evidence.
 """
 
 from __future__ import annotations

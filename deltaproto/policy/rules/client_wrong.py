@@ -1,19 +1,19 @@
-"""A declared client may read wrong rows, or do harm, without an error.
+"""A declared client may silently return incorrect results or damage the table.
 
 ## What it does
-Finds declared clients that let the table through without understanding what is in it: releases
-that do not check a feature, or that check it and are known to be wrong.
+Finds declared clients that open the table without supporting its contents: versions that do not
+check for a feature, or that accept it but are known to handle it incorrectly.
 
 ## Why it breaks
-Whoever ignores deletion vectors reads deleted rows; whoever ignores column mapping reads nulls; a
-writer that ignores a feature breaks its promise for everybody else. Nothing fails.
+A client that ignores deletion vectors reads deleted rows. A client that ignores column mapping
+reads nulls. A writer that ignores a feature breaks its guarantee for everyone. Nothing fails.
 
 ## Who breaks
-The client that is named, and everybody who relies on its answers.
+The named client, and everyone who relies on its results.
 
 ## How to fix
 Stop that client on this table until it is upgraded, the feature is dropped, or it reads a copy
-(Compatibility Mode of Databricks: `deltaproto explain client-refused`).
+(Databricks Compatibility Mode: `deltaproto explain client-refused`).
 
 ## How safe
 Stopping a client is always safe. For a drop see `deltaproto explain client-refused`.
@@ -36,4 +36,6 @@ RULE = Rule("DP202", "client-wrong", Severity.ERROR, since="0.1.0")
 
 
 def examine(case: PolicyContext) -> Iterator[Finding]:
-    return about(RULE, case, Verdict.WRONG, "may silently do wrong when it tries to")
+    return about(
+        RULE, case, Verdict.WRONG, "may silently return incorrect results when it tries to"
+    )

@@ -1,24 +1,24 @@
 """A constraint or generated column uses SQL that not every writer can plan.
 
 ## What it does
-Names the functions and operators that CHECK constraints, generated columns and invariants use,
-beyond comparisons with literals, AND, OR, NOT, IS NULL, BETWEEN, IN and sums.
+Lists the functions and operators that CHECK constraints, generated columns and invariants use,
+except comparisons with literals, AND, OR, NOT, IS NULL, BETWEEN, IN and arithmetic.
 
 ## Why it breaks
-The expressions are Spark SQL. A writer in another language must plan the same text with its own
-SQL engine: a function that is missing there fails every write, and one that means something else
-takes rows that it should refuse.
+The expressions are Spark SQL. Writers in other languages must plan the same text with their own
+SQL engine. A missing function makes every write fail. A function with another meaning accepts
+rows that it should reject.
 
 ## Who breaks
-Writers that evaluate constraints without Spark: deltalake and what writes through it, such as
+Writers that evaluate constraints without Spark: deltalake and libraries that write with it, such as
 Polars. About half of Spark's functions fail there. Readers are not affected.
 
 ## How to fix
-Write the constraint in plain comparisons where that is possible: `x LIKE 'a%'` instead of
+If possible, write the constraint with plain comparisons: `x LIKE 'a%'` instead of
 `startswith(x, 'a')`, `x IS NOT NULL` instead of `isnotnull(x)`.
 
 ## How safe
-Dropping and adding a constraint are two commits; adding one reads the whole table.
+Dropping and adding a constraint takes two commits; adding one reads the whole table.
 
 ## References
 PROTOCOL.md, "CHECK Constraints" and "Generated Columns"; measured with deltalake.
@@ -45,7 +45,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     used = ", ".join(word.removeprefix(requirements.EXPRESSION) for word in found)
     yield RULE.finding(
         subject.table,
-        f"constraints and generated columns ({names}) use {used}, which not every writer plans",
-        "check the writers of the table; plain comparisons are taken by all that check them",
+        f"constraints and generated columns ({names}) use {used}, which not every writer supports",
+        "check the writers of the table; all of them accept plain comparisons",
         evidence=SEPARATOR.join(found),
     )

@@ -1,22 +1,22 @@
-"""A property that the policy wants on every table is missing or has another value.
+"""A property that the policy requires on every table is missing or has another value.
 
 ## What it does
 Compares the table's properties with `require_properties`.
 
 ## Why it breaks
-A missing default lets an engine choose: a new table then gets features or settings that nobody
-asked for, or lacks those that everybody counts on.
+If a default is missing, the engine chooses: a new table may get features or settings that nobody
+requested, or lack those that others rely on.
 
 ## Who breaks
-Processes that count on the property.
+Processes that rely on the property.
 
 ## How to fix
 Set the property, and set the engine's default for new tables
 (`spark.databricks.delta.properties.defaults.…`).
 
 ## How safe
-Setting a property is a metadata change: it makes concurrent writes fail, and some properties pull
-features in: `deltaproto features` shows which.
+Setting a property is a metadata change: it makes concurrent writes fail. Some properties require
+features: see `deltaproto features`.
 
 ## References
 The policy's `require_properties`.
@@ -40,7 +40,7 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
         if value is None or value.strip().casefold() != wanted.strip().casefold():
             yield RULE.finding(
                 case.table,
-                f"the policy wants {key} = {wanted}; "
+                f"the policy requires {key} = {wanted}; "
                 + ("it is not set" if value is None else f"it is {value}"),
                 f"ALTER TABLE … SET TBLPROPERTIES ({_literal(key)} = {_literal(wanted)})",
                 evidence=key,

@@ -1,22 +1,22 @@
 """The columns of the schema contradict each other or the partitioning.
 
 ## What it does
-Reports columns of one struct whose names differ only in case, partition columns that the schema
-does not have, and, while column mapping is on, columns without an id or a physical name.
+Reports columns of one struct whose names differ only in case, partition columns that are missing
+from the schema, and, with column mapping, columns without an id or a physical name.
 
 ## Why it breaks
-Delta compares names without regard to case, so that two such columns are the same one. A partition
-column without a place in the schema has no type. Each client makes something else of it.
+Delta compares names without regard to case, so two such columns are the same column. A partition
+column that is missing from the schema has no type. Clients interpret this differently.
 
 ## Who breaks
-deltalake and the Rust kernel cannot open such a table; Delta Spark calls the columns ambiguous.
-`deltaproto check` says what was measured.
+deltalake and the Rust kernel cannot open such a table; Delta Spark reports ambiguous columns.
+`deltaproto check` shows what was measured.
 
 ## How to fix
 Find the commit that wrote the schema, and restore the version before it.
 
 ## How safe
-RESTORE makes a new commit; later changes to the data are undone.
+RESTORE creates a new commit that undoes later data changes.
 
 ## References
 PROTOCOL.md, "Schema Serialization Format" and "Partition Value Serialization".

@@ -1,19 +1,19 @@
-"""The protocol asks for more than at the baseline.
+"""The protocol requires more than at the baseline.
 
 ## What it does
-Compares the table with the same table in the baseline, and looks in the log for the commit that
-made the change.
+Compares the table with its state in the baseline, and searches the log for the commit that made
+the change.
 
 ## Why it breaks
-A feature that joined since then keeps out every client that does not know it, also those that were
-fine at the baseline.
+A feature that was added since then blocks every client that does not support it, including clients
+that worked at the baseline.
 
 ## Who breaks
 Clients that lack the feature: see the findings on clients.
 
 ## How to fix
-If it was meant, write a new baseline with `deltaproto inspect --output`. If not, the commit says
-who, with which engine: switch off what brought the feature, then drop it.
+If the change was intended, write a new baseline with `deltaproto inspect --output`. If not, the
+commit shows who made it with which engine: disable the cause of the feature, then drop it.
 
 ## How safe
 Dropping a feature is a protocol change: it conflicts with concurrent writes.
@@ -44,8 +44,8 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
     for name in added:
         yield RULE.finding(
             case.table,
-            f"{name} joined the protocol since version {before.version}",
-            f"if it was meant, save a new baseline; else see deltaproto history {case.word}",
+            f"{name} was added to the protocol since version {before.version}",
+            f"if intended, save a new baseline; otherwise see deltaproto history {case.word}",
             feature=name,
             evidence=_commit(changes, name) or span(before, now),
         )
@@ -67,14 +67,14 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
 
 
 def span(before: TableFacts, now: TableFacts) -> str:
-    """Between which versions something changed."""
+    """Describe between which versions something changed."""
     if now.version < before.version:
-        return f"the table was made anew: version {before.version} then, {now.version} now"
+        return f"the table was recreated: version {before.version} then, {now.version} now"
     return f"between versions {before.version} and {now.version}"
 
 
 def _changes(before: TableFacts, now: TableFacts) -> tuple[ProtocolChange, ...]:
-    """The protocol's changes since then; empty when the log is not at hand or cannot be read."""
+    """Return protocol changes since then; empty if the log is unavailable or unreadable."""
     try:
         changes = now.changes() if now.changes is not None else ()
     except TableError:

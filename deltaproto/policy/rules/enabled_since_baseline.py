@@ -1,20 +1,20 @@
-"""A feature that the protocol held already is in use since the baseline.
+"""A feature that the protocol already supported has come into use since the baseline.
 
 ## What it does
-Compares the features in use with those in the baseline, where the protocol supported them then.
+Compares the features in use with those in the baseline, if the protocol already supported them.
 
 ## Why it breaks
-A legacy protocol supports features that nothing uses, such as appendOnly. Switching one on changes
-no protocol, and yet refuses what was possible before: appendOnly refuses UPDATE, DELETE and MERGE.
+A legacy protocol supports unused features such as appendOnly. Enabling one does not change the
+protocol, but it blocks operations that worked before: appendOnly blocks UPDATE, DELETE and MERGE.
 
 ## Who breaks
-Jobs that do what the feature forbids, and clients that support it in part.
+Jobs that do what the feature forbids, and clients that support it only partly.
 
 ## How to fix
-If it was meant, save a new baseline. If not, `deltaproto history` names the commit.
+If the change was intended, save a new baseline. If not, `deltaproto history` shows the commit.
 
 ## How safe
-Looking changes nothing. Unsetting the property needs no protocol change.
+Checking is read-only. Unsetting the property requires no protocol change.
 
 ## References
 `deltaproto history TABLE`, `deltaproto features NAME`.
@@ -40,8 +40,8 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
     for name in sorted(supported & now.needs.used & before.needs.unused):
         yield RULE.finding(
             case.table,
-            f"{name} is in use since version {before.version}",
-            f"if it was meant, save a new baseline; else see deltaproto history {case.word}",
+            f"{name} has come into use since version {before.version}",
+            f"if intended, save a new baseline; otherwise see deltaproto history {case.word}",
             feature=name,
             evidence=span(before, now),
         )

@@ -4,10 +4,10 @@
 Compares `expires` of every waiver and approval with today's date (UTC).
 
 ## Why it breaks
-From the next day on, an expired waiver hides nothing and an expired approval permits nothing.
+After that date, the waiver or approval no longer suppresses any finding.
 
 ## Who breaks
-Nobody by this alone: the findings that it excused are reported again.
+No one directly: the suppressed findings are reported again.
 
 ## How to fix
 Renew or remove it.

@@ -1,22 +1,23 @@
 """The schema or a property needs a feature that the protocol does not support.
 
 ## What it does
-Goes through the catalogue: a TIMESTAMP_NTZ column needs `timestampNtz`, a generated column
-`generatedColumns`, `delta.enableDeletionVectors=true` needs `deletionVectors`, widened types need
-`typeWidening`, and so on. A preview feature counts for its successor.
+Compares the table with the feature catalog: a TIMESTAMP_NTZ column needs `timestampNtz`, a
+generated column `generatedColumns`, `delta.enableDeletionVectors=true` needs `deletionVectors`,
+widened types need `typeWidening`, and so on. A preview feature also satisfies the need for its
+successor.
 
 ## Why it breaks
-Clients trust the protocol to say what they need. Where it stays silent some read wrong values,
-some ignore the property, some refuse the table.
+Clients rely on the protocol to list the required features. If a feature is missing, some read
+wrong values, some ignore the property, and some refuse the table.
 
 ## Who breaks
-Delta Kernel and what is built on it refuse such tables; Delta Spark reports
-`DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH` for many of them; older clients read on blindly.
+Delta Kernel and libraries built on it refuse such tables; Delta Spark reports
+`DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH` for many of them; older clients do not notice.
 
 ## How to fix
 Add the feature: `ALTER TABLE t SET TBLPROPERTIES ('delta.feature.<name>' = 'supported')`, after
-checking that every client of the table can do without or with it. Or take the property or column
-away.
+checking that every client of the table works with it. Or remove the property or column that needs
+it.
 
 ## How safe
 Adding a feature is a protocol change, and some features can never be dropped again:
@@ -60,7 +61,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
                 subject.table,
                 f"{shown} needs {feature.name}, which the protocol does not support",
                 f"add the feature with 'delta.feature.{feature.name}'='supported', "
-                "or take away what needs it",
+                "or remove what needs it",
                 feature=feature.name,
                 evidence=shown,
             )
@@ -68,7 +69,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
 
 @cache
 def _by_need() -> dict[Enablement, list[Feature]]:
-    """For each need, the features that meet it, the one to recommend first."""
+    """Map each need to the features that satisfy it, the recommended one first."""
     needs: dict[Enablement, list[Feature]] = {}
     for feature in feature_catalog.all_features():
         if not isinstance(feature.enablement, AlwaysWhenSupported):

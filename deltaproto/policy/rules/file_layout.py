@@ -1,33 +1,33 @@
-"""The data files are laid out in a way that some clients cannot read.
+"""The data files have a layout that some clients cannot read.
 
 ## What it does
-Reports what the log shows of the data files beyond the protocol:
+Reports properties of data files that the log shows and the protocol does not:
 
-- absolute paths: the table is a shallow clone, or files were registered where they were;
+- absolute paths: the table is a shallow clone, or files were registered in their original location;
 - paths with escapes or characters beyond ASCII, which come from partition values;
-- partition columns that are stored under another name, as column mapping does in a table that was
-  created with it.
+- partition columns stored under physical names, as in tables that were created with column
+  mapping.
 
 `deltaproto check` also considers column mapping that was enabled on existing files, which have no
-column ids, and data files that delta-rs wrote: DELETE, UPDATE and MERGE, and appends of some
+column ids, and data files that delta-rs wrote: DELETE, UPDATE and MERGE, and appends by some
 callers, leave Arrow view types in the Parquet footer.
 
 ## Why it breaks
-The specification allows all of it, and the protocol does not announce it. Clients that were only
-tried on other tables fail, or return NULL or no rows.
+The specification allows all of this, and the protocol does not announce it. Clients that were
+tested only on other tables may fail, return NULL or return no rows.
 
 ## Who breaks
-It depends on the client and its version: `deltaproto check` says which of your clients are
-affected. A client on which a layout was not measured is unknown, not ok.
+It depends on the client and its version: `deltaproto check` shows which of your clients are
+affected. If a layout was not measured with a client, the result is unknown, not ok.
 
 ## How to fix
-Nothing, unless a client of yours is affected. Then copy the table: a deep clone or
-`CREATE TABLE … AS SELECT` writes new files with relative paths. A table without column mapping at
-its creation stores partition columns under their own names. Files that another engine has to
-rewrite: `OPTIMIZE` with Delta Spark, or `REORG TABLE`.
+Do nothing unless one of your clients is affected. If so, copy the table: a deep clone or
+`CREATE TABLE … AS SELECT` writes new files with relative paths. Tables created without column
+mapping store partition columns under their own names. To rewrite files with another engine, use
+`OPTIMIZE` in Delta Spark, or `REORG TABLE`.
 
 ## How safe
-A copy leaves the table as it is; readers must move to the copy.
+A copy does not change the table; readers must move to the copy.
 
 ## References
 PROTOCOL.md, "Add File and Remove File", "Column Mapping"; Arrow's `Utf8View`.

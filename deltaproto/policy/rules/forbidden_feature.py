@@ -4,13 +4,13 @@
 Looks for `forbid_features` among the supported features, listed or implied.
 
 ## Why it breaks
-A supported feature closes the table to clients that lack it, whether something uses it or not.
+A supported feature blocks clients that lack it, even if it is not used.
 
 ## Who breaks
-The clients for whose sake the policy forbids it.
+The clients that the policy protects by forbidding it.
 
 ## How to fix
-Drop the feature where it can be dropped: `deltaproto features NAME` tells.
+Drop the feature if possible: see `deltaproto features NAME`.
 
 ## How safe
 DROP FEATURE is a protocol change: it conflicts with concurrent writes.
@@ -42,6 +42,6 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
             f"{name} is forbidden by the policy, and {how}",
             f"drop it with ALTER TABLE … DROP FEATURE; see `deltaproto features {name}`"
             if can_go
-            else "no release can drop it: only a new table gets rid of it",
+            else "no release can drop it: only a new table avoids it",
             feature=name,
         )

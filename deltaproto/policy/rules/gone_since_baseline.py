@@ -4,16 +4,16 @@
 Looks for every local table of the baseline that was not checked.
 
 ## Why it breaks
-A table that was dropped or moved is no longer watched, and its readers fail.
+A table that was dropped or moved is no longer checked, and its readers fail.
 
 ## Who breaks
-Everybody who reads or writes the table.
+Everyone who reads or writes the table.
 
 ## How to fix
-If it was meant, save a new baseline. If it was moved, check it at its new place.
+If it was dropped intentionally, save a new baseline. If it was moved, check its new location.
 
 ## How safe
-Looking changes nothing.
+Checking is read-only.
 
 ## References
 `deltaproto inspect … --format json --output FILE` writes a baseline.
@@ -29,10 +29,10 @@ RULE = Rule("DP225", "gone-since-baseline", Severity.WARNING, since="0.1.0")
 
 
 def finding(before: TableFacts) -> Finding:
-    """The finding on a table that is gone."""
+    """Create the finding for a table that no longer exists."""
     return RULE.finding(
         before.table,
-        f"the table no longer exists; the baseline holds its version {before.version}",
-        "if it was dropped, save a new baseline; if it was moved, check it at its new place",
+        f"the table no longer exists; the baseline contains version {before.version}",
+        "if it was dropped, save a new baseline; if it was moved, check it at its new location",
         evidence=before.location,
     )

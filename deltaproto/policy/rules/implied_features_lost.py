@@ -1,29 +1,29 @@
 """An upgrade to table features lost features that the old versions implied.
 
 ## What it does
-Where a table-features protocol lacks `appendOnly` or `invariants`, follows the protocol back
-through the log. A commit that replaced a legacy pair by explicit lists without naming what the
-pair had implied lost those features; only DROP FEATURE may do that.
+If a table-features protocol lacks `appendOnly` or `invariants`, traces the protocol back through
+the log. A commit lost features if it replaced a legacy pair with explicit lists that omit features
+implied by the pair. Only DROP FEATURE may do that.
 
 ## Why it breaks
-Writers no longer have to honour what the table may still rely on: NOT NULL columns, CHECK
-constraints, append-only, generated columns, the change data feed.
+Writers no longer have to enforce guarantees that the table may still rely on: NOT NULL columns,
+CHECK constraints, append-only, generated columns, the change data feed.
 
 ## Who breaks
-Nobody with an error message. Rows that break a constraint get written.
+No client reports an error. Rows that violate a constraint are written.
 
 ## How to fix
-Add the lost features again, `'delta.feature.<name>'='supported'` for each, and check the rows
-written since. Do not change protocols with the client that did it: deltalake's
+Add the lost features again with `'delta.feature.<name>'='supported'` for each, and check the rows
+written since. Do not change protocols with the client that caused this: deltalake's
 `alter.add_feature` is known to lose them.
 
 ## How safe
-Adding legacy features back is a protocol change; appendOnly and invariants are understood by
-every writer of writer version 7, and they can't be dropped again.
+Adding legacy features again is a protocol change. Every writer that supports writer version 7
+supports appendOnly and invariants. They cannot be dropped again.
 
 ## References
-PROTOCOL.md, "Table Features for New and Existing Tables": on the upgrade all implied features
-must be listed.
+PROTOCOL.md, "Table Features for New and Existing Tables": an upgrade must list all implied
+features.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def check(subject: RuleContext) -> Iterator[Finding]:
             engine = after.commit_info.get("engineInfo") or "an unnamed client"
             yield RULE.finding(
                 subject.table,
-                f"version {after.version} took {before.protocol} to {after.protocol} "
+                f"version {after.version} changed {before.protocol} to {after.protocol} "
                 f"and lost {names}",
-                "add the features again with Delta Spark, and check what was written since",
+                "add the features again with Delta Spark, and check the rows written since",
                 evidence=f"version {after.version}: "
                 f"{after.commit_info.get('operation', 'unknown operation')} by {engine}",
             )

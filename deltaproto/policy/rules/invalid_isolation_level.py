@@ -1,7 +1,7 @@
-"""The declared isolation level is none that a table may declare.
+"""The declared isolation level is not a level that tables can declare.
 
 ## What it does
-Compares `delta.isolationLevel` with the two values that exist: `Serializable` and
+Compares `delta.isolationLevel` with the two valid values: `Serializable` and
 `WriteSerializable`.
 
 ## Why it breaks
@@ -17,7 +17,7 @@ Writers.
 Setting the level is a metadata change: it aborts concurrent writes.
 
 ## References
-`DeltaConfigs.ISOLATION_LEVEL` in Delta Spark; the platform's page on isolation levels.
+`DeltaConfigs.ISOLATION_LEVEL` in Delta Spark; the Databricks page on isolation levels.
 """
 
 from __future__ import annotations

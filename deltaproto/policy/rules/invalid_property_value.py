@@ -1,19 +1,19 @@
-"""A table property has a value that Delta does not take.
+"""A table property has a value that Delta does not accept.
 
 ## What it does
-Compares each `delta.` property of the table with the values that Delta Spark 4.4 sets it to. Values
-that Databricks documents pass as well.
+Compares each `delta.` property of the table with the values that Delta Spark 4.4 accepts. Values
+documented by Databricks are also valid.
 
 ## Why it breaks
 Engines cannot set such a value, but other writers can store it. Delta Spark throws when it reads a
 value that it cannot parse: with `delta.columnMapping.mode` = `foo` on every access, with
-`delta.appendOnly` = `yes` on every write. Other clients ignore the value, or take the default.
+`delta.appendOnly` = `yes` on every write. Other clients ignore the value, or use the default.
 
 ## Who breaks
-Writers; with column mapping, readers as well.
+Writers; with column mapping, also readers.
 
 ## How to fix
-`ALTER TABLE t SET TBLPROPERTIES` with a value that the hint names, or UNSET the property. Where
+`ALTER TABLE t SET TBLPROPERTIES` with a value from the hint, or UNSET the property. If
 Delta Spark refuses every statement, only a client that ignores the value can repair the table.
 
 ## How safe
@@ -37,7 +37,7 @@ RULE = Rule("DP150", "invalid-property-value", Severity.ERROR, since="0.1.0")
 
 def check(subject: RuleContext) -> Iterator[Finding]:
     stored = subject.state.metadata.configuration
-    # The isolation level has a rule of its own.
+    # The isolation level has its own rule.
     keys = sorted(key for key in stored if key.startswith("delta.") and key != ISOLATION)
     if not keys:
         return
@@ -52,7 +52,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         if instead is not None:
             yield RULE.finding(
                 subject.table,
-                f"{key} is {value!r}, which Delta does not take",
+                f"{key} is {value!r}, which Delta does not accept",
                 f"set it to {instead}, or unset it",
                 evidence=f"{key}={value}",
             )

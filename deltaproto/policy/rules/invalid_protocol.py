@@ -1,21 +1,21 @@
 """The protocol breaks a rule of the spec.
 
 ## What it does
-Looks at the version pair and the two feature lists as the log stores them: reader version 1 to 3,
-writer version 1 to 7, reader 3 only with writer 7, each list exactly when its version calls
-for it, and no reader-writer feature that readers are not told about.
+Checks the version pair and the two feature lists as stored in the log: reader version 1 to 3,
+writer version 1 to 7, reader 3 only with writer 7, each list present exactly when its version
+requires it, and every reader-writer feature also listed for readers.
 
 ## Why it breaks
-A protocol is the one thing that every client reads first. Clients repair, ignore or refuse an
-invalid one each in its own way, so the same table is readable here and closed there.
+Every client reads the protocol first. Clients repair, ignore or refuse an invalid one in different
+ways, so the same table may be readable in one client and not in another.
 
 ## Who breaks
-delta-rs and the Delta Kernel refuse to open the table. Delta Spark refuses some breaches and
+delta-rs and the Delta Kernel refuse to open the table. Delta Spark refuses some violations and
 silently repairs others with its next protocol change.
 
 ## How to fix
 Find the commit that stored it with `deltaproto history`, and upgrade or repair the client that
-wrote it. A commit with a valid protocol that supports the same features puts the table right:
+wrote it. A commit with a valid protocol that supports the same features repairs the table:
 with Delta Spark, adding any feature rewrites the lists.
 
 ## How safe

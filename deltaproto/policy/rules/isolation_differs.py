@@ -1,19 +1,19 @@
-"""The table's isolation level is not the policy's.
+"""The table's isolation level differs from the policy.
 
 ## What it does
-Compares the level in force on each engine with the policy's `isolation`, and with what the engine
-makes of it where it cannot be had there: delta-rs is Serializable whatever Databricks stores.
+Compares the level in force on each engine with the policy's `isolation`. An engine that lacks the
+level uses another one: delta-rs is Serializable whatever Databricks stores.
 
 ## Why it breaks
-Under WriteSerializable history and content may disagree; under Serializable blind appends can make
-other writers fail.
+Under WriteSerializable, history and content may disagree. Under Serializable, blind appends can
+make other writers fail.
 
 ## Who breaks
-Processes that were written for the other level.
+Processes that rely on the required level.
 
 ## How to fix
 Set `delta.isolationLevel`: `Serializable` with any engine, `WriteSerializable` on Databricks only.
-Unset, Databricks is WriteSerializable and Delta Spark Serializable.
+By default, Databricks uses WriteSerializable and Delta Spark Serializable.
 
 ## How safe
 Setting it is a metadata change: every concurrent write fails.
@@ -47,7 +47,7 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
     if differing:
         yield RULE.finding(
             case.table,
-            f"the policy asks for {wanted}; in force is {', '.join(differing)}",
+            f"the policy requires {wanted}, but the level in force is {', '.join(differing)}",
             f"set delta.isolationLevel = {wanted}"
             + ("" if wanted == "Serializable" else " on Databricks; Delta Spark refuses to set it"),
         )

@@ -1,19 +1,19 @@
 """The protocol lost a feature since the baseline.
 
 ## What it does
-Compares the table with the same table in the baseline.
+Compares the table with its state in the baseline.
 
 ## Why it breaks
-A feature that is gone no longer makes writers keep its promise.
+Writers no longer have to enforce the guarantee of a removed feature.
 
 ## Who breaks
-Processes that count on the feature. The table is open to more clients than before.
+Processes that rely on the feature. More clients than before can use the table.
 
 ## How to fix
-If it was meant, write a new baseline. If not, `deltaproto history` names the commit.
+If the change was intended, write a new baseline. If not, `deltaproto history` shows the commit.
 
 ## How safe
-Looking changes nothing.
+Checking is read-only.
 
 ## References
 `deltaproto history TABLE`.
@@ -38,8 +38,8 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
     for name in sorted(before.protocol.supported - now.protocol.supported):
         yield RULE.finding(
             case.table,
-            f"{name} left the protocol since version {before.version}",
-            f"if it was meant, save a new baseline; else see deltaproto history {case.word}",
+            f"{name} was removed from the protocol since version {before.version}",
+            f"if intended, save a new baseline; otherwise see deltaproto history {case.word}",
             feature=name,
             evidence=span(before, now),
         )

@@ -1,13 +1,14 @@
-"""The log holds checkpoints, but not a single commit.
+"""The log has checkpoints but no commits.
 
 ## What it does
-Reports a log whose commits are all gone.
+Reports a log without commit files.
 
 ## Why it breaks
-Readers differ: delta-rs reads the checkpoint, Delta Spark demands the commit of the newest version.
+Readers differ: delta-rs reads the checkpoint, Delta Spark requires the commit of the newest
+version.
 
 ## Who breaks
-Delta Spark and everything on it.
+Delta Spark and everything built on it.
 
 ## How to fix
 Restore the newest commit file from a backup, or append once with delta-rs, which writes one.

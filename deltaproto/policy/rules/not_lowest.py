@@ -1,23 +1,23 @@
 """The protocol is not in its lowest form.
 
 ## What it does
-Compares the stored protocol with its normalised form: the smallest versions that carry exactly
-the same features, without lists where the features fit a legacy pair.
+Compares the stored protocol with its normalized form: the lowest versions that support exactly
+the same features, without lists if the features fit a legacy pair.
 
 ## Why it breaks
-Clients that know only version numbers, or lower ones, stay locked out although the table uses
+Clients that support only version numbers, or lower ones, stay blocked although the table uses
 nothing that they lack.
 
 ## Who breaks
 Clients that support the lower form, but not the higher one.
 
 ## How to fix
-Any protocol change by Delta Spark 3.3 or later stores the lowest form, for example dropping a
-feature, or `ALTER TABLE t SET TBLPROPERTIES ('delta.feature.<name>' = 'supported')` with a
-feature that the table has to have anyway. Setting lower versions does nothing.
+Any protocol change by Delta Spark 3.3 or later stores the lowest form. Examples: drop a
+feature, or run `ALTER TABLE t SET TBLPROPERTIES ('delta.feature.<name>' = 'supported')` with a
+feature that the table needs anyway. Setting lower versions has no effect.
 
 ## How safe
-Normalising drops no feature and only widens the circle of clients.
+Normalizing drops no feature; it only allows more clients.
 
 ## References
 `Protocol.normalized` in Delta Spark; "lowest possible protocol" in the platform's documentation.
@@ -39,11 +39,11 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     if lowest is None or not subject.protocol.uses_table_features or lowest == subject.protocol:
         return
     if lowest.supported != subject.protocol.supported:
-        # Normalising would add a missing requirement: that is DP104's, and lowers nothing.
+        # Normalizing would add a missing requirement. DP104 reports that; it lowers nothing.
         return
     yield RULE.finding(
         subject.table,
-        f"{subject.protocol} carries the same features as {lowest}: "
-        "normalisation alone would lower it",
+        f"{subject.protocol} supports the same features as {lowest}: "
+        "it can be lowered without dropping any",
         "the next protocol change by Delta Spark 3.3 or later stores the lowest form",
     )

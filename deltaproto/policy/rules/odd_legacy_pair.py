@@ -1,11 +1,11 @@
-"""A legacy version pair that says more than it means.
+"""A legacy version pair with higher numbers than its features need.
 
 ## What it does
-Points out legacy pairs whose numbers are higher than their features need, such as (1,5), which
-does not imply column mapping because its reader version is 1, or (2,3), (2,1).
+Reports legacy pairs whose numbers are higher than their features need. Examples are (2,3), (2,1)
+and (1,5), which does not imply column mapping because its reader version is 1.
 
 ## Why it breaks
-People read (1,5) as "has column mapping". Clients that only compare numbers refuse the table
+Users may read (1,5) as "has column mapping". Clients that only compare numbers refuse the table
 for features that it does not have.
 
 ## Who breaks
@@ -42,6 +42,6 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         surprise = "; columnMapping is not implied, because the reader version is 1"
     yield RULE.finding(
         subject.table,
-        f"{protocol} implies no more than {lowest} does{surprise}",
+        f"{protocol} implies the same features as {lowest}{surprise}",
         "the next protocol change by Delta Spark 3.3 or later stores the lowest form",
     )

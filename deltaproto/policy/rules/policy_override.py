@@ -1,9 +1,9 @@
 """A table pattern changes what a less specific pattern requires.
 
 ## What it does
-Reports, for the patterns that matched tables: a list of clients or features that adds to the lists
-of less specific patterns, a list that replaces them (`clients_replace: true`), and a value that is
-weaker than the one it overrides, such as a higher version ceiling.
+For patterns that matched tables, reports: a list of clients or features that adds to the lists of
+less specific patterns, a list that replaces them (`clients_replace: true`), and a value that is
+weaker than the value it overrides, such as a higher version ceiling.
 
 ## Why it breaks
 Nothing breaks. Earlier versions of deltaproto replaced the lists, so a policy that relied on

@@ -1,13 +1,13 @@
 """The policy requires nothing.
 
 ## What it does
-Looks for a client or a setting that applies to the tables that are checked.
+Reports a policy without a client or setting that applies to the checked tables.
 
 ## Why it breaks
 A check without requirements always passes.
 
 ## Who breaks
-Nobody by this alone.
+No one directly.
 
 ## How to fix
 Declare `clients`, or settings under `tables` with a pattern that matches the tables.

@@ -1,17 +1,17 @@
 """The table supports a preview, experimental or retired feature name.
 
 ## What it does
-Names supported features whose name marks a preview, or that later releases renamed.
+Reports supported features with a preview name, or that later releases renamed.
 
 ## Why it breaks
-Preview names are not part of the spec. They change or go: `inCommitTimestamp-preview` of
-Delta 3.2 is unknown to 3.3, `catalogOwned-preview` of 4.0.0 is unknown to 4.0.1.
+Preview names are not part of the spec. They may be renamed or removed: `inCommitTimestamp-preview`
+of Delta 3.2 is unknown to 3.3, `catalogOwned-preview` of 4.0.0 is unknown to 4.0.1.
 
 ## Who breaks
-Every client that knows only the final name, and sooner or later the writer itself.
+Every client that knows only the final name, and eventually the writer itself.
 
 ## How to fix
-Move to the final feature while a client still knows both: drop the preview feature where it can
+Move to the final feature while a client still supports both: drop the preview feature if it can
 be dropped, then enable the final one.
 
 ## How safe
@@ -47,6 +47,6 @@ def check(subject: RuleContext) -> Iterator[Finding]:
                 subject.table,
                 f"{state.name} is a {state.feature.status} feature"
                 + (f", now called {successor}" if successor else ""),
-                f"see `deltaproto features {state.name}` for who knows it and how to leave it",
+                f"see `deltaproto features {state.name}` for who supports it and how to drop it",
                 feature=state.name,
             )

@@ -1,19 +1,19 @@
 """A feature is in readerFeatures but not in writerFeatures.
 
 ## What it does
-Compares the two lists: whoever writes a table must also read it, so every reader feature has to
-stand in both.
+Compares the two lists. A client that writes a table must also read it, so every reader feature
+must be in both.
 
 ## Why it breaks
-A writer that goes by `writerFeatures` alone believes that it understands the table and writes
-without keeping the feature's promises.
+A writer that checks only `writerFeatures` assumes that it supports the table, and writes without
+enforcing the feature's guarantees.
 
 ## Who breaks
 Delta Kernel and delta-rs refuse to open the table. Writers that check only their own list may
 damage it.
 
 ## How to fix
-Add the feature once more with a client that writes both lists, for example
+Add the feature again with a client that writes both lists, for example
 `ALTER TABLE t SET TBLPROPERTIES ('delta.feature.<name>' = 'supported')` in Delta Spark.
 
 ## How safe

@@ -1,21 +1,21 @@
-"""One of the readers refused the table that another one could read.
+"""One of the readers refused a table that another reader could read.
 
 ## What it does
-With `--reader all`, reports a reader that gave no answer: delta-rs or Spark refusing the
-protocol, a log that the direct reader finds broken.
+With `--reader all`, reports a reader that failed: delta-rs or Spark refused the
+protocol, or the log reader found a broken log.
 
 ## Why it breaks
-The refusal is the symptom users see: a client built on that reader cannot use the table.
+Users see the same failure: a client built on that reader cannot use the table.
 
 ## Who breaks
 The clients built on the reader that refused.
 
 ## How to fix
-The reader's own reason is in the message. `deltaproto features` says what the features are, and
-which releases know them.
+The message contains the reader's reason. `deltaproto features` describes the features and shows
+which releases support them.
 
 ## How safe
-Nothing is changed by looking.
+Checking is read-only.
 
 ## References
 PROTOCOL.md, "Protocol Evolution": clients must refuse what they do not support.

@@ -1,21 +1,21 @@
-"""Two readers answered, and their answers differ.
+"""Two readers returned different results.
 
 ## What it does
 With `--reader all`, compares version, id, protocol, configuration, partition and clustering columns
 between the readers, field by field.
 
 ## Why it breaks
-Two clients of the same table act on different facts. Either the table was written meanwhile
+Two clients of the same table see different states. Either the table was written in between
 (then the versions differ), or one of the readers reads the log differently.
 
 ## Who breaks
-Whoever trusts the wrong one. The log reader replays the log as the spec says.
+Anyone who relies on the wrong one. The log reader replays the log as specified.
 
 ## How to fix
-Run again; when the versions agree and a field still differs, look at the log and report it.
+Run again. If the versions agree and a field still differs, check the log and report a bug.
 
 ## How safe
-Nothing is changed by looking.
+Checking is read-only.
 
 ## References
 PROTOCOL.md, "Action Reconciliation".

@@ -4,16 +4,16 @@
 Looks for `require_features` among the supported features, listed or implied.
 
 ## Why it breaks
-Whoever counts on the feature does not get it; writers that do not know it are not kept out.
+Processes that rely on the feature do not get it. Writers that do not support it are not blocked.
 
 ## Who breaks
-The processes for whose sake the policy requires it.
+The processes for which the policy requires it.
 
 ## How to fix
-Enable it, after the clients have been checked: `deltaproto features NAME` tells how.
+Check the clients first, then enable it: `deltaproto features NAME` shows how.
 
 ## How safe
-Enabling a feature is a protocol change that most clients feel; many cannot be undone.
+Enabling a feature is a protocol change that affects most clients; many cannot be undone.
 
 ## References
 The policy's `require_features`.
@@ -36,6 +36,6 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
         yield RULE.finding(
             case.table,
             f"the policy requires {name}, which the table does not support",
-            f"enable it; `deltaproto features {name}` tells how",
+            f"enable it; `deltaproto features {name}` shows how",
             feature=name,
         )

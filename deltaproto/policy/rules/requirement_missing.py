@@ -1,12 +1,12 @@
-"""A supported feature lacks what it requires, or stands beside what it excludes.
+"""A supported feature lacks a feature that it requires, or conflicts with another one.
 
 ## What it does
-Checks the four kinds of requirement between features: another one supported (`rowTracking`
-needs `domainMetadata`), enabled (`icebergCompatV2` needs column mapping switched on), not
-supported, or not enabled (deletion vectors beside Iceberg compatibility).
+Checks the four kinds of requirement between features: another one is supported (`rowTracking`
+needs `domainMetadata`), enabled (`icebergCompatV2` needs column mapping enabled), not
+supported, or not enabled (deletion vectors with Iceberg compatibility).
 
 ## Why it breaks
-Clients validate these rules when they open the table, each its own selection of them.
+Clients validate these rules when they open the table. Each client checks different ones.
 
 ## Who breaks
 Delta Kernel and delta-rs refuse to open or to write the table; Delta Spark fails when it next
@@ -14,10 +14,10 @@ changes metadata.
 
 ## How to fix
 Add the missing feature, or drop the one that requires it. Delta Spark adds required features
-by itself when it adds a feature, so a missing one points at another client.
+automatically when it adds a feature, so another client probably caused this.
 
 ## How safe
-Adding is a protocol change and may be permanent; look at `deltaproto features <name>` first.
+Adding is a protocol change and may be permanent; check `deltaproto features <name>` first.
 
 ## References
 `requiredFeatures` in Delta Spark's TableFeature.scala; the feature requirements in

@@ -4,7 +4,7 @@
 Reports a metaData action whose `schemaString` is absent or is not a JSON struct.
 
 ## Why it breaks
-Which features the schema uses cannot be told, and most clients cannot open the table.
+The features that the schema uses are unknown, and most clients cannot open the table.
 
 ## Who breaks
 delta-rs and the Delta Kernel refuse the table; Delta Spark opens it with an empty schema at best.
@@ -13,7 +13,7 @@ delta-rs and the Delta Kernel refuse the table; Delta Spark opens it with an emp
 Find the commit that stored it, and the client that wrote it.
 
 ## How safe
-Nothing is changed by looking.
+Checking is read-only.
 
 ## References
 PROTOCOL.md, "Change Metadata": schemaString is required.
@@ -38,12 +38,12 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     if schema is not None and not schema.get("fields"):
         yield RULE.finding(
             subject.table,
-            "the schema has no columns, and such a table can only be written",
-            "add columns; a first write by most engines does",
+            "the schema has no columns, so the table cannot be read yet",
+            "add columns; the first write by most engines does this",
         )
     if subject.state.metadata.traits is None:
         yield RULE.finding(
             subject.table,
-            "the metadata holds no usable schema, so what the schema uses cannot be told",
+            "the metadata has no usable schema, so the features that the schema uses are unknown",
             "find the commit that stored it and the client that wrote it",
         )

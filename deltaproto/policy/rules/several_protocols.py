@@ -1,20 +1,20 @@
 """One commit stores several different protocols.
 
 ## What it does
-Reports a commit with more than one protocol action. The last one counts here, as in Delta Spark.
+Reports a commit with more than one protocol action. deltaproto uses the last one, like Delta Spark.
 
 ## Why it breaks
-The spec allows one protocol action in a commit. With several, delta-rs takes the first one and
-Spark the last one, so that they disagree about the same table.
+The spec allows one protocol action in a commit. With several, delta-rs uses the first one and
+Spark the last one, so they disagree about the same table.
 
 ## Who breaks
-Whichever client reads the lesser protocol may write what the other one forbids.
+The client that reads the weaker protocol may write data that the other one forbids.
 
 ## How to fix
-Change the protocol once more with Delta Spark: the newer commit settles it for everybody.
+Change the protocol again with Delta Spark: all clients then use the newer commit.
 
 ## How safe
-That is a protocol change: it conflicts with concurrent writes.
+This is a protocol change: it conflicts with concurrent writes.
 
 ## References
 PROTOCOL.md, "Protocol Evolution"; measured with Delta Spark 4.4 and deltalake 1.6.
@@ -36,5 +36,5 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     for note in subject.state.notes:
         if note.kind is NoteKind.SEVERAL_PROTOCOLS:
             yield RULE.finding(
-                subject.table, note.message, "settle it with one more protocol change by Spark"
+                subject.table, note.message, "fix it with another protocol change in Spark"
             )

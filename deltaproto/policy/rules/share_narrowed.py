@@ -1,14 +1,14 @@
 """A table with reader features is shared.
 
 ## What it does
-Finds clients that the policy declares as shares on tables with features that readers must know.
+Finds clients that the policy declares as shares on tables with reader features.
 
 ## Why it breaks
-A share of such a table reaches only recipients that ask for the delta response format and know
-every one of the features. Recipients that know only the parquet format are refused by the server.
+Recipients can read such a share only if they request the delta response format and support every
+reader feature. The server refuses recipients that support only the parquet format.
 
 ## Who breaks
-Older recipients, whom the provider does not see in the log.
+Older recipients, which do not appear in the provider's log.
 
 ## How to fix
 Check each recipient's connector version as a client, or drop the feature before sharing.
@@ -44,7 +44,7 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
         label = f" ({declared.label})" if declared.label else ""
         yield RULE.finding(
             case.table,
-            f"shared with {client}{label}: only recipients that know {', '.join(names)} and the "
+            f"shared with {client}{label}: only recipients that support {', '.join(names)} and the "
             "delta response format can read it",
             "check every recipient's connector version, or drop the features before sharing",
             client=client,

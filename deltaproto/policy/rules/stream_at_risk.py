@@ -1,19 +1,19 @@
-"""A declared stream reads a table whose schema changes end streams.
+"""A declared stream reads a table whose schema changes break streams.
 
 ## What it does
 Finds clients that read a table with column mapping as a stream.
 
 ## Why it breaks
-With column mapping columns can be renamed and dropped. A streaming read without
-schemaTrackingLocation then fails, also after a restart: only a new checkpoint helps. Dropping the
-feature ends it as well.
+With column mapping, columns can be renamed and dropped. A streaming read without
+schemaTrackingLocation then fails, even after a restart: only a new checkpoint helps. Dropping the
+feature breaks it as well.
 
 ## Who breaks
-The stream that is named, at the next such change.
+The named stream, at the next such change.
 
 ## How to fix
-Give the stream a schemaTrackingLocation before the change; it then stops at changes and goes on
-after a restart, for renames and drops once it is told to
+Set schemaTrackingLocation on the stream before the change. It then stops at changes and continues
+after a restart. Renames and drops also require the option
 (`spark.databricks.delta.streaming.allowSourceColumnRenameAndDrop`).
 
 ## How safe
@@ -50,8 +50,8 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
         yield RULE.finding(
             case.table,
             f"{client}{f' ({label})' if label else ''} reads it as a stream, and a renamed or "
-            "dropped column ends streams for good",
-            "give the stream a schemaTrackingLocation",
+            "dropped column breaks it permanently",
+            "set schemaTrackingLocation on the stream",
             client=client,
             feature="columnMapping",
         )

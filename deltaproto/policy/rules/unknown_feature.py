@@ -1,22 +1,22 @@
-"""The table supports a feature that is not in deltaproto's catalogue.
+"""The table supports a feature that is not in deltaproto's catalog.
 
 ## What it does
-Names every supported feature without a record. Nothing is assumed about it: a client is taken
-not to know it, and nothing is planned with it.
+Reports every supported feature that is not in the catalog. deltaproto assumes that no client
+supports it, and does not plan changes with it.
 
 ## Why it breaks
-A client that meets a feature it does not know must not write the table, and must not read it
-either when the feature stands in `readerFeatures`.
+A client must not write a table with a feature that it does not support. If the feature is in
+`readerFeatures`, the client must not read the table either.
 
 ## Who breaks
-Every client except the one that wrote the feature, as far as anyone can tell from here.
+Probably every client except the one that added the feature.
 
 ## How to fix
-Look for a newer deltaproto. Look at the name's case: `deletionvectors` is not
+Look for a newer deltaproto. Check the name's case: `deletionvectors` is not
 `deletionVectors`. Find the client that added it with `deltaproto history`.
 
 ## How safe
-Reading about it is; dropping it takes an engine that knows it.
+Checking is read-only. Dropping the feature requires an engine that supports it.
 
 ## References
 PROTOCOL.md, "Protocol Evolution": what clients must do with unknown features.
@@ -36,7 +36,7 @@ RULE = Rule("DP109", "unknown-feature", Severity.WARNING, since="0.1.0")
 
 
 _MOST_SEARCHED = 100
-"""unknown features of one table that get the nearest known name as their hint"""
+"""most unknown features of a table that get a similar known name as their hint"""
 
 
 def check(subject: RuleContext) -> Iterator[Finding]:
@@ -45,7 +45,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         if state.feature.status is not FeatureStatus.UNKNOWN:
             continue
         who = "readers and writers" if state.kind is FeatureKind.READER_WRITER else "writers"
-        # A search compares the name with the whole catalog.
+        # Each search compares the name with the whole catalog.
         searched += 1
         meant, near = (
             feature_catalog.search(state.name) if searched <= _MOST_SEARCHED else (None, ())
@@ -53,7 +53,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         guess = meant.name if meant else ", ".join(near)
         yield RULE.finding(
             subject.table,
-            f"{state.name} is unknown; {who} without it must refuse the table",
+            f"{state.name} is unknown; {who} that do not support it must refuse the table",
             f"feature names are exact; did a client mean {guess}?"
             if guess
             else "look for a newer deltaproto, or for the client that added it",

@@ -8,11 +8,11 @@ Spark and Databricks know, without regard to case.
 Delta refuses to set an unknown `delta.` property, so no table can meet the requirement.
 
 ## Who breaks
-Nobody by this alone.
+No one directly.
 
 ## How to fix
-Correct the name; the hint shows the most similar one. If a newer release knows the property, set
-`severities: {DP305: off}` for the whole policy.
+Correct the name; the hint shows the most similar one. If a newer Delta release has the property,
+set `severities: {DP305: off}` for the whole policy.
 
 ## How safe
 Editing a policy changes no table.

@@ -2,7 +2,7 @@
 
 ## What it does
 Compares every table pattern, waiver and approval of the policy with the tables that were checked,
-and lists those that matched none of them.
+and reports those that matched none.
 
 ## Why it breaks
 A misspelled pattern looks the same as a table that meets its requirements.

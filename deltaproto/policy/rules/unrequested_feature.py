@@ -1,26 +1,26 @@
-"""A feature came along in a commit that did not ask for it, and nothing uses it.
+"""A commit added a feature that it did not request and that nothing uses.
 
 ## What it does
-For each listed feature that nothing uses, looks up the commit that brought it. When that commit
-set properties that name neither the feature nor its switch, and no feature that it added
-requires it, the feature was not requested.
+For each listed feature that nothing uses, finds the commit that added it. The feature was not
+requested if that commit set properties that do not enable the feature, and added no feature that
+requires it.
 
 ## Why it breaks
-Every supported feature closes the table to the clients that do not know it, used or not.
+Every supported feature blocks clients that do not support it, even if unused.
 
 ## Who breaks
 Clients that lack the feature: see `deltaproto features <name>`.
 
 ## How to fix
-Drop the feature where it can be dropped. deltalake's `set_table_properties` is known to add
-`variantType` beside `deletionVectors`; Delta Spark cannot drop that one, only a rewrite into a
-new table gets rid of it.
+Drop the feature if it can be dropped. deltalake's `set_table_properties` is known to add
+`variantType` along with `deletionVectors`. Delta Spark cannot drop `variantType`; only a copy into
+a new table removes it.
 
 ## How safe
 DROP FEATURE is a metadata and protocol change: it conflicts with concurrent writes.
 
 ## References
-PROTOCOL.md, "Supported Features"; the measured behaviour of deltalake 1.6.
+PROTOCOL.md, "Supported Features"; the measured behavior of deltalake 1.6.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         engine = change.commit_info.get("engineInfo") or "an unnamed client"
         yield RULE.finding(
             subject.table,
-            f"{state.name} came with version {change.version}, which did not ask for it",
+            f"version {change.version} added {state.name} without requesting it",
             f"see `deltaproto features {state.name}` for whether it can be dropped",
             feature=state.name,
             evidence=f"version {change.version}: {change.commit_info['operation']} by {engine}",
@@ -52,7 +52,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
 
 
 def unused(subject: RuleContext) -> list[FeatureState]:
-    """Listed features that nothing uses, without those that every new table has."""
+    """Return listed features that nothing uses, except those that every new table has."""
     return [
         state
         for state in subject.features
@@ -61,7 +61,7 @@ def unused(subject: RuleContext) -> list[FeatureState]:
 
 
 def unrequested(subject: RuleContext) -> Iterator[tuple[FeatureState, ProtocolChange]]:
-    """Unused features with the commit that brought them unasked."""
+    """Yield unused features with the commit that added them without a request."""
     for state in unused(subject):
         previous: frozenset[str] | None = None
         for change in subject.changes:

@@ -1,20 +1,20 @@
 """A listed feature that nothing on the table uses.
 
 ## What it does
-Names features that are listed, but neither enabled nor present in schema, files or log, and that
-no other feature requires. Implied features don't count: they come with the version number, and so
-do `appendOnly` and `invariants`, which every new table has. Where files were not looked at nothing
-is claimed; `--look-in-files` looks.
+Reports features that are listed, but neither enabled nor found in schema, files or log, and that
+no other feature requires. Implied features don't count, because the version number includes them.
+`appendOnly` and `invariants` don't count either, because every new table has them. Features whose
+use only the files show are reported only with `--look-in-files`.
 
 ## Why it breaks
-It does not, by itself: it closes the table to clients without the feature, and gives nothing for
-it. Disabling a feature leaves it in the protocol; only DROP FEATURE takes it out.
+An unused feature breaks nothing itself, but it blocks clients without the feature for no benefit.
+Disabling a feature leaves it in the protocol. Only DROP FEATURE removes it.
 
 ## Who breaks
 Clients that lack the feature.
 
 ## How to fix
-`ALTER TABLE t DROP FEATURE <name>`, where the feature can be dropped. For an unused
+`ALTER TABLE t DROP FEATURE <name>`, if the feature can be dropped. For an unused
 history-protected feature `TRUNCATE HISTORY` leaves no `checkpointProtection` behind.
 
 ## How safe
@@ -45,8 +45,8 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         yield RULE.finding(
             subject.table,
             f"nothing uses {state.name}",
-            f"DROP FEATURE takes it out (delta-spark {since} or later)"
+            f"DROP FEATURE removes it (delta-spark {since} or later)"
             if since
-            else "no delta-spark release can drop it; only a new table is without it",
+            else "no delta-spark release can drop it; only a new table avoids it",
             feature=state.name,
         )

@@ -2,17 +2,17 @@
 
 ## What it does
 Reports columns, nested ones too, whose type is not among those of the Delta specification: void,
-intervals, user-defined types such as Spark ML's VectorUDT, structs without fields, and words such
-as `varchar(5)` or `decimal(50,2)` that no specification has. Types that a table feature stands for
-are not reported: the feature says who knows them.
+intervals, user-defined types such as Spark ML's VectorUDT, structs without fields, and type names
+such as `varchar(5)` or `decimal(50,2)` that are in no specification. Types that belong to a table
+feature are not reported: the feature's support decides.
 
 ## Why it breaks
-Most clients parse the whole schema when they open a table. One type that they do not know is enough
-to refuse the table, also for reading other columns.
+Most clients parse the whole schema when they open a table. One unknown type is enough
+to refuse the table, even if only other columns are read.
 
 ## Who breaks
-deltalake and everything on the Rust kernel for unknown words and user-defined types; DuckDB for
-void; `deltaproto check` says what was measured. What was not measured is unknown.
+deltalake and everything built on the Rust kernel for unknown type names and user-defined types;
+DuckDB for void. `deltaproto check` shows what was measured; everything else is unknown.
 
 ## How to fix
 Change the type where Delta allows it, or rewrite the column:
@@ -45,8 +45,8 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         kind, names = word.removeprefix(requirements.TYPE), ", ".join(columns)
         yield RULE.finding(
             subject.table,
-            f"{names}: the type {kind} is not one of the Delta specification, and some clients "
-            "cannot open a table that has it",
+            f"{names}: the type {kind} is not in the Delta specification, and some clients "
+            "cannot open the table",
             "check the clients of the table, or rewrite the column with another type",
             evidence=word,
         )

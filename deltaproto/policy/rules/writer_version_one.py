@@ -1,21 +1,21 @@
-"""A protocol whose writer version is 1, which the platform's documentation does not list.
+"""A protocol whose writer version is 1, which the Databricks documentation does not list.
 
 ## What it does
-Points out tables at writer version 1. The Delta protocol defines it; the Databricks page on feature
-compatibility says that minWriterVersion takes integers from 2 to 7.
+Reports tables at writer version 1. The Delta protocol defines it; the Databricks page on feature
+compatibility says that minWriterVersion accepts integers from 2 to 7.
 
 ## Why it breaks
 At writer version 1 the table supports no feature: appendOnly and column invariants are not
-enforced, and tools that follow the page may reject the version.
+enforced, and tools that follow that page may reject the version.
 
 ## Who breaks
-Nobody by itself. Databricks does not say what its runtimes do with such a table.
+No one directly. Databricks does not document what its runtimes do with such a table.
 
 ## How to fix
 Set delta.minWriterVersion = 2 if a client rejects the table: it adds appendOnly and invariants.
 
 ## How safe
-Writer version 2 is the lowest that all documented clients know.
+Writer version 2 is the lowest that all documented clients support.
 
 ## References
 docs.databricks.com/tables/features/feature-compatibility; PROTOCOL.md, "Writer Version

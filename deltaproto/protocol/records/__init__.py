@@ -1,4 +1,4 @@
-"""Every record of the feature catalogue, in one tuple."""
+"""All records of the feature catalog, in one tuple."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several records share: the Drop of features nobody drops, and names of documents."""
+"""Shared parts of records: the Drop of undroppable features, and document names."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ COLLATION_PAGE = "learn.microsoft.com/azure/databricks/tables/features/collation
 
 
 def by_hand(name: str, note: str = "") -> Trigger:
-    """The property that adds feature `name` to a protocol without switching anything on."""
+    """Return the property that adds feature `name` to a protocol without enabling it."""
     return Trigger(f"delta.feature.{name}=supported", by="feature-property", note=note)
 
 
 def supported(*names: str, source: str) -> tuple[Requirement, ...]:
-    """One requirement per name: it must be listed in the protocol."""
+    """Return a requirement per name: it must be listed in the protocol."""
     return tuple(Requirement(Need.SUPPORTED, name, source) for name in names)
 
 
 def enabled(*names: str, source: str) -> tuple[Requirement, ...]:
-    """One requirement per name: it must be listed and switched on."""
+    """Return a requirement per name: it must be listed and enabled."""
     return tuple(Requirement(Need.ENABLED, name, source) for name in names)
 
 
 def not_enabled(*names: str, source: str) -> tuple[Requirement, ...]:
-    """One requirement per name: it may be listed, but must be switched off."""
+    """Return a requirement per name: it may be listed, but must be disabled."""
     return tuple(Requirement(Need.NOT_ENABLED, name, source) for name in names)
 
 
 def not_supported(*names: str, source: str) -> tuple[Requirement, ...]:
-    """One requirement per name: it must not be in the protocol at all."""
+    """Return a requirement per name: it must not be in the protocol."""
     return tuple(Requirement(Need.NOT_SUPPORTED, name, source) for name in names)
 
 
 def needed_by(*dependents: str) -> DropRefusal:
-    """The refusal to drop a feature while one of `dependents` is in the protocol."""
+    """Return the refusal to drop a feature while one of `dependents` is in the protocol."""
     return DropRefusal(
         when=f"the protocol lists a feature that requires it ({', '.join(dependents)})",
         error="DELTA_FEATURE_DROP_DEPENDENT_FEATURE",
-        remedy="Drop that feature first; if it cannot be dropped, this one stays for good.",
+        remedy="Drop that feature first; if it cannot be dropped, this one cannot either.",
     )

@@ -1,4 +1,4 @@
-"""Names OSS Delta 4.4.0 does not accept: other products, its own tests, old releases."""
+"""Names that OSS Delta 4.4.0 does not accept: other products, its own tests, old releases."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _REJECTED = "Delta Spark 4.4.0 rejects the name."
 _REDIRECT = "TableFeature.scala (registered only in tests), TableRedirect.scala"
 _COLLATED = "protocol_rfcs/collated-string-type.md"
 _COLLATION_DISPUTE = Dispute(
-    about="whether readers must know the feature",
+    about="whether readers must support the feature",
     oss="writer-only: the RFC and Delta Kernel (Java) put it in writerFeatures, so a client that "
-    "does not know it may read and compares strings byte by byte",
+    "does not support it may read, and compares strings byte by byte",
     databricks="the compatibility page lists collations as reader and writer, reader version 3 "
     "and writer version 7, while the collation page calls it a writer feature",
-    applies="Trust the table's own protocol: where readerFeatures lists it, readers need it. "
-    "Without a table at hand take the RFC for OSS clients, the page for Databricks clients.",
+    applies="Trust the table's own protocol: if readerFeatures lists it, readers need it. "
+    "Without a table, use the RFC for OSS clients, the page for Databricks clients.",
 )
 
 RECORDS: tuple[Feature, ...] = (
@@ -61,12 +61,12 @@ RECORDS: tuple[Feature, ...] = (
             delta_spark=None,
             databricks="16.4 LTS",
             commits=(0, 0),
-            note="Every collated column has to go back to UTF8_BINARY first.",
+            note="Every collated column must be changed back to UTF8_BINARY first.",
         ),
         disputes=(_COLLATION_DISPUTE,),
         notes=(
             _REJECTED,
-            "Delta Kernel (Java) knows the name, delta-kernel-rs does not.",
+            "Delta Kernel (Java) supports the name, delta-kernel-rs does not.",
             "Only the RFC requires domainMetadata; Delta Kernel (Java) declares no requirement.",
         ),
         sources=(_COLLATED, "TableFeatures.java Collations", COLLATION_PAGE, COMPATIBILITY_PAGE),
@@ -91,13 +91,13 @@ RECORDS: tuple[Feature, ...] = (
         since=Since(
             delta_spark=None,
             databricks="16.1",
-            databricks_note="The page of that time let 15.4 read such tables.",
+            databricks_note="The page at that time allowed 15.4 to read such tables.",
         ),
         drop=Drop(
             delta_spark=None,
             databricks="16.1",
             commits=(0, 0),
-            note="Every collated column has to go back to UTF8_BINARY first. The runtime is read "
+            note="Every collated column must be changed back to UTF8_BINARY first. The runtime is "
             "from two pages: the legacy drop page lists the feature, the collation page of that "
             "time starts at 16.1.",
         ),
@@ -109,26 +109,26 @@ RECORDS: tuple[Feature, ...] = (
         name="redirectReaderWriter-preview",
         kind=FeatureKind.READER_WRITER,
         status=FeatureStatus.TESTING,
-        summary="Sends readers and writers of the table on to another table.",
+        summary="Redirects readers and writers to another table.",
         min_reader=3,
         min_writer=7,
         enablement=PropertyPrefix("delta.redirectReaderWriter-preview"),
         since=_NOWHERE,
         drop=NEVER,
-        notes=("Delta Spark knows it only inside its own tests; a normal session rejects it.",),
+        notes=("Delta Spark registers it only in its own tests; a normal session rejects it.",),
         sources=(_REDIRECT,),
     ),
     Feature(
         name="redirectWriterOnly-preview",
         kind=FeatureKind.WRITER,
         status=FeatureStatus.TESTING,
-        summary="Sends writers of the table on to another table.",
+        summary="Redirects writers to another table.",
         min_reader=1,
         min_writer=7,
         enablement=PropertyPrefix("delta.redirectWriterOnly-preview"),
         since=_NOWHERE,
         drop=NEVER,
-        notes=("Delta Spark knows it only inside its own tests; a normal session rejects it.",),
+        notes=("Delta Spark registers it only in its own tests; a normal session rejects it.",),
         sources=(_REDIRECT,),
     ),
     Feature(
@@ -147,7 +147,7 @@ RECORDS: tuple[Feature, ...] = (
         since=Since(delta_spark="4.0.0", databricks=None),
         drop=NEVER,
         notes=(
-            "Only Delta Spark 4.0.0 knows it; 4.0.1 and later reject it, with no way to migrate.",
+            "Only Delta Spark 4.0.0 supports it; 4.0.1 and later reject it, without migration.",
             "delta-kernel-rs still reads and writes it.",
         ),
         sources=("TableFeature.scala at tag v4.0.0", "delta-kernel-rs CatalogOwnedPreview"),
@@ -163,7 +163,7 @@ RECORDS: tuple[Feature, ...] = (
         renamed_to="catalogManaged",
         since=_NOWHERE,
         drop=NEVER,
-        notes=("No released client accepts it; it is seen only in logs among delta-rs's tests.",),
+        notes=("No released client accepts it; it occurs only in test logs of delta-rs.",),
         sources=("delta-rs crates/core/tests/data_err_logs",),
     ),
     Feature(
@@ -183,9 +183,9 @@ RECORDS: tuple[Feature, ...] = (
             databricks=None,
             commits=(1, 2),
             preparation=("UNSET TBLPROPERTIES",),
-            note="Only Delta 3.2 can drop it; 3.3.0 and later do not know the name.",
+            note="Only Delta 3.2 can drop it; 3.3.0 and later do not support the name.",
         ),
-        notes=("Its properties carry the suffix -preview too.", _REJECTED),
+        notes=("Its properties also have the suffix -preview.", _REJECTED),
         sources=("TableFeature.scala at tag v3.2.0", "DeltaConfig.scala at tag v3.2.0"),
     ),
     Feature(
@@ -212,7 +212,7 @@ RECORDS: tuple[Feature, ...] = (
         enablement=PropertyPrefix("delta.managedCommit.commitOwner"),
         since=_NOWHERE,
         drop=NEVER,
-        notes=("No release wrote it; catalogManaged took its place.", _REJECTED),
+        notes=("No release wrote it; catalogManaged replaced it.", _REJECTED),
         sources=("protocol_rfcs/rejected/managed-commits.md",),
     ),
     Feature(

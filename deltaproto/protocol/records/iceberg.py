@@ -26,10 +26,11 @@ _ONE_VERSION = "IcebergCompat.scala CheckOnlySingleVersionEnabled"
 _WRITER_V1 = "protocol_rfcs/iceberg-writer-compat-v1.md"
 _WRITER_V3 = "IcebergWriterCompatV3MetadataValidatorAndUpdater.java"
 _COMMON_CHECKS = "IcebergWriterCompatMetadataValidatorAndUpdater.java COMMON_CHECKS"
-_UNIFORM = "The platform's table has one row, UniForm, at 13.3 LTS, for all Iceberg features. "
+_UNIFORM = "The Databricks table has one row, UniForm, at 13.3 LTS, for all Iceberg features. "
 _NO_FEATURE = (
-    "Compatibility Mode of Databricks (delta.universalFormat.enabledFormats=compatibility) needs "
-    "no feature: it keeps a read-only copy on the oldest protocol for Delta and Iceberg readers."
+    "Databricks Compatibility Mode (delta.universalFormat.enabledFormats=compatibility) requires "
+    "no feature: it maintains a read-only copy with the oldest protocol for Delta and Iceberg "
+    "readers."
 )
 _ID_MODE = "Column mapping must be in id mode, with physical names of the form col-<id>."
 
@@ -56,12 +57,12 @@ RECORDS: tuple[Feature, ...] = (
         ),
         drop=NEVER,
         notes=(
-            "It keeps columnMapping in the protocol for good, also when switched off.",
+            "It keeps columnMapping in the protocol permanently, even if disabled.",
             (
-                "The spec wants deletionVectors absent from the protocol; Delta Spark only checks "
-                "that they are switched off."
+                "The spec requires that the protocol lacks deletionVectors; Delta Spark only "
+                "checks that they are disabled."
             ),
-            "On an existing table the property fails unless column mapping is on already.",
+            "On an existing table, the property fails unless column mapping is already enabled.",
             _NO_FEATURE,
         ),
         sources=(
@@ -74,7 +75,7 @@ RECORDS: tuple[Feature, ...] = (
         name="icebergCompatV2",
         kind=FeatureKind.WRITER,
         status=FeatureStatus.STABLE,
-        summary="Keeps the table convertible to Iceberg v2, lists and maps included.",
+        summary="Keeps the table convertible to Iceberg v2, including lists and maps.",
         min_reader=1,
         min_writer=7,
         enablement=PropertyIs("delta.enableIcebergCompatV2"),
@@ -84,7 +85,7 @@ RECORDS: tuple[Feature, ...] = (
                 "REORG TABLE … APPLY (UPGRADE UNIFORM(ICEBERG_COMPAT_VERSION=2))",
                 by="command",
                 new_tables=False,
-                note="Rewrites files that are not convertible and switches deletion vectors off.",
+                note="Rewrites files that are not convertible and disables deletion vectors.",
             ),
         ),
         switch_off="delta.enableIcebergCompatV2=false",
@@ -96,13 +97,13 @@ RECORDS: tuple[Feature, ...] = (
         since=Since(
             delta_spark="3.1.0",
             databricks="14.3 LTS",
-            databricks_note=_UNIFORM + "The page on Iceberg reads, which is about this version, "
-            "wants writers on 14.3 LTS.",
+            databricks_note=_UNIFORM + "The page on Iceberg reads, which describes this version, "
+            "requires 14.3 LTS for writers.",
         ),
         drop=NEVER,
         notes=(
-            "It keeps columnMapping in the protocol for good, also when switched off.",
-            "On an existing table the property fails unless column mapping is on already.",
+            "It keeps columnMapping in the protocol permanently, even if disabled.",
+            "On an existing table, the property fails unless column mapping is already enabled.",
             _NO_FEATURE,
         ),
         sources=(
@@ -134,14 +135,14 @@ RECORDS: tuple[Feature, ...] = (
         since=Since(
             delta_spark="4.3.0",
             databricks="18.0",
-            databricks_note="From the platform's page on Iceberg v3; its preview named 17.3, its "
-            "newest form 18 LTS.",
+            databricks_note="From the Databricks page on Iceberg v3; its preview version names "
+            "17.3, its newest version 18 LTS.",
         ),
         drop=NEVER,
         notes=(
             "Delta Spark refuses to set the property back to false on an existing table.",
-            "On an existing table column mapping must be on already; row tracking comes along.",
-            "It keeps columnMapping, rowTracking and domainMetadata in the protocol for good.",
+            "On an existing table, column mapping must already be enabled; row tracking is added.",
+            "It keeps columnMapping, rowTracking and domainMetadata in the protocol permanently.",
             _NO_FEATURE,
         ),
         sources=(
@@ -164,7 +165,7 @@ RECORDS: tuple[Feature, ...] = (
                 "delta.enableIcebergWriterCompatV1=true",
                 by="property",
                 existing_tables=False,
-                note="Through Delta Kernel (Java), and only when the table is created.",
+                note="With Delta Kernel (Java), and only at table creation.",
             ),
         ),
         requires=(
@@ -184,9 +185,9 @@ RECORDS: tuple[Feature, ...] = (
         notes=(
             _ID_MODE,
             (
-                "The RFC keeps a list of the only features such a table may list; column "
-                "invariants may be listed, but no column may carry delta.invariants (NOT NULL "
-                "is fine)."
+                "The RFC has a list of the only features that such a table may list; column "
+                "invariants may be listed, but no column may have delta.invariants (NOT NULL "
+                "is allowed)."
             ),
             "Delta Spark 4.4.0 rejects the name.",
         ),
@@ -205,7 +206,7 @@ RECORDS: tuple[Feature, ...] = (
                 "delta.enableIcebergWriterCompatV3=true",
                 by="property",
                 existing_tables=False,
-                note="Through Delta Kernel (Java), and only when the table is created.",
+                note="With Delta Kernel (Java), and only at table creation.",
             ),
         ),
         requires=(
@@ -222,7 +223,7 @@ RECORDS: tuple[Feature, ...] = (
         drop=NEVER,
         notes=(
             _ID_MODE,
-            "No RFC describes it yet; Delta Kernel (Java) is the only authority.",
+            "No RFC describes it yet; Delta Kernel (Java) is the only source.",
             "Delta Spark 4.4.0 rejects the name.",
         ),
         sources=("TableFeatures.java IcebergWriterCompatV3", _WRITER_V3),

@@ -31,7 +31,7 @@ RECORDS: tuple[Feature, ...] = (
         name="appendOnly",
         kind=FeatureKind.WRITER,
         status=FeatureStatus.STABLE,
-        summary="Lets an owner forbid updates and deletes on the table.",
+        summary="Blocks updates and deletes on the table.",
         min_reader=1,
         min_writer=2,
         enablement=PropertyIs("delta.appendOnly"),
@@ -40,11 +40,11 @@ RECORDS: tuple[Feature, ...] = (
         since=Since(
             delta_spark="0.1.0",
             databricks=EVERY_RUNTIME,
-            databricks_note="Part of what the platform calls basic functionality; not a row of "
+            databricks_note="Part of what Databricks calls basic functionality; not listed in "
             "its table of minimum runtimes.",
         ),
         drop=NEVER,
-        notes=("Named as a table feature since Delta 2.3.0; implied by writer version 2 before.",),
+        notes=("A named table feature since Delta 2.3.0; before, implied by writer version 2.",),
         sources=(
             "PROTOCOL.md#append-only-tables",
             VALID_NAMES,
@@ -64,23 +64,23 @@ RECORDS: tuple[Feature, ...] = (
                 "column NOT NULL",
                 by="schema",
                 existing_tables=False,
-                note="NOT NULL is declared when the table is created or replaced; on an existing "
-                "column it can only be taken away.",
+                note="NOT NULL is declared when creating or replacing the table; on an existing "
+                "column it can only be removed.",
             ),
         ),
         switch_off="ALTER TABLE … ALTER COLUMN … DROP NOT NULL, for each such column",
         since=Since(
             delta_spark="0.1.0",
             databricks=EVERY_RUNTIME,
-            databricks_note="Part of what the platform calls basic functionality; not a row of "
+            databricks_note="Part of what Databricks calls basic functionality; not listed in "
             "its table of minimum runtimes.",
         ),
         drop=NEVER,
         notes=(
-            "Named as a table feature since Delta 2.3.0; implied by writer version 2 before.",
+            "A named table feature since Delta 2.3.0; before, implied by writer version 2.",
             (
-                "Delta counts every non-nullable column as an invariant, also inside structs, but "
-                "not inside arrays and maps."
+                "Delta counts every non-nullable column as an invariant, including inside "
+                "structs, but not inside arrays and maps."
             ),
         ),
         sources=(
@@ -93,7 +93,7 @@ RECORDS: tuple[Feature, ...] = (
         name="checkConstraints",
         kind=FeatureKind.WRITER,
         status=FeatureStatus.STABLE,
-        summary="Makes writers reject rows that break a CHECK constraint of the table.",
+        summary="Makes writers reject rows that violate a CHECK constraint of the table.",
         min_reader=1,
         min_writer=3,
         enablement=PropertyPrefix("delta.constraints."),
@@ -110,11 +110,11 @@ RECORDS: tuple[Feature, ...] = (
                     remedy="Drop every CHECK constraint, then drop the feature.",
                 ),
             ),
-            note="On Databricks 14.3 LTS is the preview that needs TRUNCATE HISTORY; the current "
-            "behaviour is documented from 16.3.",
+            note="On Databricks, 14.3 LTS is the preview that requires TRUNCATE HISTORY; the "
+            "current behavior is documented from 16.3.",
         ),
         notes=(
-            "Adding a constraint reads the whole table: every existing row must satisfy it.",
+            "Adding a constraint reads the whole table: all existing rows must satisfy it.",
             (
                 "Dropping it from writer version 4 or higher leaves a gap in the legacy set, so "
                 "the table moves to writer version 7."
@@ -143,9 +143,9 @@ RECORDS: tuple[Feature, ...] = (
         since=Since(delta_spark="2.0.0", databricks=EVERY_RUNTIME),
         drop=NEVER,
         notes=(
-            "Delta also honours the older key delta.enableChangeDataCapture.",
+            "Delta also accepts the older key delta.enableChangeDataCapture.",
             (
-                "Switching it off stops new change files; the changes already recorded stay "
+                "Disabling it stops new change files; recorded changes stay "
                 "readable until VACUUM removes them."
             ),
         ),
@@ -163,7 +163,7 @@ RECORDS: tuple[Feature, ...] = (
         switch_off="drop the generated columns",
         since=Since(delta_spark="1.0.0", databricks=EVERY_RUNTIME),
         drop=NEVER,
-        notes=("Dropping a column needs column mapping, which is a feature of its own.",),
+        notes=("Dropping a column requires column mapping, which is a separate feature.",),
         sources=(
             "PROTOCOL.md#generated-columns",
             "TableFeature.scala GeneratedColumnsTableFeature",
@@ -183,7 +183,7 @@ RECORDS: tuple[Feature, ...] = (
                 "delta.columnMapping.mode=id",
                 by="property",
                 existing_tables=False,
-                note="id mode can only be chosen when the table is created.",
+                note="id mode can only be chosen at table creation.",
             ),
         ),
         switch_off="delta.columnMapping.mode=none (rewrites every data file)",
@@ -209,18 +209,18 @@ RECORDS: tuple[Feature, ...] = (
                 ),
             ),
             note="Without mapping mode and mapping ids no file is rewritten. Streaming readers of "
-            "the table fail for good and need a new checkpoint or a schema tracking location. On a "
-            "clustered table run CLUSTER BY NONE first: Delta Spark 4.4 keeps the physical names "
-            "as clustering columns, and OPTIMIZE, DESCRIBE DETAIL and CLUSTER BY fail for good.",
+            "the table fail permanently and need a new checkpoint or a schema tracking location. "
+            "On a clustered table, run CLUSTER BY NONE first: Delta Spark 4.4 keeps the physical "
+            "names as clustering columns, and OPTIMIZE, DESCRIBE DETAIL and CLUSTER BY then fail.",
         ),
         notes=(
             (
-                "Setting the mode to none is itself the rewrite and leaves the feature in the "
+                "Setting the mode to none already rewrites the files but leaves the feature in the "
                 "protocol; DROP FEATURE does both."
             ),
             (
                 "A table with this as its only reader-writer feature has reader version 2 and no "
-                "readerFeatures, also at writer version 7."
+                "readerFeatures, even at writer version 7."
             ),
         ),
         sources=(
@@ -233,7 +233,7 @@ RECORDS: tuple[Feature, ...] = (
         name="identityColumns",
         kind=FeatureKind.WRITER,
         status=FeatureStatus.STABLE,
-        summary="Lets a column fill itself with unique, growing numbers.",
+        summary="Fills a column with unique, increasing numbers.",
         min_reader=1,
         min_writer=6,
         enablement=SchemaHas(Trait.IDENTITY),
@@ -242,21 +242,20 @@ RECORDS: tuple[Feature, ...] = (
                 "column GENERATED … AS IDENTITY",
                 by="schema",
                 existing_tables=False,
-                note="Only when the table is created; an identity column cannot be added or "
-                "changed later.",
+                note="Only at table creation; an identity column cannot be added or changed later.",
             ),
         ),
         switch_off="drop the identity columns",
         since=Since(
             delta_spark="3.3.0",
             databricks=EVERY_RUNTIME,
-            databricks_note="The platform's page names 10.4 LTS as the first runtime with "
+            databricks_note="The Databricks page names 10.4 LTS as the first runtime with "
             "identity columns.",
         ),
         drop=NEVER,
         notes=(
             "Concurrent transactions are not supported on a table with an identity column.",
-            "Delta 2.3.0 knew the name; 2.4 to 3.2 did not accept it in production.",
+            "Delta 2.3.0 supported the name; 2.4 to 3.2 did not accept it in production.",
         ),
         sources=(
             "PROTOCOL.md#identity-columns",

@@ -1,4 +1,4 @@
-"""Names that only an open RFC of the Delta protocol defines."""
+"""Names defined only by an open RFC of the Delta protocol."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ RECORDS: tuple[Feature, ...] = (
         name="columnMappingUsageTracking",
         kind=FeatureKind.WRITER,
         status=FeatureStatus.RFC,
-        summary="Notes whether a column was ever renamed or dropped under column mapping.",
+        summary="Records whether a column was ever renamed or dropped under column mapping.",
         min_reader=1,
         min_writer=7,
         enablement=AlwaysWhenSupported(),
@@ -84,14 +84,14 @@ RECORDS: tuple[Feature, ...] = (
         ),
         since=_NOWHERE,
         drop=NEVER,
-        notes=("The answer is kept in delta.columnMapping.hasDroppedOrRenamed.", _REJECTED),
+        notes=("The result is stored in delta.columnMapping.hasDroppedOrRenamed.", _REJECTED),
         sources=("protocol_rfcs/column-mapping-usage-tracking.md",),
     ),
     Feature(
         name="columnUpdates",
         kind=FeatureKind.READER_WRITER,
         status=FeatureStatus.RFC,
-        summary="Keeps updated columns of a data file in column files of their own.",
+        summary="Stores updated columns of a data file in separate column files.",
         min_reader=3,
         min_writer=7,
         enablement=AlwaysWhenSupported(),
@@ -117,7 +117,7 @@ RECORDS: tuple[Feature, ...] = (
         min_writer=7,
         enablement=PropertyIs("delta.enableIcebergNativeV4"),
         triggers=(Trigger("delta.enableIcebergNativeV4=true", by="property"),),
-        switch_off="delta.enableIcebergNativeV4=false, only as a part of removing the feature",
+        switch_off="delta.enableIcebergNativeV4=false, only as part of removing the feature",
         requires=(
             *supported("adaptiveMetadata", source=_NATIVE),
             *not_enabled(
@@ -138,7 +138,7 @@ RECORDS: tuple[Feature, ...] = (
         notes=(
             (
                 "Column mapping must be by id, and a column cannot be BYTE or SHORT. The protocol "
-                "must not list a feature that the RFC does not name."
+                "must not list features that the RFC does not name."
             ),
             _REJECTED,
         ),
@@ -163,8 +163,8 @@ RECORDS: tuple[Feature, ...] = (
         drop=NEVER,
         notes=(
             (
-                "delta-rs can write it before any release of Delta Spark knows it, and then cannot "
-                "open the table again unless timestampNtz is listed too."
+                "delta-rs can write it before any release of Delta Spark supports it, and then "
+                "cannot open the table again unless timestampNtz is also listed."
             ),
             _REJECTED,
         ),

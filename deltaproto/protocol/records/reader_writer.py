@@ -50,14 +50,14 @@ RECORDS: tuple[Feature, ...] = (
             rewrites="affected",
             protects_history=True,
             refusals=(needed_by("adaptiveMetadata-preview"),),
-            note="UNSET only when deletion vectors are writable or present, REORG only when a "
-            "data file carries one, the tombstone commit always. Above 10,000 tombstones that "
-            "commit is not retried after a conflict. On Databricks 14.1 is the preview that "
-            "needs TRUNCATE HISTORY; the current behaviour is documented from 16.3.",
+            note="UNSET only if deletion vectors are writable or present, REORG only if a data "
+            "file has one, the tombstone commit always. Above 10,000 tombstones that commit is not "
+            "retried after a conflict. On Databricks, 14.1 is the preview that requires TRUNCATE "
+            "HISTORY; the current behavior is documented from 16.3.",
         ),
         notes=(
             (
-                "Switching it off stops new deletion vectors; existing ones stay until REORG … "
+                "Disabling it stops new deletion vectors; existing ones stay until REORG … "
                 "APPLY (PURGE) or DROP FEATURE rewrites their files."
             ),
             "The side files themselves stay until VACUUM.",
@@ -83,7 +83,7 @@ RECORDS: tuple[Feature, ...] = (
         since=Since(
             delta_spark="3.0.0",
             databricks="13.3 LTS",
-            databricks_note="From the platform's page on checkpoint V2; tables with liquid "
+            databricks_note="From the Databricks page on checkpoint V2; tables with liquid "
             "clustering get it by default from 14.1.",
         ),
         drop=Drop(
@@ -92,9 +92,9 @@ RECORDS: tuple[Feature, ...] = (
             commits=(4, 5),
             preparation=("SET TBLPROPERTIES",),
             protects_history=True,
-            note="The preparing commit sets delta.checkpointPolicy=classic and is left out when "
-            "nothing uses V2 checkpoints. On Databricks 14.1 is the preview that needs TRUNCATE "
-            "HISTORY; the current behaviour is documented from 16.3.",
+            note="The preparing commit sets delta.checkpointPolicy=classic; it is omitted if "
+            "nothing uses V2 checkpoints. On Databricks, 14.1 is the preview that requires "
+            "TRUNCATE HISTORY; the current behavior is documented from 16.3.",
         ),
         notes=(
             (
@@ -126,14 +126,14 @@ RECORDS: tuple[Feature, ...] = (
             commits=(4, 4),
             protects_history=True,
             refusals=(needed_by("catalogManaged", "coordinatedCommits-preview"),),
-            note="It leaves no traces, so one DROP FEATURE … TRUNCATE HISTORY removes it at once "
-            "and leaves no checkpointProtection, at the price of history older than 24 hours.",
+            note="It leaves no traces, so one DROP FEATURE … TRUNCATE HISTORY removes it "
+            "immediately without checkpointProtection, but deletes history older than 24 hours.",
         ),
         notes=(
-            "Usually arrives with catalogManaged or coordinatedCommits-preview.",
+            "Usually added together with catalogManaged or coordinatedCommits-preview.",
             (
-                "Readers have nothing to do for it, yet the name in readerFeatures shuts out "
-                "clients that do not know it."
+                "Readers need to do nothing for it, but its name in readerFeatures blocks "
+                "clients that do not support it."
             ),
         ),
         sources=(
@@ -145,16 +145,16 @@ RECORDS: tuple[Feature, ...] = (
         name="catalogManaged",
         kind=FeatureKind.READER_WRITER,
         status=FeatureStatus.STABLE,
-        summary="Hands the deciding of commits over from the file system to the catalog.",
+        summary="Lets a catalog decide on commits instead of the file system.",
         min_reader=3,
         min_writer=7,
         enablement=AlwaysWhenSupported(),
         triggers=(
             by_hand(
                 "catalogManaged",
-                note="OSS Delta takes it only from a catalog, and only when the table is "
-                "created; Databricks also switches it on for existing Unity Catalog tables "
-                "from runtime 18.0.",
+                note="OSS Delta accepts it only from a catalog, and only at table creation; "
+                "Databricks can also enable it for existing Unity Catalog tables from runtime "
+                "18.0.",
             ),
         ),
         requires=(
@@ -167,8 +167,8 @@ RECORDS: tuple[Feature, ...] = (
         since=Since(
             delta_spark="4.0.1",
             databricks="16.4",
-            databricks_note="To read, write and create; switching it on or off on an existing "
-            "table needs 18.0.",
+            databricks_note="For reading, writing and creating; enabling or disabling it on an "
+            "existing table requires 18.0.",
         ),
         drop=Drop(
             delta_spark=None,
@@ -178,17 +178,17 @@ RECORDS: tuple[Feature, ...] = (
                 DropRefusal(
                     when="always, in every OSS release so far",
                     error="DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
-                    remedy="Drop it where the catalog supports that, or copy the data into a "
+                    remedy="Drop it if the catalog supports that, or copy the data into a "
                     "new table.",
                 ),
             ),
-            note="On Databricks an interrupted drop can leave the table locked; the command has "
-            "to be run again to the end.",
+            note="On Databricks, an interrupted drop can leave the table locked; run the command "
+            "again until it completes.",
         ),
         notes=(
-            "Delta 4.0.0 wrote it as catalogOwned-preview, which later releases do not know.",
-            "Such a table refuses access by path.",
-            "The file system may lag behind: the catalog alone knows the newest version.",
+            "Delta 4.0.0 wrote it as catalogOwned-preview, which later releases do not support.",
+            "Such tables refuse access by path.",
+            "The file system may lag behind: only the catalog knows the newest version.",
         ),
         sources=(
             "PROTOCOL.md#catalog-managed-tables",
@@ -210,7 +210,7 @@ RECORDS: tuple[Feature, ...] = (
                 "delta.feature.adaptiveMetadata-preview=supported",
                 by="feature-property",
                 existing_tables=False,
-                note="Only when the table is created, and only as a catalog-managed table.",
+                note="Only at table creation, and only as a catalog-managed table.",
             ),
         ),
         requires=(
@@ -223,9 +223,9 @@ RECORDS: tuple[Feature, ...] = (
         since=Since(delta_spark="4.4.0", databricks=None),
         drop=NEVER,
         notes=(
-            "Delta 4.4.0 wants column mapping in id mode; the RFC allows name mode as well.",
+            "Delta 4.4.0 requires column mapping in id mode; the RFC also allows name mode.",
             (
-                "Known to a session only while "
+                "Available in a session only while "
                 "spark.databricks.delta.adaptiveMetadataTree.preview.enabled is true, the default."
             ),
         ),

@@ -1,4 +1,4 @@
-"""Reader-writer features about column types, VARIANT apart (OSS Delta 4.4.0)."""
+"""Reader-writer features about column types, except VARIANT (OSS Delta 4.4.0)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from deltaproto.protocol.records.common import (
 _WIDENING_PAGE = "learn.microsoft.com/azure/databricks/tables/features/type-widening"
 _WIDENING_STEPS = ("UNSET TBLPROPERTIES", "REORG", "DROP FEATURE")
 _WIDENING_NOTE = (
-    "Nothing is prepared when the property is unset and no type was changed; then one DROP "
+    "No preparation is needed if the property is unset and no type was changed; then one DROP "
     "FEATURE … TRUNCATE HISTORY is enough. The second DROP FEATURE entry in the history removes "
     "the type changes from the schema."
 )
@@ -54,7 +54,7 @@ RECORDS: tuple[Feature, ...] = (
                 by="schema",
                 existing_tables=False,
                 note="On an existing table it stops with "
-                "DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT until the feature is added by hand.",
+                "DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT until the feature is added manually.",
             ),
             by_hand("timestampNtz"),
         ),
@@ -64,7 +64,7 @@ RECORDS: tuple[Feature, ...] = (
         drop=NEVER,
         notes=(
             (
-                "Some logs carry the name timestampWithoutTimezone, which is not in the spec; "
+                "Some logs have the name timestampWithoutTimezone, which is not in the spec; "
                 "delta-kernel-rs reads it as timestampNtz and never writes it."
             ),
         ),
@@ -114,7 +114,7 @@ RECORDS: tuple[Feature, ...] = (
         name="typeWidening-preview",
         kind=FeatureKind.READER_WRITER,
         status=FeatureStatus.PREVIEW,
-        summary="The name of type widening from its preview; still honoured where it is listed.",
+        summary="The preview name of type widening; still supported if listed.",
         min_reader=3,
         min_writer=7,
         enablement=PropertyIs("delta.enableTypeWidening"),
@@ -132,10 +132,10 @@ RECORDS: tuple[Feature, ...] = (
             preparation=_WIDENING_STEPS,
             rewrites="affected",
             protects_history=True,
-            note=_WIDENING_NOTE + " The Databricks runtime is read from two pages: the legacy "
+            note=_WIDENING_NOTE + " The Databricks runtime is from two pages: the legacy "
             "drop page lists the feature, the type widening page starts at 15.4 LTS.",
         ),
-        notes=("It can stand next to typeWidening; neither requires the other.",),
+        notes=("It can be listed together with typeWidening; neither requires the other.",),
         sources=(
             "TableFeature.scala TypeWideningPreviewTableFeature",
             DROP_LEGACY_PAGE,
@@ -168,14 +168,14 @@ RECORDS: tuple[Feature, ...] = (
             protects_history=True,
             refusals=(_GEO_REFUSAL,),
         ),
-        notes=("The stable name, yet still behind a preview setting in Delta 4.4.0.",),
+        notes=("The final name, but still behind a preview setting in Delta 4.4.0.",),
         sources=("TableFeature.scala GeoSpatialTableFeature", VALID_NAMES + " (not listed yet)"),
     ),
     Feature(
         name="geospatial-dev",
         kind=FeatureKind.READER_WRITER,
         status=FeatureStatus.PREVIEW,
-        summary="The name of the geospatial types from their private preview.",
+        summary="The private-preview name of the geospatial types.",
         min_reader=3,
         min_writer=7,
         enablement=SchemaHas(Trait.GEOSPATIAL),
@@ -189,7 +189,7 @@ RECORDS: tuple[Feature, ...] = (
             protects_history=True,
             refusals=(_GEO_REFUSAL,),
         ),
-        notes=("Delta Kernel, Java and Rust, knows only the name geospatial.",),
+        notes=("Delta Kernel (Java and Rust) supports only the name geospatial.",),
         sources=("TableFeature.scala GeoSpatialPreviewTableFeature",),
     ),
 )

@@ -41,14 +41,14 @@ RECORDS: tuple[Feature, ...] = (
         switch_off="drop the VARIANT columns",
         since=Since(delta_spark="4.0.0", databricks="15.4 LTS"),
         drop=NEVER,
-        notes=("delta-rs 1.6.6 has been seen adding it without a VARIANT column.",),
+        notes=("delta-rs 1.6.6 sometimes adds it without a VARIANT column.",),
         sources=("PROTOCOL.md#variant-data-type", COMPATIBILITY_PAGE),
     ),
     Feature(
         name="variantType-preview",
         kind=FeatureKind.READER_WRITER,
         status=FeatureStatus.PREVIEW,
-        summary="The name of the VARIANT type from its preview; still honoured where listed.",
+        summary="The preview name of the VARIANT type; still supported if listed.",
         min_reader=3,
         min_writer=7,
         enablement=SchemaHas(Trait.VARIANT),
@@ -64,14 +64,14 @@ RECORDS: tuple[Feature, ...] = (
         switch_off="drop the VARIANT columns",
         since=Since(delta_spark="3.3.0", databricks=None),
         drop=NEVER,
-        notes=("Same file format as variantType; the two names can stand side by side.",),
+        notes=("Same file format as variantType; both names can be listed together.",),
         sources=("TableFeature.scala VariantTypePreviewTableFeature",),
     ),
     Feature(
         name="variantShredding",
         kind=FeatureKind.READER_WRITER,
         status=FeatureStatus.STABLE,
-        summary="Lets writers store fields of a VARIANT column as columns of their own.",
+        summary="Lets writers store fields of a VARIANT column as separate columns.",
         min_reader=3,
         min_writer=7,
         enablement=PropertyIs("delta.enableVariantShredding"),
@@ -91,9 +91,9 @@ RECORDS: tuple[Feature, ...] = (
             delta_spark=None,
             databricks="17.3",
             commits=(0, 0),
-            note="On Databricks dropping it rewrites shredded files.",
+            note="On Databricks, dropping it rewrites shredded files.",
         ),
-        notes=("Shredded files stay shredded when the property is switched off.",),
+        notes=("Shredded files stay shredded when the property is disabled.",),
         sources=(
             "PROTOCOL.md#variant-shredding",
             "TableFeature.scala VariantShreddingTableFeature",
@@ -104,7 +104,7 @@ RECORDS: tuple[Feature, ...] = (
         name="variantShredding-preview",
         kind=FeatureKind.READER_WRITER,
         status=FeatureStatus.PREVIEW,
-        summary="Variant shredding under its preview name, the one Delta 4.4.0 still adds.",
+        summary="The preview name of variant shredding, which Delta 4.4.0 still adds.",
         min_reader=3,
         min_writer=7,
         enablement=PropertyIs("delta.enableVariantShredding"),
@@ -121,7 +121,7 @@ RECORDS: tuple[Feature, ...] = (
             delta_spark=None,
             databricks="17.2",
             commits=(0, 0),
-            note="On Databricks dropping it rewrites shredded files.",
+            note="On Databricks, dropping it rewrites shredded files.",
         ),
         notes=(
             (
@@ -129,7 +129,7 @@ RECORDS: tuple[Feature, ...] = (
                 "delta.enableVariantShredding=true."
             ),
             (
-                "Delta Spark requires no other feature for it; Delta Kernel (Java) also wants "
+                "Delta Spark requires no other feature for it; Delta Kernel (Java) also requires "
                 "variantType."
             ),
         ),

@@ -33,7 +33,7 @@ RECORDS: tuple[Feature, ...] = (
         name="rowTracking",
         kind=FeatureKind.WRITER,
         status=FeatureStatus.STABLE,
-        summary="Gives every row a lasting id and the version of its last change.",
+        summary="Gives every row a stable id and the version of its last change.",
         min_reader=1,
         min_writer=7,
         enablement=PropertyIs("delta.enableRowTracking"),
@@ -41,7 +41,7 @@ RECORDS: tuple[Feature, ...] = (
             Trigger(
                 "delta.enableRowTracking=true",
                 by="property",
-                note="On an existing table backfill commits come first and give all files ids.",
+                note="On an existing table, backfill commits first assign ids to all files.",
             ),
         ),
         switch_off="delta.enableRowTracking=false",
@@ -61,22 +61,22 @@ RECORDS: tuple[Feature, ...] = (
             refusals=(
                 needed_by("icebergCompatV3", "adaptiveMetadata-preview"),
                 DropRefusal(
-                    when="a backfill of row ids runs at the same time",
+                    when="a backfill of row ids runs concurrently",
                     error="DELTA_ROW_TRACKING_BACKFILL_RUNNING_CONCURRENTLY_WITH_UNBACKFILL",
-                    remedy="Wait for the backfill to end and run the drop again.",
+                    remedy="Wait for the backfill to finish and run the drop again.",
                 ),
             ),
             note="Unbackfill re-commits file entries without row ids, in several commits for a "
             "large table; no data file is rewritten. On Databricks the row tracking page points "
-            "to DROP FEATURE, whose page asks for 16.3; older pages said it cannot be removed.",
+            "to DROP FEATURE, whose page requires 16.3; in older pages it cannot be removed.",
         ),
         notes=(
             "domainMetadata stays in the protocol after rowTracking is dropped; drop it next.",
             (
-                "delta.rowTrackingSuspended=true stops new ids and must not be set together with "
+                "delta.rowTrackingSuspended=true stops new ids and must not be combined with "
                 "delta.enableRowTracking=true."
             ),
-            "While supported but not enabled, writers still assign ids nobody can rely on.",
+            "While it is supported but not enabled, writers still assign unreliable ids.",
         ),
         sources=(
             "PROTOCOL.md#row-tracking",
@@ -89,11 +89,11 @@ RECORDS: tuple[Feature, ...] = (
         name="domainMetadata",
         kind=FeatureKind.WRITER,
         status=FeatureStatus.STABLE,
-        summary="Lets other features keep their own settings in the Delta log.",
+        summary="Lets other features store their settings in the Delta log.",
         min_reader=1,
         min_writer=7,
         enablement=AlwaysWhenSupported(),
-        triggers=(by_hand("domainMetadata", note="As a rule it arrives with another feature."),),
+        triggers=(by_hand("domainMetadata", note="It is usually added by another feature."),),
         traces=(Trace.DOMAINS,),
         since=Since(delta_spark="3.0.0", databricks=None),
         drop=Drop(
@@ -104,11 +104,11 @@ RECORDS: tuple[Feature, ...] = (
             refusals=(
                 needed_by("rowTracking", "clustering", "collations", "adaptiveMetadata-preview"),
             ),
-            note="The clean-up commit is left out when the table has no domain.",
+            note="The clean-up commit is omitted if the table has no domain.",
         ),
         notes=(
-            "Dropping it removes every domain that is left, also one of an unknown owner.",
-            "clustering cannot be dropped by OSS Delta and so keeps domainMetadata for good.",
+            "Dropping it removes all remaining domains, even those of unknown owners.",
+            "clustering cannot be dropped by OSS Delta, so it keeps domainMetadata permanently.",
         ),
         sources=(
             "PROTOCOL.md#domain-metadata",
@@ -137,17 +137,17 @@ RECORDS: tuple[Feature, ...] = (
         drop=NEVER,
         disputes=(
             Dispute(
-                about="whether readers must know the feature",
-                oss="writer-only: PROTOCOL.md and Delta Spark put it in writerFeatures alone, so "
+                about="whether readers must support the feature",
+                oss="writer-only: PROTOCOL.md and Delta Spark put it only in writerFeatures, so "
                 "a clustered table can stay at reader version 1",
                 databricks="listed as reader and writer, reader version 3 and writer version 7",
-                applies="OSS describes the feature itself. Databricks describes a table it has "
-                "clustered: there deletionVectors and v2Checkpoint come along by default, and "
+                applies="OSS describes the feature itself. Databricks describes a table that it "
+                "has clustered: there deletionVectors and v2Checkpoint are enabled by default, and "
                 "those two need reader version 3.",
             ),
         ),
         notes=(
-            "Clustering columns are kept in the domain delta.clustering, by physical name.",
+            "Clustering columns are stored in the domain delta.clustering, by physical name.",
             "CLUSTER BY NONE empties the list of columns but leaves the feature.",
         ),
         sources=(
@@ -172,8 +172,8 @@ RECORDS: tuple[Feature, ...] = (
                 by="schema",
                 new_tables=False,
                 existing_tables=False,
-                note="Stops with WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED until the "
-                "feature is added by hand.",
+                note="Fails with WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED until the "
+                "feature is added manually.",
             ),
         ),
         switch_off="ALTER TABLE … ALTER COLUMN … DROP DEFAULT, for each such column",
@@ -193,7 +193,7 @@ RECORDS: tuple[Feature, ...] = (
         name="materializePartitionColumns",
         kind=FeatureKind.WRITER,
         status=FeatureStatus.STABLE,
-        summary="Makes writers store partition columns inside the data files as well.",
+        summary="Makes writers store partition columns in the data files, too.",
         min_reader=1,
         min_writer=7,
         enablement=AlwaysWhenSupported(),
@@ -209,7 +209,7 @@ RECORDS: tuple[Feature, ...] = (
             note="The final commit also removes the property.",
         ),
         notes=(
-            "The property only adds the feature: once listed it binds every writer.",
+            "The property only adds the feature: once listed, it applies to every writer.",
             "Files written before it was added are not changed.",
         ),
         sources=(

@@ -29,7 +29,7 @@ RECORDS: tuple[Feature, ...] = (
         name="inCommitTimestamp",
         kind=FeatureKind.WRITER,
         status=FeatureStatus.STABLE,
-        summary="Stores the time of each commit in the commit, so copying a log keeps it.",
+        summary="Stores the time of each commit in the commit, so copying a log preserves it.",
         min_reader=1,
         min_writer=7,
         enablement=PropertyIs("delta.enableInCommitTimestamps"),
@@ -48,10 +48,10 @@ RECORDS: tuple[Feature, ...] = (
                 ),
             ),
             note="The preparing commit is named UNSET TBLPROPERTIES, but sets "
-            "delta.enableInCommitTimestamps=false besides removing two properties.",
+            "delta.enableInCommitTimestamps=false and removes two properties.",
         ),
         notes=(
-            "Delta 3.2 wrote it as inCommitTimestamp-preview, which later releases do not know.",
+            "Delta 3.2 wrote it as inCommitTimestamp-preview, which later releases do not support.",
         ),
         sources=(
             "PROTOCOL.md#in-commit-timestamps",
@@ -62,7 +62,7 @@ RECORDS: tuple[Feature, ...] = (
         name="checkpointProtection",
         kind=FeatureKind.WRITER,
         status=FeatureStatus.STABLE,
-        summary="Keeps the checkpoints that let old clients read past a dropped feature.",
+        summary="Keeps the checkpoints that let old clients skip the history of a dropped feature.",
         min_reader=1,
         min_writer=7,
         enablement=AlwaysWhenSupported(),
@@ -76,8 +76,8 @@ RECORDS: tuple[Feature, ...] = (
         since=Since(
             delta_spark="3.3.0",
             databricks="16.3",
-            databricks_note="Named protected checkpoints there; all runtimes are said to read "
-            "and write tables that list it.",
+            databricks_note="Called protected checkpoints there; all runtimes are documented to "
+            "read and write tables that list it.",
         ),
         drop=Drop(
             delta_spark="3.3.0",
@@ -87,31 +87,31 @@ RECORDS: tuple[Feature, ...] = (
             needs_truncate=True,
             refusals=(
                 DropRefusal(
-                    when="DROP FEATURE is given without TRUNCATE HISTORY",
+                    when="DROP FEATURE is run without TRUNCATE HISTORY",
                     error="DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_"
                     "TRUNCATION",
                     remedy="Use DROP FEATURE checkpointProtection TRUNCATE HISTORY.",
                 ),
                 DropRefusal(
-                    when="commits older than the protected version are still younger than 24 hours",
+                    when="commits older than the protected version are less than 24 hours old",
                     error="DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
                     remedy="Wait until 24 hours after the last drop and run it again; each "
-                    "attempt that comes too early leaves one Empty Commit behind.",
+                    "attempt before that adds one Empty Commit.",
                 ),
             ),
-            note="The Empty Commit is left out when the history is already truncated. The 24 "
+            note="The Empty Commit is omitted if the history is already truncated. The 24 "
             "hours are delta.dropFeatureTruncateHistory.retentionDuration.",
         ),
         notes=(
             (
-                "It keeps a table at writer version 7; removing it costs the history before the "
+                "It keeps a table at writer version 7; removing it deletes the history before the "
                 "protected version."
             ),
             (
-                "delta.requireCheckpointProtectionBeforeVersion holds that version and is not for "
-                "users to set."
+                "delta.requireCheckpointProtectionBeforeVersion stores that version and must not "
+                "be set by users."
             ),
-            "Delta 3.3 has the code, with fast drop switched off by default.",
+            "Delta 3.3 has the code, with fast drop disabled by default.",
         ),
         sources=(
             "protocol_rfcs/checkpoint-protection.md",
@@ -125,7 +125,7 @@ RECORDS: tuple[Feature, ...] = (
         name="coordinatedCommits-preview",
         kind=FeatureKind.WRITER,
         status=FeatureStatus.PREVIEW,
-        summary="Lets a commit coordinator outside the file system decide each commit.",
+        summary="Lets a commit coordinator outside the file system decide on each commit.",
         min_reader=1,
         min_writer=7,
         enablement=PropertyPrefix(_COORDINATOR),
@@ -141,15 +141,15 @@ RECORDS: tuple[Feature, ...] = (
             databricks=None,
             commits=(1, 2),
             preparation=("UNSET TBLPROPERTIES",),
-            note="The drop also publishes commits that only the coordinator holds.",
+            note="The drop also publishes commits that only the coordinator has.",
         ),
         notes=(
             (
                 "inCommitTimestamp and vacuumProtocolCheck stay in the protocol after the drop, "
                 "and vacuumProtocolCheck keeps reader version 3."
             ),
-            "Users may not unset the property; DROP FEATURE does.",
-            "catalogManaged took its place.",
+            "Users cannot unset the property; DROP FEATURE does.",
+            "catalogManaged replaced it.",
         ),
         sources=(
             "TableFeature.scala CoordinatedCommitsTableFeature",

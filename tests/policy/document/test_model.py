@@ -216,24 +216,24 @@ class TestPolicy:
 
 # Each text follows "policy_version: 1" on line 1.
 REFUSED = [
-    ("list: [1]", "2:1", 'unknown key "list"', "known here"),
+    ("list: [1]", "2:1", 'unknown key "list"', "known names"),
     ("tabels: {}", "2:1", 'unknown key "tabels"', 'did you mean "tables"?'),
     ("tables:", "2:8", "expected a mapping from patterns to settings, found nothing", "{}"),
     ("tables: [a]", "2:9", "expected a mapping from patterns to settings, found a list", "key"),
     ("clients: trino@476", "2:10",
      'expected a list of clients, found the text "trino@476"', '"- "'),
     ("clients: [476]", "2:11", 'write "476" in quotes: YAML reads 476 as a number', '"476"'),
-    ("clients: [trino 476]", "2:11", '"trino 476" names no client', "write trino@476"),
-    ("clients: [trino=v476]", "2:11", '"trino=v476" names no client', "write trino@476"),
-    ("clients: [a/b/c]", "2:11", "'a/b/c' names no client", "trino@476"),
+    ("clients: [trino 476]", "2:11", '"trino 476" is not a client', "write trino@476"),
+    ("clients: [trino=v476]", "2:11", '"trino=v476" is not a client', "write trino@476"),
+    ("clients: [a/b/c]", "2:11", "'a/b/c' is not a client", "trino@476"),
     ("clients:\n- trino: 476", "3:3", 'unknown key "trino"', "trino@476"),
     ("clients:\n- {as: me, access: [read]}", "3:3", "client is missing", "client:"),
     ("clients:\n- {client: trino@476, acces: [read]}", "3:23", 'unknown key "acces"', "access"),
     ("clients:\n- {client: trino@476, access: [write]}", "3:32",
      'unknown access name "write"', "read"),
     ("clients:\n- {client: trino@476, access: [read, read]}", "3:38",
-     '"read" is named twice', "once"),
-    ("clients:\n- {client: trino@476, access: []}", "3:31", "the list is empty", "leave"),
+     '"read" is listed twice', "once"),
+    ("clients:\n- {client: trino@476, access: []}", "3:31", "the list is empty", "remove"),
     ("clients:\n- {client: trino@476, stream: yes}", "3:31",
      "expected true or false, found yes", "true or false"),
     ("clients:\n- {client: trino@476, stream: true, share: true}", "3:44",
@@ -255,11 +255,11 @@ REFUSED = [
     ("tables: {a: {forbid_features: [xyzzy]}}", "2:32",
      'unknown feature "xyzzy"', "deltaproto features"),
     ("tables: {a: {forbid_features: [clustering, clustering]}}", "2:44",
-     "clustering is named twice", "once"),
+     "clustering is listed twice", "once"),
     ("tables: {a: {forbid_features: [clustering], require_features: [clustering]}}", "2:63",
      "clustering is both required and forbidden", "one list"),
     ("tables: {a: {isolation: SnapshotIsolation}}", "2:25",
-     '"SnapshotIsolation" is no isolation level that a table may declare', "Serializable"),
+     '"SnapshotIsolation" is not an isolation level that tables can declare', "Serializable"),
     ("tables: {a: {require_properties: {k: yes}}}", "2:38",
      "expected true or false, found yes", "true"),
     ("tables: {a: {require_properties: {k: 1.10}}}", "2:38",
@@ -273,7 +273,7 @@ REFUSED = [
     ("tables: {a: {maintenance_windows: [{days: daily, from: 24:00, to: 2:00}]}}", "2:56",
      'expected a time such as "22:00", found the number 24:00', "22:00"),
     ("tables: {a: {maintenance_windows: [{days: daily, from: 2:00, to: 02:00}]}}", "2:36",
-     "a window of no length", "24:00"),
+     "a window without length", "24:00"),
     ("tables: {a: {maintenance_windows: [{days: daily, from: 2:00}]}}", "2:36",
      "to is missing", "to:"),
     ("tables: {a: {maintenance_windows: [{days: daily, from: 2:00, to: 3:00, timezone: Berlin}]}}",
@@ -283,7 +283,7 @@ REFUSED = [
     ("tables: {a: {maintenance_windows: [{days: daily, from: 2:00, to: 3:00, timezone: Europe}]}}",
      "2:82", 'unknown time zone "Europe"', ""),
     ("tables: {./gold: {}}", "2:10",
-     '"./gold" matches no table: locations are absolute and hold no . or .. folders', "pattern"),
+     '"./gold" can never match: locations are absolute and have no . or .. folders', "pattern"),
     ("tables: {1: {}}", "2:10", 'write "1" in quotes: YAML reads 1 as a number', '"1"'),
     ("clients: []\ntables: {'*': {clients: []}}", "3:10",
      "the clients of all tables are declared twice", "clients"),
@@ -298,7 +298,7 @@ REFUSED = [
     ("waivers: [{rule: DP201, reason: x, expires: soon}]", "2:45",
      'expected a date such as 2026-12-31, found the text "soon"', "2026"),
     ("waivers: [{rule: DP201, reason: x, expires: 2027-02-30}]", "2:45",
-     "there is no day 2027-02-30", "2026"),
+     "2027-02-30 is not a valid date", "2026"),
     ("tables: {a: {clients_replace: true}}", "2:31",
      "clients_replace without clients", 'add "clients:"'),
     ("tables: {a: {clients: [], clients_replace: yes}}", "2:44",
@@ -312,8 +312,8 @@ REFUSED = [
     ("approvals: [{client: trino@1, access: [], table: a, approver: x, reason: y,"
      " expires: 2027-01-01, feature: clustering}]", "2:39", "the list is empty", ""),
     ("catalogues: [1]", "2:14", 'write "1" in quotes: YAML reads 1 as a number', ""),
-    ('catalogues: ["a\\nb"]', "2:14", '"a\\nb" holds control characters', "one line"),
-    ("define: {my client: {}}", "2:10", '"my client" cannot be the id of a client', "dashes"),
+    ('catalogues: ["a\\nb"]', "2:14", '"a\\nb" contains control characters', "one line"),
+    ("define: {my client: {}}", "2:10", '"my client" is not a valid client id', "dashes"),
     ("define: {x: {name: X}}", "2:13", "ranges is missing", "ranges:"),
     ("define: {x: {name: X, ranges: [{from: 2.10}]}}", "2:39",
      'write "2.10" in quotes: YAML reads 2.10 as the number 2.1', '"2.10"'),
@@ -337,7 +337,7 @@ class TestRefusals:
         ("text", "place", "problem"),
         [
             ("clients: []", "1:1", "policy_version is missing"),
-            ("policy_version: 2\nnew_key: 1", "1:17", "policy_version 2 is not known here"),
+            ("policy_version: 2\nnew_key: 1", "1:17", "policy_version 2 is not supported"),
             ("policy_version: '1'", "1:17", "expected a number from 1 to 999, found the text"),
             ("- policy_version: 1", "1:1", "expected a mapping, found a list"),
             ("policy", "1:1", 'expected a mapping, found the text "policy"'),
@@ -356,7 +356,7 @@ class TestRefusals:
         with pytest.raises(PolicyError) as caught:
             load(f"{'x' * 100_000}: 1")
         assert len(caught.value.message) < 400
-        with pytest.raises(PolicyError, match="names no client"):
+        with pytest.raises(PolicyError, match="is not a client"):
             load(f"clients: ['a@{' ' * 200_000}x{' ' * 200_000}y']")
 
 

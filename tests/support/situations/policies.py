@@ -49,7 +49,7 @@ def slash(world: World) -> Words | list[Words]:
     return judged(world, f'{CLIENT}tables:\n  "lake/": {{max_reader_version: 1}}\n', table)
 
 
-@situation("The policy asks nothing of a table", *EVERY)
+@situation("The policy requires nothing of a table", *EVERY)
 def asks_nothing(world: World) -> Words | list[Words]:
     return judged(world, 'tables:\n  "**/elsewhere": {max_reader_version: 1}\n')
 
