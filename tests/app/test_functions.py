@@ -137,7 +137,7 @@ def test_an_upgrade(cli: Cli, table: str, named: dict[str, Any], words: tuple[st
         (lambda t: deltaproto.plan_downgrade(t, drop="deletionVectors"), "drop is one text"),
         (lambda t: deltaproto.plan_downgrade(t, drop=["deletionVector"]), "no feature"),
         (lambda t: deltaproto.plan_downgrade(t, lowest=True, history="all"), "takes no all"),
-        (lambda t: deltaproto.plan_upgrade(t), "nothing is asked for"),
+        (lambda t: deltaproto.plan_upgrade(t), "no change requested"),
         (lambda t: deltaproto.plan_upgrade(t, enable=["x="]), "no such mode"),
         (lambda t: deltaproto.apply(t + "/none.json"), "cannot read"),
     ],

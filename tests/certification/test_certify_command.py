@@ -120,7 +120,7 @@ def test_fail_on(certify: Certify) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "cause", "hint"),
     [
-        ((), 2, "which client?", "deltalake/engine@"),
+        ((), 2, "no client given", "deltalake/engine@"),
         (("nobody@1",), 2, "no adapter for nobody", "--adapter"),
         (("x", "--adapter", "/none.py"), 2, "no adapter at /none.py", "Python file"),
         (("x", "--command", "true", "--operation", "dance"), 2, "no operation dance", "rows"),

@@ -46,7 +46,7 @@ def test_an_older_version(cli: Cli, tables: list[str], tmp_path: Path) -> None:
     assert cli(*words, "--version", "0").code == 0
     ran = cli("check", saved, *CLIENT)
     assert (ran.code, ran.json["complete"]) == (3, False)
-    assert "made with --version" in ran.json["notices"][0]
+    assert "saved with --version" in ran.json["notices"][0]
     assert cli("check", tables[0], "--baseline", saved).code == 0
     assert cli(*words).code == 0
     ran = cli("check", saved, *CLIENT)

@@ -74,7 +74,7 @@ def test_a_scan_is_interrupted_and_goes_on(tmp_path: Path, cli: Cli) -> None:
     out, err = running.communicate(timeout=60)
     assert running.returncode == 130, err
     assert (out, err.splitlines()[0]) == ("", "interrupted")
-    assert "the same command with --resume goes on from there" in err
+    assert "run the same command with --resume to continue" in err
     assert len(err.splitlines()) == 2
     again = cli(*words, "--resume", *JSON)
     assert again.code == 0

@@ -108,7 +108,7 @@ class TestStart:
             (
                 "ImportError('libarrow: not found\\nmore')",
                 "libarrow: not found",
-                "a newer one",
+                "install or upgrade the library",
             ),
         ],
     )
@@ -125,7 +125,7 @@ class TestStart:
         ran = process("plan-downgrade", table, "--lowest", env=env)
         assert ran.returncode == 3
         error, advice = ran.stderr.splitlines()
-        assert error == f"error: a library cannot be imported: {message}"
+        assert error == f"error: cannot import a library: {message}"
         assert hint in advice
 
     def test_imports_no_engine(self) -> None:
@@ -184,7 +184,7 @@ class TestStart:
         assert process("inspect", ordinary + "-missing").returncode == 3
         done = process("explain", "DP999")
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith("error: no rule is called DP999\nhint: ")
+        assert done.stderr.startswith('error: unknown rule "DP999"\nhint: ')
 
 
 class TestColour:

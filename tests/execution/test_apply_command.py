@@ -149,7 +149,7 @@ class TestWithoutSpark:
         twin.write_text(file.read_text())
         ran = cli("apply", str(file), str(twin), "--yes")
         assert ran.code == 2
-        assert "hold the same plan" in ran.err
+        assert "are the same plan" in ran.err
 
     def test_a_hostile_name_is_shown_and_not_obeyed(self, cli: Cli, tmp_path: Path) -> None:
         log = Log(tmp_path / "a\x1b[31m`; drop table x --")

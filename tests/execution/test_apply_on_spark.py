@@ -656,7 +656,7 @@ class TestMany:
         assert ran.code == 130
         assert ran.err.splitlines()[-2] == "interrupted"
         assert "the same command again goes on from there" in ran.err
-        assert "stopping: what was sent comes to its end" in ran.err
+        assert "stopping: running statements finish" in ran.err
         made = {name: len(infos(table.parent / name)) - before for name in names}
         assert sum(made.values()) == sent
         assert sent <= 3
