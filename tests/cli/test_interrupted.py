@@ -95,7 +95,7 @@ def test_apply_says_that_it_can_go_on(
     first, *hint = ran.err.splitlines()
     assert first == "interrupted"
     assert bool(hint) is not dry
-    assert all("the same command again goes on" in line for line in hint)
+    assert all("run the same command again to resume" in line for line in hint)
 
 
 def test_who_will_not_confirm_has_changed_nothing(

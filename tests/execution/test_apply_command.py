@@ -55,7 +55,7 @@ class TestBadPlans:
         file.write_text(file.read_text()[:-50])
         ran = cli(command, str(file))
         assert ran.code == 2
-        assert "is no plan" in ran.err
+        assert "is not a plan" in ran.err
 
     def test_a_table_that_could_not_be_planned_counts(
         self, command: str, cli: Cli, table: Log

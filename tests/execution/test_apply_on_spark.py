@@ -655,7 +655,7 @@ class TestMany:
             ran = cli("apply", str(folder), "--yes", "--allow-irreversible", "--parallel", "2")
         assert ran.code == 130
         assert ran.err.splitlines()[-2] == "interrupted"
-        assert "the same command again goes on from there" in ran.err
+        assert "run the same command again to resume" in ran.err
         assert "stopping: running statements finish" in ran.err
         made = {name: len(infos(table.parent / name)) - before for name in names}
         assert sum(made.values()) == sent

@@ -315,7 +315,7 @@ def test_a_plan_that_calls_its_table_otherwise_is_refused_by_every_gate(
     (result,) = ran.json["results"]
     passed = {gate["name"]: gate["passed"] for gate in result["gates"]}
     assert not any(passed[gate] for gate in ("plan", "policy", "window")), result
-    assert f"it is called a plan for {name}" in result["message"]
+    assert f"the plan names {name}, but changes" in result["message"]
 
 
 @pytest.mark.parametrize("name", ["table", ".", "../x/table", "table/_delta_log", "a/../table"])
@@ -329,7 +329,7 @@ def test_a_relative_name_of_the_table_is_none_of_another(
             location=plan.location.replace("/table", "/x/table"),
             sql_name=plan.sql_name.replace("/table", "/x/table"),
         )
-    assert "it is called" not in (mismatch(plan._replace(table=name)) or "")
+    assert "the plan names" not in (mismatch(plan._replace(table=name)) or "")
 
 
 class TestPlanId:

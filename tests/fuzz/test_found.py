@@ -57,7 +57,7 @@ def test_a_plan_with_endless_numbers(tmp_path: Path) -> None:
     document[KEY] = seal(document)
     file = tmp_path / "plan.json"
     file.write_text(json.dumps(document))
-    with pytest.raises(UsageError, match="is no plan"):
+    with pytest.raises(UsageError, match="is not a plan"):
         read_plans(str(file))
 
 
