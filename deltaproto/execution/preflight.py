@@ -226,7 +226,8 @@ def policy_gate(effect: PolicyImpact) -> GateResult:
     approved = [each.text for each in effect.rulings if each.approved]
     found = effect.in_words
     if not found:
-        rest = f"; {effect.remaining} existing errors remain" if effect.remaining else ""
+        noun = "error remains" if effect.remaining == 1 else "errors remain"
+        rest = f"; {effect.remaining} existing {noun}" if effect.remaining else ""
         lost = "no other client loses" if approved else "no client loses"
         message = f"{lost} access and no new policy violations{rest}"
         if effect.unasked:

@@ -1,4 +1,4 @@
-"""Rows of the inventory, built column by column."""
+"""Builds rows of the inventory column by column."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 
 class Gathered:
-    """What was learnt of some tables; `batch` makes Arrow of it.
+    """Collects the results of some tables; `batch` converts them to Arrow.
 
     Args:
-        scan_id: stands in every row.
+        scan_id: value of this column in every row.
     """
 
     def __init__(self, scan_id: str) -> None:
         self._scan_id = scan_id
         self._own: dict[str, list[Any]] = {name: [] for name in _OWN}
         self._errors: list[dict[str, Any] | None] = []
-        # Few kinds of tables: what is told of each kind is made once, and rows point to it.
+        # Values shared by a group of tables are built once, and rows refer to them.
         self._kinds: list[Mapping[str, Any]] = [_NOTHING]
         self._known: dict[int, tuple[SharedEvaluation, int]] = {}
         self._rows: list[int] = []
-        """of each row its kind; 0 is that of errors, of which nothing is told"""
+        """group of each row; 0 = error row without details"""
 
     def __len__(self) -> int:
         return len(self._errors)
@@ -61,7 +61,7 @@ class Gathered:
         self._errors.append(None)
 
     def add_error(self, table: str, location: str, error: DeltaprotoError) -> None:
-        """One table, or a place where tables may be, that could not be read."""
+        """Add a table that could not be read, or a place where tables may be."""
         for column in self._own.values():
             column.append(None)
         self._own["location"][-1], self._own["table"][-1] = location, table
@@ -76,7 +76,7 @@ class Gathered:
         self._errors.append(told)
 
     def batch(self) -> pa.RecordBatch:
-        """All rows, as `staged` has them."""
+        """All rows, with the columns of `staged`."""
         import pyarrow as pa
 
         schema = staged()
@@ -107,7 +107,7 @@ class Gathered:
         return pa.ListArray.from_arrays(ends, values, type=field.type)
 
     def _kind(self, judgement: SharedEvaluation) -> int:
-        # Judgements are shared by all tables of a kind; holding one keeps its id from being reused.
+        # Evaluations are shared by a group; keeping a reference prevents reuse of the id.
         known = self._known.get(id(judgement))
         if known is None:
             known = self._known[id(judgement)] = (judgement, len(self._kinds))
@@ -127,11 +127,11 @@ _OWN = (
     "last_operation",
     "last_engine",
 )
-"""columns that each table has a value of its own for"""
+"""columns with a separate value for each table"""
 
 
 def unseen_rows(scan_id: str, unseen: Iterable[UnreadablePlace]) -> pa.RecordBatch:
-    """The staged rows of places that could not be looked into."""
+    """The staged rows of places that could not be searched."""
     gathered = Gathered(scan_id)
     for each in unseen:
         gathered.add_error(each.place, each.uri, each.error)
@@ -185,10 +185,10 @@ _NOTHING = {"features": _feature_columns(()), "findings": _finding_columns(())}
 
 
 def array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """An Arrow array of what was read.
+    """Convert values to an Arrow array.
 
-    Logs may hold what no Arrow array can: half a surrogate pair appears as an escape, a number
-    that is too large as null.
+    Logs may contain values that Arrow cannot store: an unpaired surrogate is escaped, a number that
+    is too large becomes null.
     """
     import pyarrow as pa
 
@@ -234,19 +234,19 @@ def _microseconds(commit: Mapping[str, Any]) -> int | None:
 
 
 def microseconds(milliseconds: object) -> int | None:
-    """A time of a log as a column of times holds it; None where no reader could show it."""
+    """Convert a timestamp to microseconds; None if it is out of range for readers."""
     if isinstance(milliseconds, int) and abs(milliseconds) < _LATEST_MS:
         return milliseconds * 1000
     return None
 
 
 _LARGEST = 2**31
-# Beyond the year 9999 a timestamp is damage, and many readers fail on it.
+# A timestamp beyond the year 9999 is corrupt, and many readers fail on it.
 _LATEST_MS = 253_402_300_800_000
 
 
 def unfolded(batch: pa.RecordBatch, name: Inventory) -> pa.RecordBatch:
-    """What a staged batch holds for one of the tables; `scans` is none of them."""
+    """The rows of a staged batch for one of the tables, except `scans`."""
     import pyarrow.compute as pc
 
     error = batch.column("error")

@@ -38,9 +38,9 @@ def test_rows_that_are_lost(cli: Cli, lake: Path, tmp_path: Path) -> None:
     DeltaTable(f"{where}/tables").delete("location LIKE '%two%'")
     ran = cli(*CHECK, where)
     assert ran.code == 3
-    assert "rows are lost" in ran.json["errors"][0]["error"]["message"]
+    assert "rows are missing" in ran.json["errors"][0]["error"]["message"]
     ran = cli("report", where)
-    assert (ran.code, "rows are lost" in ran.err) == (3, True)
+    assert (ran.code, "rows are missing" in ran.err) == (3, True)
 
 
 def test_plans_and_drift_with_lost_rows(cli: Cli, lake: Path, tmp_path: Path) -> None:
@@ -52,9 +52,9 @@ def test_plans_and_drift_with_lost_rows(cli: Cli, lake: Path, tmp_path: Path) ->
     assert cli("drift", where).code == 0
     DeltaTable(f"{where}/tables").delete("location LIKE '%two%'")
     ran = cli(*plan)
-    assert (ran.code, "rows are lost" in ran.out) == (3, True)
+    assert (ran.code, "rows are missing" in ran.out) == (3, True)
     ran = cli("drift", where)
-    assert (ran.code, "rows are lost" in ran.err) == (3, True)
+    assert (ran.code, "rows are missing" in ran.err) == (3, True)
 
 
 def test_a_row_lost_and_another_stored_twice(cli: Cli, lake: Path, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_row_lost_and_another_stored_twice(cli: Cli, lake: Path, tmp_path: Pat
     plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
     for command in ((*CHECK, where), ("report", where), plan):
         ran = cli(*command)
-        assert (ran.code, "rows are lost" in ran.out + ran.err) == (3, True)
+        assert (ran.code, "rows are missing" in ran.out + ran.err) == (3, True)
 
 
 @pytest.mark.parametrize("name", ["features", "findings"])
@@ -108,9 +108,9 @@ def test_features_and_findings_that_are_lost_or_doubled(
         if damage == "doubled":
             assert f"1 {name} of scan {newest} twice" in said
         elif name == "findings":
-            assert "rows are lost" in said
+            assert "rows are missing" in said
         else:
-            assert "inventory lost the table's features" in said
+            assert "inventory lacks the table's features" in said
 
 
 def checked_tables(ran: Ran) -> list[str]:

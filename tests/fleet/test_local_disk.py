@@ -282,10 +282,10 @@ def test_what_is_not_searched_is_counted(tmp_path: Path) -> None:
     assert hidden.startswith("2 folders whose names start with . or _ were not searched")
     assert hidden.endswith((f"first {lake}/_archive", f"first {lake}/.old"))
     assert outside == (
-        "1 link leads out of the roots, and its target was searched: "
+        "1 link points outside the roots, and its target was searched: "
         f"{lake}/out -> {tmp_path}/elsewhere"
     )
-    assert nowhere == f"1 link leads to nothing; a table may be missing there: {lake}/gone"
+    assert nowhere == f"1 link is broken; a table may be missing there: {lake}/gone"
     passed = Passed()
     list(tables_under([str(lake)], Selection((), ("_archive", ".old", "out")), passed=passed))
     assert passed.notes() == (nowhere,)

@@ -57,7 +57,7 @@ def cut(world: World) -> Words:
     return (str(file),)
 
 
-@situation("The folder holds no plan", "apply")
+@situation("The folder contains no plan", "apply")
 def no_plans(world: World) -> Words:
     return (str(world.folder),)
 
@@ -187,7 +187,7 @@ def databricks(world: World) -> Words:
     return (ready(world, world.plan(), name=EngineName.DATABRICKS, version="16.4"),)
 
 
-@situation("The engine does not tell its version of Delta", "apply")
+@situation("The engine does not report its Delta version", "apply")
 def no_version(world: World) -> Words:
     return (ready(world, world.plan(), version=None), "--dry-run")
 
