@@ -124,7 +124,7 @@ def others() -> Iterator[list[str]]:
 def check_refusal(code: int, error: dict[str, str], url: str) -> None:
     assert (code, error["code"]) == (3, "engine-unavailable")
     secure = "with TLS" if "/;" in url else "without TLS"
-    told = f"{url.partition('/;')[0]} is no Spark Connect server {secure}"
+    told = f"{url.partition('/;')[0]} is not a Spark Connect server {secure}"
     assert told in error["message"]
     assert error["hint"]
 

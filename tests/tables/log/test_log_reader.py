@@ -471,7 +471,7 @@ def test_a_folder_that_may_not_be_listed_is_told_all_the_same(
     with pytest.raises(TableError) as raised:
         LogReader().read(str(folder))
     assert raised.value.code is ErrorCode.NOT_A_DELTA_TABLE
-    assert raised.value.hint == "what is in the folder cannot be listed: Permission denied"
+    assert raised.value.hint == "cannot list the folder: Permission denied"
 
 
 def test_the_changes_cost_a_bounded_part_of_the_log(log: Log) -> None:
