@@ -161,7 +161,7 @@ def test_several_plans_in_a_file_are_not_applied(cli: Cli, table: str, tmp_path:
         ran = cli("plan-upgrade", table, "--set", f"delta.a={number}", "--format", "jsonl")
         with file.open("a") as out:
             out.write(ran.out)
-    with pytest.raises(UsageError, match="holds not one plan"):
+    with pytest.raises(UsageError, match="is not a single plan"):
         deltaproto.apply(file)
 
 

@@ -36,7 +36,7 @@ def test_lines_that_are_missing(cli: Cli, save: Callable[..., str], tables: list
         path.write_text("".join(kept))
         ran = cli("check", str(path), *CLIENT)
         assert ran.code == 3
-        assert "is cut off" in ran.out
+        assert "is truncated" in ran.out
         assert cli("plan-downgrade", "--lowest", str(path)).code == 3
 
 
@@ -125,7 +125,7 @@ def test_parts_of_two_files(cli: Cli, save: Callable[..., str], tables: list[str
     ):
         path.write_text("".join(kept))
         ran = cli("check", str(path), *CLIENT)
-        assert (ran.code, "is cut off" in ran.out) == (3, True)
+        assert (ran.code, "is truncated" in ran.out) == (3, True)
 
 
 def test_lines_from_before_end_marks(cli: Cli, save: Callable[..., str], tables: list[str]) -> None:
@@ -138,7 +138,7 @@ def test_lines_from_before_end_marks(cli: Cli, save: Callable[..., str], tables:
         path.write_text("".join(json.dumps(line) + "\n" for line in kept))
         ran = cli("check", str(path), *CLIENT)
         assert (ran.code, ran.json["complete"]) == (3, False)
-        assert "whether it is cut off is not known" in ran.out
+        assert "it may be truncated" in ran.out
         assert cli("check", tables[0], "--baseline", str(path)).code == 3
     # A document is whole by itself: what is cut is not JSON.
     path.write_text(json.dumps(lines[0], indent=2))
