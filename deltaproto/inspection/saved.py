@@ -77,7 +77,7 @@ def saved_entries(path: str, ages: Ages | None = None) -> Iterator[Any]:
         if endless:
             raise TableError(
                 ErrorCode.NOT_FOUND,
-                f"{path} was written by an older deltaproto, without an end mark: it may be truncated",
+                f"{path} was written by an older deltaproto without end marks: it may be truncated",
                 _SAVE,
             )
 

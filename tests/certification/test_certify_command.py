@@ -172,7 +172,7 @@ def test_a_kit_that_comes_out_otherwise_is_an_error(
     recipes = [recipe._replace(lost=(3,)) for recipe in make.recipes() if recipe.name != "plain"]
     plain = [recipe for recipe in make.recipes() if recipe.name == "plain"]
     monkeypatch.setattr(make, "recipes", lambda: (*recipes, *plain))
-    with pytest.raises(EngineError, match="is not what it should be"):
+    with pytest.raises(EngineError, match="is wrong"):
         make_kit(spark, tmp_path / "kit", only=("deletionVectors.present",))
     assert not (tmp_path / "kit").exists(), "half a kit is no kit"
 

@@ -99,7 +99,7 @@ def test_an_adapter_of_ones_own(tmp_path: Path) -> None:
     own.write_text("def rows(table): ...\n")
     assert subject("mine", own).requires == ()
     own.write_text("# /// script\n# dependencies = [\n# ///\n")
-    with pytest.raises(UsageError, match="no TOML"):
+    with pytest.raises(UsageError, match="not TOML"):
         requirements(own)
     with pytest.raises(UsageError, match="no adapter at"):
         subject("mine", tmp_path / "none.py")
