@@ -40,7 +40,7 @@ class Gathered:
     def __len__(self) -> int:
         return len(self._errors)
 
-    def add(self, state: TableState, judgement: SharedEvaluation) -> None:
+    def add(self, state: TableState, evaluation: SharedEvaluation) -> None:
         """One table that was read."""
         metadata, commit = state.metadata, state.last_commit
         values = (
@@ -57,7 +57,7 @@ class Gathered:
         )
         for column, value in zip(self._own.values(), values, strict=True):
             column.append(value)
-        self._rows.append(self._kind(judgement))
+        self._rows.append(self._kind(evaluation))
         self._errors.append(None)
 
     def add_error(self, table: str, location: str, error: DeltaprotoError) -> None:
@@ -106,12 +106,12 @@ class Gathered:
         values = pa.StructArray.from_arrays(inner, fields=columns)
         return pa.ListArray.from_arrays(ends, values, type=field.type)
 
-    def _kind(self, judgement: SharedEvaluation) -> int:
+    def _kind(self, evaluation: SharedEvaluation) -> int:
         # Evaluations are shared by a group; keeping a reference prevents reuse of the id.
-        known = self._known.get(id(judgement))
+        known = self._known.get(id(evaluation))
         if known is None:
-            known = self._known[id(judgement)] = (judgement, len(self._kinds))
-            self._kinds.append(_told(judgement))
+            known = self._known[id(evaluation)] = (evaluation, len(self._kinds))
+            self._kinds.append(_told(evaluation))
         return known[1]
 
 
@@ -138,22 +138,22 @@ def unseen_rows(scan_id: str, unseen: Iterable[UnreadablePlace]) -> pa.RecordBat
     return gathered.batch()
 
 
-def _told(judgement: SharedEvaluation) -> dict[str, Any]:
-    lowest, effective = judgement.lowest, judgement.isolation.effective
+def _told(evaluation: SharedEvaluation) -> dict[str, Any]:
+    lowest, effective = evaluation.lowest, evaluation.isolation.effective
     return {
-        "reader": str(judgement.reader),
-        **_protocol(judgement.protocol),
+        "reader": str(evaluation.reader),
+        **_protocol(evaluation.protocol),
         "lowest_reader_version": None if lowest is None else lowest.min_reader_version,
         "lowest_writer_version": None if lowest is None else lowest.min_writer_version,
-        "isolation_level": judgement.isolation.declared,
+        "isolation_level": evaluation.isolation.declared,
         "isolation_delta_spark": effective[WriterEngine.DELTA_SPARK],
         "isolation_databricks": effective[WriterEngine.DATABRICKS],
         "isolation_delta_rs": effective[WriterEngine.DELTA_RS],
-        "row_level_concurrency": str(judgement.row_level.databricks),
-        "partition_columns": judgement.partition_columns,
-        "complete": judgement.complete,
-        "features": _feature_columns(judgement.features),
-        "findings": _finding_columns(judgement.findings),
+        "row_level_concurrency": str(evaluation.row_level.databricks),
+        "partition_columns": evaluation.partition_columns,
+        "complete": evaluation.complete,
+        "features": _feature_columns(evaluation.features),
+        "findings": _finding_columns(evaluation.findings),
     }
 
 

@@ -201,7 +201,7 @@ class TestColour:
         assert ESCAPE in shown
         plain = process(*words, env=environment()).stdout
         assert ESCAPE not in plain
-        # The same text, in colour or not.
+        # The same text, in color or not.
         bare = re.sub(r"\x1b\[[0-9;]*m", "", shown)
         assert [text.rstrip() for text in bare.split()] == plain.split()
 
@@ -217,11 +217,11 @@ class TestColour:
 
     def test_a_log_cannot_command_the_terminal(self, hostile: str) -> None:
         assert ESCAPE not in on_a_terminal("inspect", hostile, NO_COLOR="1")
-        coloured = on_a_terminal("inspect", hostile)
-        assert r"\x1b[31mred" in coloured
-        # What is left is rich's own colour and nothing else.
+        colored = on_a_terminal("inspect", hostile)
+        assert r"\x1b[31mred" in colored
+        # What is left is rich's own color and nothing else.
         assert not re.search(
-            r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", re.sub(r"\x1b\[[\d;]*m", "", coloured)
+            r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", re.sub(r"\x1b\[[\d;]*m", "", colored)
         )
 
     @pytest.mark.parametrize("format_", ["text", "markdown", "json", "jsonl", "html"])
