@@ -231,7 +231,7 @@ def irreversible(world: World) -> Words:
     return (ready(world, world.plan(table, goal=goal)), "--dry-run")
 
 
-@situation("Nobody can confirm", "apply")
+@situation("Confirmation is not possible", "apply")
 def nobody(world: World) -> list[Words]:
     world.stdin = ""
     return [("apply", ready(world, world.plan()))]
