@@ -21,7 +21,7 @@ MEANINGS = {
     ExitCode.FINDINGS: "findings at or above --fail-on",
     ExitCode.USAGE: "a mistake on the command line or in a file that it names",
     ExitCode.UNREADABLE: "a table or an engine is unavailable, or the result is incomplete",
-    ExitCode.STALE: "the plan is stale or a check before execution failed; nothing was changed",
+    ExitCode.STALE: "the plan is stale, or a gate failed; nothing was changed",
     ExitCode.FAILED: "a step failed, or a concurrent writer won",
     ExitCode.CHANGES: "changes are pending (with --detailed-exitcode)",
 }

@@ -242,7 +242,7 @@ def scan_notices(
     if state.contributing[1:]:
         others = "; ".join(told(scan) for scan in state.contributing[1:])
         texts.append(
-            f"{name}: tables outside the newest scan's roots come from {others}; "
+            f"{name}: tables outside the roots of the newest scan come from {others}; "
             "--scan evaluates one scan only"
         )
     return ScanNotices(texts, old)

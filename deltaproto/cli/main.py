@@ -19,7 +19,7 @@ from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, UsageError
 COMMANDS = {
     "inspect": "Show protocols, features, isolation levels and findings",
     "scan": "Find tables and save their protocols to an inventory",
-    "drift": "Show what changed between two scans, and which commit did it",
+    "drift": "Show what changed between two scans, and who did it",
     "report": "Write a report about a fleet of tables",
     "history": "Show which commits changed a table's protocol, and why",
     "check": "Check tables against clients, a policy or a baseline",

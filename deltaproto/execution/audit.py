@@ -37,7 +37,7 @@ class Audit:
         try:
             append_log.append(self._file, {key: self._told(value) for key, value in told.items()})
         except OSError as error:
-            return f"cannot write the audit log {self._path}: {error.strerror}"
+            return f"the audit log {self._path} could not be written: {error.strerror}"
         return None
 
     def close(self) -> None:

@@ -68,7 +68,7 @@ def misprediction(plan: Plan, table: Table) -> str | None:
         predicted = steps(moves, plan.engine, Files(), plan.sql_name)[-1]
         for member in _PREDICTED:
             if getattr(predicted, member) != getattr(step, member):
-                return f"{step.id}: its {member} does not match its statement"
+                return f"{step.id}: {member} does not match its statement"
     return None
 
 

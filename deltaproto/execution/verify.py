@@ -131,7 +131,9 @@ def verify_step(
     if step.expects in LATER and answer.error is None and feature in wanted.supported:
         sooner = without_comments(wanted, frozenset({feature}))
         if now == sooner:
-            return VerifiedStep(StepVerdict.EARLY, f"{feature} is already gone: no history uses it")
+            return VerifiedStep(
+                StepVerdict.EARLY, f"{feature} was dropped at once: no history uses it"
+            )
         wanted = sooner
     elif answer.error in LATER and step.expects not in LATER:
         return VerifiedStep(StepVerdict.WAIT, answer.message)

@@ -21,8 +21,8 @@ from deltaproto.tables.storage.interface import Deadline
 _TRIES = 6
 _PAUSE_SECONDS = 0.1
 # Stores that throttle or drop a response, and logs that are cleaned up while they are read.
-_PASSING = (ErrorCode.STORAGE, ErrorCode.TIMEOUT, ErrorCode.CORRUPT_LOG)
-_TOLD_TWICE = ErrorCode.CORRUPT_LOG
+_TRANSIENT = (ErrorCode.STORAGE, ErrorCode.TIMEOUT, ErrorCode.CORRUPT_LOG)
+_CORRUPT_IF_REPEATED = ErrorCode.CORRUPT_LOG
 """errors that count as corruption if they repeat"""
 T = TypeVar("T")
 
@@ -39,9 +39,9 @@ def with_retries(ask: Callable[[int], T], deadline: Deadline) -> T:
             return ask(tried)
         except TableError as error:
             over = tried == _TRIES - 1 or deadline.left <= 0
-            if error.code not in _PASSING or over or error.message in told:
+            if error.code not in _TRANSIENT or over or error.message in told:
                 raise
-            if error.code is _TOLD_TWICE:
+            if error.code is _CORRUPT_IF_REPEATED:
                 told.add(error.message)
         # Jitter: requests that failed together must not be retried together.
         time.sleep(_PAUSE_SECONDS * 2**tried * random.uniform(0.5, 1.5))  # noqa: S311
@@ -73,7 +73,7 @@ class Workers:
         self._processes: list[Any] = []
         self._ends: list[Connection] = []
         self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
-        with _deaf():
+        with _interrupts_blocked():
             for _ in range(count):
                 ours, theirs = context.Pipe()
                 self._ends.append(ours)
@@ -153,7 +153,7 @@ def _context() -> Any:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
+def _interrupts_blocked() -> Iterator[None]:
     """Block interruptions for child processes started in the block; ours are only delayed."""
     if not hasattr(signal, "pthread_sigmask"):
         yield

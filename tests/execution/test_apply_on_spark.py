@@ -270,7 +270,7 @@ class TestGates:
             spark.sql(f"insert into delta.`{table}` values ({id}, 'x')")
         ran = apply(cli, file)
         assert ran.code == 4
-        assert "another table" in only(ran)["message"]
+        assert "a different table" in only(ran)["message"]
 
     def test_a_table_that_is_gone(self, cli: Cli, table: Path) -> None:
         file = plan(cli, table, "--drop", "deletionVectors")
@@ -413,7 +413,7 @@ class TestRaces:
         self.interfere(monkeypatch, when, lambda: spark.sql(other))
         ran = apply(cli, file)
         assert ran.code == 5, ran
-        assert "the protocol was changed meanwhile" in only(ran)["message"]
+        assert "the protocol changed meanwhile" in only(ran)["message"]
         assert "UPGRADE PROTOCOL" in only(ran)["message"]
         assert "rowTracking" in supported(table)
 

@@ -119,11 +119,11 @@ def test_a_plan_a_line(tmp_path: Path) -> None:
         ({"location": "file:///other"}, "was changed after it was made"),
         ({"steps": []}, "was changed after it was made"),
         ({"seal": "0" * 64}, "was changed after it was made"),
-        ({"schema_version": "2.0"}, "version 2.0 of the format"),
-        ({"schema_version": "10.1"}, "version 10.1 of the format"),
+        ({"schema_version": "2.0"}, "format version 2.0"),
+        ({"schema_version": "10.1"}, "format version 10.1"),
         ({"schema_version": 1}, "is not a plan"),
         ({"command": "inspect"}, "output of inspect"),
-        ({"plans": {}}, "no list"),
+        ({"plans": {}}, "not a list"),
     ],
 )
 def test_what_was_changed_or_is_foreign_is_refused(

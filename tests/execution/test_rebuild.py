@@ -113,18 +113,18 @@ def test_a_plan_as_it_was_made_fits(
 @pytest.mark.parametrize(
     ("forgery", "said"),
     [
-        (step(undo="DROP TABLE x"), "s1: its undo is not the one that its statement has"),
-        (step(optional=True), "s1: its optional is not the one that its statement has"),
-        (step(commits={"min": 0, "max": 3}), "s1: its commits is not"),
-        (step(losses=["everything"]), "s1: its losses is not"),
+        (step(undo="DROP TABLE x"), "s1: undo does not match its statement"),
+        (step(optional=True), "s1: optional does not match its statement"),
+        (step(commits={"min": 0, "max": 3}), "s1: commits does not match"),
+        (step(losses=["everything"]), "s1: losses does not match"),
         (step(action="wait", sql=None), "s1: a wait does not change the protocol"),
         (
             sql("'name')", "'name', 'delta.appendOnly' = 'true')"),
-            "s1: its undo is not the one that its statement has",
+            "s1: undo does not match its statement",
         ),
         (
             sql("'name')", "'name', 'delta.logRetentionDuration' = 'interval 0 hours')"),
-            "s1 sets delta.logRetentionDuration to interval 0 hours, which its goal does not",
+            "s1 sets delta.logRetentionDuration to interval 0 hours, which is not part of its goal",
         ),
     ],
 )

@@ -59,7 +59,7 @@ class TestRehearse:
         made = result["steps"][0]["operations"]
         least, most = (planned["steps"][0]["commits"][each] for each in ("min", "max"))
         assert least <= len(made) <= most
-        assert "the source is untouched: version 2" in result["message"]
+        assert "the source is unchanged: version 2" in result["message"]
         assert "remove it" not in result["message"]
         assert files(table) == before
         assert list(scratch.iterdir()) == []

@@ -344,7 +344,7 @@ def test_a_big_table_is_searched_as_far_as_that_is_cheap(
     tables, notes = noted(tmp_path)
     assert len(tables) == 4
     assert notes == (
-        "2 tables' folders were not searched, or not to their end, for tables inside them; "
+        "2 tables' folders were not searched completely for tables inside them; "
         f"name one as a root to search it: first {tmp_path}/big",
     )
     assert len([path for path in listed if path.startswith(f"{tmp_path}/big")]) <= folders
