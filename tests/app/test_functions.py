@@ -125,18 +125,21 @@ def test_an_upgrade(cli: Cli, table: str, named: dict[str, Any], words: tuple[st
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda t: deltaproto.inspect_table(t, reader="hive"), "reader takes no hive"),
+        (lambda t: deltaproto.inspect_table(t, reader="hive"), 'reader: unknown "hive"'),
         (lambda t: deltaproto.inspect_table(t, version=-1), "is negative"),
         (lambda t: deltaproto.check(t), "nothing to check against"),
-        (lambda t: deltaproto.check(t, clients="trino@452"), "clients is one text"),
+        (lambda t: deltaproto.check(t, clients="trino@452"), "clients is a single string"),
         (lambda t: deltaproto.check(t, clients=["trin@452"]), "trin"),
         (lambda t: deltaproto.check(t, clients=["trino@452"], access=["look"]), "takes no look"),
         (lambda t: deltaproto.plan_downgrade(t), "not one goal"),
         (lambda t: deltaproto.plan_downgrade(t, lowest=True, to=(1, 2)), "not one goal"),
         (lambda t: deltaproto.plan_downgrade(t, to=(1, 9)), "writer version 9"),
-        (lambda t: deltaproto.plan_downgrade(t, drop="deletionVectors"), "drop is one text"),
+        (lambda t: deltaproto.plan_downgrade(t, drop="deletionVectors"), "drop is a single string"),
         (lambda t: deltaproto.plan_downgrade(t, drop=["deletionVector"]), "no feature"),
-        (lambda t: deltaproto.plan_downgrade(t, lowest=True, history="all"), "takes no all"),
+        (
+            lambda t: deltaproto.plan_downgrade(t, lowest=True, history="all"),
+            'history: unknown "all"',
+        ),
         (lambda t: deltaproto.plan_upgrade(t), "no change requested"),
         (lambda t: deltaproto.plan_upgrade(t, enable=["x="]), "no such mode"),
         (lambda t: deltaproto.apply(t + "/none.json"), "cannot read"),
@@ -166,7 +169,7 @@ def test_several_plans_in_a_file_are_not_applied(cli: Cli, table: str, tmp_path:
 
 
 def test_to_dict_takes_results_only() -> None:
-    with pytest.raises(TypeError, match="int is no result"):
+    with pytest.raises(TypeError, match="int is not a result"):
         to_dict(3)
 
 

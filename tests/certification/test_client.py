@@ -70,10 +70,10 @@ def test_a_pin_replaces_what_the_adapter_asks_for() -> None:
 @pytest.mark.parametrize(
     ("name", "message", "hint"),
     [
-        ("nobody@1", "there is no adapter for nobody", "--adapter"),
+        ("nobody@1", "no adapter for nobody", "--adapter"),
         ("polars@2.1.0", "polars has several paths", "polars/scan"),
         ("polars/none@2.1.0", "polars has no path none", "polars/eager"),
-        ("daft", "which version of daft", "daft@"),
+        ("daft", "daft needs a version", "daft@"),
         ("@1", "names no client", "ID@VERSION"),
     ],
 )

@@ -58,8 +58,8 @@ def test_an_older_version(cli: Cli, tables: list[str], tmp_path: Path) -> None:
     [
         ("2001-01-01T00:00:00Z", "days old"),
         ("2999-01-01T00:00:00Z", "in the future"),
-        ("yesterday", "is not known"),
-        (None, "is not known"),
+        ("yesterday", "is unknown"),
+        (None, "is unknown"),
     ],
 )
 def test_the_age(
@@ -102,7 +102,7 @@ def test_plans_name_the_time_of_their_source(
     assert "2001-02-03 04:05 UTC" in cli(*words).out
     path.write_text(json.dumps({**document, "generated_at": None}, indent=2))
     made, old, *_ = cli(*words, "--format", "json").json["plans"][0]["warnings"]
-    assert ("unknown time" in made, "is not known" in old) == (True, True)
+    assert ("unknown time" in made, "is unknown" in old) == (True, True)
 
 
 def test_parts_of_two_files(cli: Cli, save: Callable[..., str], tables: list[str]) -> None:

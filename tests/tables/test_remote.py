@@ -181,4 +181,4 @@ def test_a_failed_call_is_told_by_its_status() -> None:
     assert first_line(Exception(text)) == "StatusCode.UNAVAILABLE: Socket closed"
     gone = _refusal(Exception(text), Redactor())
     assert gone.code is ErrorCode.ENGINE
-    assert gone.message == "Spark is gone: StatusCode.UNAVAILABLE: Socket closed"
+    assert gone.message == "Spark disconnected: StatusCode.UNAVAILABLE: Socket closed"
