@@ -106,7 +106,7 @@ class TestProfiles:
     @pytest.mark.parametrize(
         ("files", "cause", "hint"),
         [
-            (("",), "there is no AWS profile lake", "AWS_PROFILE"),
+            (("",), "the AWS profile lake does not exist", "AWS_PROFILE"),
             (("", "[profile lake]\nregion = x\n"), "has no keys", "add them to"),
             (("", "[profile lake]\nsso_session = us\n"), "but sso_session", "export-credentials"),
             (
