@@ -52,10 +52,11 @@ test-oldest: $(OLDEST)/.ready ## The Spark part of the suite on the oldest suppo
 	@$(OLDEST)/bin/python $(PYTEST) -m spark --spark-results live
 
 .PHONY: check
-check: $(READY) ## Lint, format and types
+check: $(READY) ## Lint, format, types and spelling
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@git ls-files -z | xargs -0 $(BIN)/codespell
 
 .PHONY: fast
 fast: $(READY) ## The tests that need neither Java nor an object store

@@ -1,6 +1,6 @@
 """Growth curves as SVG: both axes logarithmic, readable on light and on dark, no library needed.
 
-The colours are those of the HTML reports; a series is told apart by its marker and its name at the
+The colors are those of the HTML reports; a series is told apart by its marker and its name at the
 end of the line as well.
 """
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # The commands start without any of this.
+    # Imported here, so that commands start without it.
     home = "errors" if name.endswith("Error") else "app"
     return getattr(importlib.import_module(f"deltaproto.{home}"), name)
 

@@ -1,7 +1,7 @@
-"""The errors that reach a user, and the process's exit codes.
+"""The errors shown to users, and the process's exit codes.
 
-Every expected failure is a `DeltaprotoError`: one line of cause, one hint, and a code that is
-stable for programs. Anything else that is raised is a defect of ours and is reported as such.
+Every expected failure is a `DeltaprotoError`: a one-line cause, a hint, and a stable code
+for programs. Any other exception is reported as an internal error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class ExitCode(IntEnum):
-    """Exit codes of every command (README, "Exit codes")."""
+    """Exit codes of every command (see README, "Exit codes")."""
 
     OK = 0
     FINDINGS = 1
@@ -24,7 +24,7 @@ class ExitCode(IntEnum):
 
     @staticmethod
     def worst(codes: Iterable[ExitCode]) -> ExitCode:
-        """The one code for a batch, in the order 5, 4, 2, 3, 1, 10, 0."""
+        """Return the exit code of a batch: the first of 5, 4, 2, 3, 1, 10, 0 that occurs."""
         return min(codes, key=_WORST_FIRST.index, default=ExitCode.OK)
 
 
@@ -40,7 +40,7 @@ _WORST_FIRST = (
 
 
 class ErrorCode(StrEnum):
-    """Why a table has no answer; the `error.code` of the JSON output."""
+    """Why a table has no result; the `error.code` of the JSON output."""
 
     NOT_FOUND = "not-found"
     NOT_A_DELTA_TABLE = "not-a-delta-table"
@@ -56,7 +56,7 @@ class ErrorCode(StrEnum):
 
 
 class DeltaprotoError(Exception):
-    """An expected failure: `message` is one line of cause, `hint` says what to do."""
+    """An expected failure: `message` is a one-line cause, `hint` the next action."""
 
     exit_code = ExitCode.USAGE
     code: str = "usage"
@@ -67,7 +67,7 @@ class DeltaprotoError(Exception):
         self.hint = hint
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Errors come back from executors; subclasses take other arguments than `args` holds.
+        # Errors are pickled by executors; subclasses take other arguments than `args`.
         return _restored, (type(self), self.args, self.__dict__)
 
 
@@ -81,11 +81,11 @@ def _restored(
 
 
 class UsageError(DeltaprotoError):
-    """A flag, an argument or a configuration that cannot be used. Exit code 2."""
+    """An invalid flag, argument or configuration. Exit code 2."""
 
 
 class TableError(DeltaprotoError):
-    """A table that cannot be read. Exit code 3; never stops the other tables of a batch."""
+    """A table that cannot be read. Exit code 3. Never stops the other tables of a batch."""
 
     exit_code = ExitCode.UNREADABLE
 
@@ -95,23 +95,23 @@ class TableError(DeltaprotoError):
 
 
 def no_tables(source: str) -> TableError:
-    """Return the error for a source (folder, file, list, inventory) in which no table was found."""
+    """Return the error for a source (folder, file, list, inventory) without tables."""
     return TableError(
         ErrorCode.NO_TABLES,
         f"no tables found in {source}",
-        "check the path and the patterns; pass --allow-empty if an empty answer is expected",
+        "check the path and the patterns; pass --allow-empty if an empty result is expected",
     )
 
 
 class EngineError(TableError):
-    """An engine (Spark, Java, delta-rs) that is missing or does not start. Exit code 3."""
+    """An engine (Spark, Java, delta-rs) that is missing or fails to start. Exit code 3."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(ErrorCode.ENGINE, message, hint)
 
 
 class SavedError(TableError):
-    """A table that could not be read when the inspection was made."""
+    """A table that could not be read when its inspection was saved."""
 
     def __init__(self, table: str, code: ErrorCode, message: str, hint: str) -> None:
         super().__init__(code, message, hint)

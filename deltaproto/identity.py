@@ -1,4 +1,4 @@
-"""Who runs this, for records."""
+"""The user, machine and process that run deltaproto, for records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Whoami(NamedTuple):
-    """The process that acts."""
+    """The acting user, machine and process."""
 
     actor: str
     host: str
@@ -17,10 +17,10 @@ class Whoami(NamedTuple):
 
 
 def current_actor() -> Whoami:
-    """Name of the user, of the machine, and the process."""
+    """Return the current user, machine and process."""
     try:
         actor = getpass.getuser()
     except (KeyError, OSError, ImportError):
-        # No entry for the process's user, as in a container, or no such list, as on Windows.
+        # The user has no passwd entry (containers), or the system has no passwd database (Windows).
         actor = str(os.getuid()) if hasattr(os, "getuid") else "unknown"
     return Whoami(actor, socket.gethostname(), os.getpid())

@@ -1,4 +1,4 @@
-"""What people write for a table: a path, a URI or a catalog name."""
+"""Addresses of tables: a path, a URI or a catalog name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME = rf"{_NAME_PART}(?:\.{_NAME_PART}){{1,2}}"
 
 
 NOWHERE = (
-    "the working directory was removed, and a relative path needs one",
+    "the working directory was removed, so a relative path cannot be resolved",
     "change to a folder that exists, or give absolute paths",
 )
 """message and hint"""
@@ -45,19 +45,19 @@ class Location(NamedTuple):
 
 
 def locate(table: str) -> Location:
-    """The address that `table` stands for.
+    """Parse the address of a table.
 
-    A plain path is taken literally: `%20` in it is three characters. Only in a `file:` URI is
-    it a space. `schema.table` and `catalog.schema.table` are catalog names unless something
-    exists at that path. A path to a table's `_delta_log` stands for the table.
+    A plain path is taken literally: `%20` in it is three characters. Only in a `file:` URI is it
+    a space. `schema.table` and `catalog.schema.table` are catalog names unless something exists at
+    that path. A path to a table's `_delta_log` means the table.
 
     Raises:
-        TableError: not-found, when `table` is empty or names another host's file;
-            permission-denied, when a password or a web signature stands in it.
+        TableError: not-found, when `table` is empty or names a file on another host;
+            permission-denied, when it contains a password or a web signature.
     """
     if not table.strip():
         raise TableError(
-            ErrorCode.NOT_FOUND, "the table is empty", "give a path, a URI or a catalog name"
+            ErrorCode.NOT_FOUND, "the table name is empty", "give a path, a URI or a catalog name"
         )
     if table[:7].lower() == "delta.`" and table.endswith("`"):
         return locate(table[7:-1].replace("``", "`"))._replace(text=table)
@@ -79,25 +79,25 @@ def _without_credentials(table: str) -> None:
     if may_hide(table) and confidential(table):
         raise TableError(
             ErrorCode.PERMISSION_DENIED,
-            "the address holds credentials, and addresses are shown and stored",
-            "give them by environment, profile or --storage-option, and leave them out here",
+            "the address contains credentials, but addresses are shown and stored",
+            "pass them with the environment, a profile or --storage-option instead",
         )
 
 
 def _bytes(path: str) -> bytes:
-    """What the file system calls it; undecodable bytes of a command line are themselves."""
+    """Encode a path as the file system does; undecodable bytes are kept."""
     try:
         return os.fsencode(path)
     except UnicodeEncodeError:
         raise TableError(
             ErrorCode.NOT_FOUND,
-            "the table's name holds half a character, which no file name can",
+            "the table's name contains an unpaired surrogate, which no file name can have",
             "check how the name was encoded",
         ) from None
 
 
 def at(place: str, table: str) -> Location:
-    """The address of a table that was found at an absolute path or a URI, called `table`."""
+    """Return the address of a table found at an absolute path or URI; `table` is its name."""
     if place.startswith("/") and not place.endswith(("/", "/_delta_log")):
         return Location(table, LocationKind.PATH, place, f"file://{_encoded(place)}")
     return locate(place)._replace(text=table)
@@ -127,8 +127,8 @@ def _local(text: str, path: str) -> Location:
 
 
 def _encoded(path: str) -> str:
-    # Percent-encoding as RFC 3986 has it for paths; urllib.parse does the same and costs every
-    # start three milliseconds.
+    # RFC 3986 percent-encoding of paths. urllib.parse does the same, but importing it costs three
+    # milliseconds at every start.
     if re.fullmatch(_PLAIN, path):
         return path
     return "".join(

@@ -1,4 +1,4 @@
-"""Keeping credentials out of everything that is written."""
+"""Redaction of credentials from all output."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from collections.abc import Iterable, Iterator, Mapping
 
 HIDDEN = "***"
 
-# Patterns are compiled where they are used first: every start imports this module.
+# Compiled on first use: every start imports this module.
 _NAMES = r"key|secret|token|passw(?:or)?d|credential|signature|sas|sig|authorization|account_key"
 _KEY = rf"(?i)({_NAMES})"
 _CLOUDS = ("AWS_", "AZURE_", "GOOGLE_", "DATABRICKS_")
-# Whose values are names of files and addresses, which errors should show.
+# Their values are file names and addresses, which errors should show.
 _PLACES = r"(?i)(?:_(?:file|path|uri|url)|application_credentials|^aws_profile)$"
 _USERINFO = r"(?i)(\b[a-z][a-z0-9+.-]{0,30}://)(?:[^/@\s:]*?(?::|%(?:25)*3A)[^/@\s]+|\*\*\*)@"
-# A token alone, where a user's name has no other meaning; abfss: has a container there.
+# A token alone, in schemes without user names; in abfss: this part is the container.
 _LOGIN = r"(?i)(\b(?:https?|wss?|ftps?|jdbc:[a-z0-9:+.-]{1,60})://)[^/@\s:?#]+@"
-# A secret key may hold slashes.
+# A secret key may contain slashes.
 _KEYS = r"(?i)(\b(?:s3[an]?|gs|r2|oss|cosn?)://)[^/@\s:]+:[^@\s?#]+@"
-# Teradata and Db2, among others, list parameters after a comma, a colon or a slash.
+# Teradata and Db2, among others, separate parameters by a comma, a colon or a slash.
 _LISTED = (
     r"(?i)(\bjdbc:[^\s`'\"]{0,400}?[,:/]"
     r"(?:[a-z]{0,20}(?:passw(?:or)?d|pwd|token|secret))=)[^,;&\s]+"
 )
 _ADDRESS = r"(?:delta\.`)?(?:jdbc:)?(?:[A-Za-z][\w+.-]{0,30}:){1,4}//"
-# Without the slashes after it, everything behind the database's kind may be a password.
+# Without the slashes, everything after the database type may be a password.
 _JDBC = r"(?i)(\bjdbc:[a-z0-9+.-]{1,60}:)(?!//|\*\*\*)[^\s`'\"]+"
-# A scheme whose slashes are missing; a single letter is a drive.
+# A scheme without slashes; a single letter is a drive.
 _SCHEME = r"(?:delta\.`)?[A-Za-z][\w+.-]{1,30}:"
 _CONNECTION = (
     r"(?i)((?:^|[;?&`\s'\"])(?:AccountKey|SharedAccessKey|SharedAccessSignature)=)[^;&\s'\"`]+"
@@ -40,8 +40,8 @@ _SIGNED = (
     r"x-amz-[a-z-]+|x-goog-[a-z-]+|awsaccesskeyid|googleaccessid|se|sp|skoid)(?:=|%(?:25)*3D))"
     r"[^&\s'\"`;]+"
 )
-# What comes before a mark is bounded, as texts of engines may be long: else each letter of a word
-# would be tried as its beginning.
+# The text before a match is bounded, as engine messages may be long: otherwise each letter of
+# a word would be tried as a start.
 _IN_ADDRESSES = (
     # user:password@ in a URI
     (_USERINFO, rf"\1{HIDDEN}@"),
@@ -70,13 +70,13 @@ _PATTERNS = (
 _SHORTEST = 4
 _ENCODED_ADDRESS = r"\b[A-Za-z][\w+.-]{1,30}://[^\s'\"`]*%[^\s'\"`]*"
 _ENCODED = 3
-"""how often an address may be percent-encoded"""
+"""how many times an address may be percent-encoded"""
 
 
 class Redactor:
-    """Hides what looks like a credential, and the values of `options` that are known to be ones.
+    """Hides anything that looks like a credential, and the secret values of `options`.
 
-    The environment's cloud variables are known as well, as engines read them by themselves.
+    Secrets in the clouds' environment variables are hidden too, as engines read them directly.
     """
 
     def __init__(self, *options: Mapping[str, str]) -> None:
@@ -85,7 +85,7 @@ class Redactor:
         self._secrets = sorted(known, key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
-        """`text` without credentials."""
+        """Return `text` without credentials."""
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
         text = public_text(text)
@@ -95,21 +95,21 @@ class Redactor:
 
 
 def public_text(text: str) -> str:
-    """A text, such as SQL, with the addresses in it as they may be shown."""
+    """Return a text, such as SQL, with the credentials removed from addresses in it."""
     for pattern, replacement in _IN_ADDRESSES:
         text = re.sub(pattern, replacement, text)
     return re.sub(_ENCODED_ADDRESS, lambda found: public(found[0]), text) if "%" in text else text
 
 
 def may_hide(address: str) -> bool:
-    """Whether an address is of a form that can hold credentials; local paths are not."""
+    """Return True if an address can hold credentials by its form; local paths cannot."""
     return ":" in address or ";" in address or "key=" in address.lower()
 
 
 def public(address: str) -> str:
-    """A table's address as it may be shown: without a password, a token or a signature.
+    """Return a table's address for display: without a password, token or signature.
 
-    Local paths are what they are, whatever they look like.
+    Local paths are never changed.
     """
     if not may_hide(address) or address.lower().startswith(("file:", "delta.`file:")):
         return address
@@ -140,7 +140,7 @@ def _without_credentials(address: str) -> str:
 
 
 def confidential(address: str) -> bool:
-    """True where `public` hides something, or has done so."""
+    """Return True if `public` hides something in the address, or already has."""
     return public(address) != address or any(
         mark in address for mark in (f"//{HIDDEN}@", f"={HIDDEN}", f"3D{HIDDEN}", f":{HIDDEN}")
     )
@@ -155,7 +155,7 @@ def _secrets(options: Iterable[Mapping[str, str]]) -> Iterator[str]:
 
 
 def _parts(value: str) -> Iterator[str]:
-    """The secrets within one: of a key file's JSON, and of a shared access signature."""
+    """Yield the secrets within a value: in a key file's JSON, and in a shared access signature."""
     import json
     from urllib.parse import unquote
 

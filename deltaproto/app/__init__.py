@@ -1,9 +1,9 @@
 """The commands as functions. Everything is imported from the package itself.
 
-The functions do what the commands of the same names do, and return values in place of printing
-them; `to_dict` gives any of these values as the commands' JSON holds it. Who cannot answer raises a
-`DeltaprotoError` with `message`, `hint` and `exit_code`. Where a SparkSession is active, as in
-notebooks and jobs, it is used.
+The functions do what the commands of the same names do, but return values instead of printing
+them. `to_dict` converts any of these values to the command's JSON. Failures raise a
+`DeltaprotoError` with `message`, `hint` and `exit_code`. An active SparkSession, as in notebooks
+and jobs, is used.
 """
 
 from deltaproto.app.executing import apply

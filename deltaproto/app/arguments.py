@@ -1,4 +1,4 @@
-"""What every function takes: words, choices, and how to reach stores and Spark."""
+"""Conversion of the functions' arguments: lists, choices, and access to stores and Spark."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 def words(given: Sequence[str], name: str) -> list[str]:
-    """The words of a list.
+    """Require a list of strings.
 
     Raises:
-        UsageError: for one text in place of a list, which Python would take for its letters.
+        UsageError: for a single string, which Python would iterate letter by letter.
     """
     if isinstance(given, str):
-        raise UsageError(f"{name} is one text", f"give a list: {name}=[{given!r}]")
+        raise UsageError(f"{name} is a single string", f"pass a list: {name}=[{given!r}]")
     return list(given)
 
 
 def member(choices: type[_Choice], text: str, name: str) -> _Choice:
-    """A choice by what it is called.
+    """Convert the name of a choice.
 
     Raises:
-        UsageError: when there is no such choice.
+        UsageError: when there is no choice with this name.
     """
     try:
         return choices(text)
     except ValueError:
-        raise UsageError(f"{name} takes no {text}", f"one of {', '.join(choices)}") from None
+        raise UsageError(f'{name}: unknown "{text}"', f"one of {', '.join(choices)}") from None
 
 
 def spark_settings(
     remote: str | None, conf: Mapping[str, str], storage_options: Mapping[str, str]
 ) -> SparkSettings:
-    """How to reach Spark, and how its file systems reach the object store.
+    """Build the settings for Spark and its access to the object store.
 
     Raises:
-        UsageError: for a Spark Connect URL that is none.
+        UsageError: for an invalid Spark Connect URL.
     """
     check_remote(remote)
     settings = SparkSettings(remote, dict(conf))

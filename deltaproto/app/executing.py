@@ -1,4 +1,4 @@
-"""Carrying out a plan."""
+"""Execution of a plan."""
 
 from __future__ import annotations
 
@@ -30,25 +30,26 @@ def apply(
     spark_remote: str | None = None,
     spark_conf: Mapping[str, str] = NONE,
 ) -> Applied:
-    """Carry out one plan through Spark: gated, step by step, verified, on record.
+    """Apply one plan through Spark, step by step, with checks before and after each step.
 
-    Nobody is asked: the call is the consent. Look at the plan first, or at `warning` of a dry run.
-    Call it again to resume; what is done is found in the table.
+    Does not ask for confirmation: the call is the consent. Review the plan first, or `warning` of
+    a dry run. Call it again to resume; finished steps are read from the table.
 
     Args:
-        plan: a plan, or a file with one.
-        journal: the folder for journal and audit log; a plan is kept there as JSON.
-        dry_run: pass every gate, change nothing.
-        allow_irreversible: execute steps beyond the point of no return, too.
-        policy: a YAML file: its clients must not lose anything, its windows hold.
-        wait: stay until waiting steps may go on.
-        retries: of a step that lost a race.
+        plan: a plan, or a file with one plan.
+        journal: the folder for journal and audit log; a plan is saved there as JSON.
+        dry_run: evaluate every gate, change nothing.
+        allow_irreversible: also execute irreversible steps.
+        policy: a YAML file: block the plan if a declared client would lose access, and enforce
+            maintenance windows.
+        wait: wait until waiting steps may continue, instead of returning.
+        retries: how often to retry a step that lost a conflict.
 
     Returns:
-        What came of it. Only `status` done and nothing-to-do (`code` 0) are a success.
+        The result. Only `status` done and nothing-to-do (`code` 0) are a success.
 
     Raises:
-        UsageError: for what is no plan, was changed, or holds several.
+        UsageError: for a file that is not a plan, was changed, or has several plans.
     """
     from deltaproto.execution.append_log import AUDIT
     from deltaproto.execution.apply import Session, apply_plans
@@ -89,7 +90,7 @@ def apply(
 
 
 def _kept(plan: Plan, folder: str) -> str:
-    """The file that holds a plan: one made earlier counts its waits from when it was made."""
+    """Return the file of a plan; an existing file keeps the start times of its waits."""
     from deltaproto.planning.checksum import plan_id
     from deltaproto.render.save_plan import keep_plan
 
@@ -104,5 +105,5 @@ def _from_file(path: str | os.PathLike[str]) -> LoadedPlan:
 
     found = read_plans(os.fspath(path))
     if len(found) != 1 or not isinstance(found[0], LoadedPlan):
-        raise UsageError(f"{os.fspath(path)} holds not one plan", "apply one plan at a time")
+        raise UsageError(f"{os.fspath(path)} is not a single plan", "apply one plan at a time")
     return found[0]

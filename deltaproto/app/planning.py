@@ -35,31 +35,31 @@ def plan_upgrade(
     spark_remote: str | None = None,
     spark_conf: Mapping[str, str] = NONE,
 ) -> Plan:
-    """What features, properties or an isolation level do to protocol, clients and writers.
+    """Plan features, properties or an isolation level, with the effect on protocol and clients.
 
     Args:
-        enable: features to switch on, with what they need; `columnMapping=name` chooses a mode.
+        enable: features to enable, with those they require; `columnMapping=name` selects a mode.
         set: table properties.
         to: reader and writer version to reach at least.
         isolation: Serializable or WriteSerializable.
         cluster_by: columns.
-        sql: statements of your own, or names of files of them.
-        for_clients: clients that must keep working, as ID@VERSION.
-        access: what the clients named here do; read and append unless given.
-        clients: clients to tell the effect on.
+        sql: SQL statements, or names of files with statements.
+        for_clients: clients that must not lose access, as ID@VERSION.
+        access: access needed by the clients named here; default: read and append.
+        clients: clients to show the effect on.
         policy: a YAML file: a result that violates it is blocked; losses of clients are warnings.
-        engine: that will execute the plan, as `delta-spark@4.4` or `databricks@16.4`.
+        engine: the engine that will execute the plan, as `delta-spark@4.4` or `databricks@16.4`.
 
     Raises:
-        UsageError: when nothing is asked for, or something that makes no sense.
-        TableError: when the table cannot be read, or its protocol breaks the spec.
+        UsageError: for a request that is empty or invalid.
+        TableError: when the table cannot be read, or its protocol violates the spec.
     """
     from deltaproto.plan_inputs.client_scope import upgrading
     from deltaproto.plan_inputs.parse_goal import script, version_pair, wanted_features
     from deltaproto.planning.upgrade_request import Upgrade
 
     if not (enable or set or to or isolation or cluster_by or sql):
-        raise UsageError("nothing is asked for", "give enable, set, to, isolation, … or sql")
+        raise UsageError("no change requested", "pass enable, set, to, isolation, … or sql")
     asked = Upgrade(
         enable=wanted_features(
             words(enable, "enable"), tuple(words(cluster_by, "cluster_by")), "enable"
@@ -94,27 +94,27 @@ def plan_downgrade(
     spark_remote: str | None = None,
     spark_conf: Mapping[str, str] = NONE,
 ) -> Plan:
-    """The cheapest way to a lower protocol: every statement, commit, cost and consequence.
+    """Plan the cheapest statements that lower the protocol, with every commit and cost.
 
-    Give one goal: `lowest`, `drop`, `to`, or clients (`for_clients`, `policy`, or both). `lowest`
-    goes with clients, too: the lowest protocol that they can use.
+    Pass one goal: `lowest`, `drop`, `to`, or clients (`for_clients`, `policy`, or both). `lowest`
+    can be combined with clients: the lowest protocol that they can use.
 
     Args:
-        lowest: the lowest versions that take nothing from any client, dropping what nothing uses;
-            with `include_enabled` what is in use, too.
-        drop: features that shall be gone.
-        to: versions no higher than these.
-        for_clients: clients that can read and append again, as ID@VERSION.
-        access: what the clients named here do, instead of reading and appending.
-        policy: a YAML file: every client that it declares can do what it declares.
+        lowest: the lowest versions at which no client loses access, by dropping unused features;
+            with `include_enabled`, also features in use.
+        drop: features to drop.
+        to: reader and writer version to reach at most.
+        for_clients: clients that must be able to read and append afterwards, as ID@VERSION.
+        access: access needed by the clients named here, instead of read and append.
+        policy: a YAML file: every client in it must get the access that it declares.
         history: keep or truncate.
-        rewrite: where drops do not reach the goal, plan a copy into a new table.
-        clients: clients to tell the effect on.
-        engine: that will execute the plan, as `delta-spark@4.4` or `databricks@16.4`.
+        rewrite: plan a copy into a new table if drops do not reach the goal.
+        clients: clients to show the effect on.
+        engine: the engine that will execute the plan, as `delta-spark@4.4` or `databricks@16.4`.
 
     Raises:
-        UsageError: for no goal or several, and for what makes no sense.
-        TableError: when the table cannot be read, or its protocol breaks the spec.
+        UsageError: for no goal or several, and for an invalid request.
+        TableError: when the table cannot be read, or its protocol violates the spec.
     """
     from deltaproto.plan_inputs.client_scope import downgrading, letting_in
     from deltaproto.plan_inputs.parse_goal import feature_names, version_pair
@@ -124,9 +124,9 @@ def plan_downgrade(
     by_client = bool(for_clients) or policy is not None
     others = sum((bool(drop), to is not None))
     if others + (lowest or by_client) != 1:
-        raise UsageError("not one goal", "give one of lowest, drop, to, or for_clients and policy")
+        raise UsageError("not one goal", "pass one of lowest, drop, to, or for_clients and policy")
     if include_enabled and not lowest:
-        raise UsageError("include_enabled goes with lowest")
+        raise UsageError("include_enabled requires lowest")
     asked = Downgrade(
         lowest=lowest,
         include_enabled=include_enabled,
@@ -167,7 +167,7 @@ def _planned(
     storage_options: Mapping[str, str],
     spark: SparkSettings,
 ) -> Plan:
-    """The plan for a table that is looked at now."""
+    """Read a table and plan for it."""
     from deltaproto.plan_inputs.from_log import load_plan_input
     from deltaproto.planning.engine import Engine, parse_engine
 

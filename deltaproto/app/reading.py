@@ -1,4 +1,4 @@
-"""Tables as they are, and what the declared clients and rules say of them."""
+"""Reading tables, and checking them against declared clients and rules."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def inspect_table(
     spark_remote: str | None = None,
     spark_conf: Mapping[str, str] = NONE,
 ) -> Inspection:
-    """Protocol, features in their layers, isolation and findings of one table.
+    """Inspect one table: protocol, layers of features, isolation level and findings.
 
     Args:
         table: a path, a URI or a catalog name; a name needs Spark.
         reader: auto, log, delta-rs, spark or all.
-        version: of the table; None: the newest.
-        look_in_files: look for traces of features in every live file.
-        storage_options: as deltalake takes them.
+        version: the table's version; None: the newest.
+        look_in_files: search every live file for traces of features.
+        storage_options: as in deltalake.
         spark_remote: a Spark Connect URL.
-        spark_conf: settings of a Spark that is started here.
+        spark_conf: settings of a Spark session that is started here.
 
     Raises:
-        UsageError: when the request makes no sense for this table.
-        TableError: when it cannot be read; `code` says why.
+        UsageError: for an invalid request for this table.
+        TableError: when the table cannot be read; `code` is the reason.
     """
     from deltaproto.inspection import ReadRequest, Unreadable
     from deltaproto.inspection import inspect_table as inspected
@@ -67,22 +67,21 @@ def check(
     spark_remote: str | None = None,
     spark_conf: Mapping[str, str] = NONE,
 ) -> list[Checked]:
-    """Verdicts on the declared clients, and findings, for each table.
+    """Check each table: verdicts on the declared clients, and findings.
 
-    A table that cannot be read has `error`, and is not `complete`: never take it for compliant.
+    A table that cannot be read has `error`, and is not `complete`: never treat it as compliant.
     Findings on the policy itself (DP301 and up: patterns that match nothing, expired waivers) are
-    one more entry at the end, with `of_policy`.
+    in an additional entry at the end, with `of_policy`.
 
     Args:
-        tables: one or many paths, URIs or catalog names.
+        tables: one or more paths, URIs or catalog names.
         policy: a YAML file.
         clients: more clients, as ID@VERSION, which use every table.
         access: read, append, dml, maintain or stream, instead of what is declared.
-        catalogue: files with clients of your own.
+        catalogue: files with custom clients.
 
     Raises:
-        UsageError: for a policy that is wrong, with file and line, and for a client that is not
-            known.
+        UsageError: for an invalid policy, with file and line, and for an unknown client.
     """
     from deltaproto.inspection.facts import facts
     from deltaproto.plan_inputs.parse_goal import accesses
@@ -92,7 +91,7 @@ def check(
     from deltaproto.tables.engine_errors import one_table
 
     if policy is None and not clients:
-        raise UsageError("nothing to check against", "give a policy, or clients as ID@VERSION")
+        raise UsageError("nothing to check against", "pass a policy, or clients as ID@VERSION")
     rules = Policy(source="") if policy is None else site_policy(os.fspath(policy))
     checker = Checker(
         rules,

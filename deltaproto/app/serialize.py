@@ -1,4 +1,4 @@
-"""Values as the commands' JSON holds them."""
+"""Convert results to the commands' JSON."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def to_dict(value: Inspection | Checked | Plan | Applied) -> dict[str, Any]:
-    """What a function returned, as the JSON of the command of the same name holds it.
+    """Convert a function's result to the JSON of the command with the same name.
 
-    A plan's times count from now.
+    A plan's times are relative to now.
 
     Raises:
-        TypeError: for anything else.
+        TypeError: for any other value.
     """
     from deltaproto.execution.result import Applied
     from deltaproto.inspection.interface import Inspection
@@ -42,4 +42,4 @@ def to_dict(value: Inspection | Checked | Plan | Applied) -> dict[str, Any]:
             from deltaproto.render.apply_json import applied_fields
 
             return applied_fields(value)
-    raise TypeError(f"{type(value).__name__} is no result of this package")
+    raise TypeError(f"{type(value).__name__} is not a result of this package")

@@ -1,1 +1,1 @@
-"""Measuring what a real client does with each feature, on tables with known answers."""
+"""Certification: measures how a real client handles each feature, on tables with known contents."""

@@ -1,7 +1,7 @@
-"""The client under test, as something that answers requests.
+"""The client under test, behind an interface that processes requests.
 
-Two kinds: a Python file that `adapter_server.py` serves in one process for all requests, and a
-command that is started anew for each.
+There are two kinds: a Python file that `adapter_server.py` runs in one process for all requests,
+and a command that is started for each request.
 """
 
 from __future__ import annotations
@@ -24,52 +24,52 @@ from deltaproto.errors import EngineError
 HOST = Path(__file__).parent / "adapter_server.py"
 _NUMBERS = ("count", "total")
 _NO_KNOWN_FORM = (ValueError, KeyError, TypeError, AttributeError)
-_STRANGE = "its process answers in no known form"
+_STRANGE = "its process sent an invalid response"
 _KEPT = re.compile(
     r"PATH|HOME|LANG|LC_.*|TZ|TMPDIR|TEMP|TMP|JAVA_HOME|USER|LOGNAME|.*_proxy|.*_PROXY"
 )
 
 
 class ReplyKind(StrEnum):
-    """What became of one request."""
+    """The outcome of one request."""
 
     ANSWERED = "answered"
     FAILED = "failed"
-    """with an error of the client's own"""
+    """with the client's own error"""
     NOT_OFFERED = "not offered"
     CRASHED = "crashed"
     TIMED_OUT = "timed out"
 
 
 class Reply(NamedTuple):
-    """The answer to one request."""
+    """The response to one request."""
 
     kind: ReplyKind
     answer: Any = None
     message: str = ""
-    """why it failed, or how it ended"""
+    """why it failed, or how its process ended"""
 
 
 class Adapter(Protocol):
-    """A client that can be asked."""
+    """A client that processes requests."""
 
     release: str
-    """the version that the client itself tells; empty where it tells none"""
+    """version reported by the client, or empty"""
 
     def lacks(self, function: str) -> bool:
-        """Whether it has said already that it offers no such function."""
+        """Return True if it has reported already that it lacks this function."""
 
     def ask(self, table: Path, request: AdapterRequest) -> Reply:
-        """Put one request; what the client does to end itself is an answer as well."""
+        """Send one request; a crash of the client is a reply, too."""
 
     def close(self) -> None:
-        """End it."""
+        """Stop the client."""
 
 
 class Served:
     """A Python adapter, run by `adapter_server.py` with the Python of the client's environment.
 
-    A process that ended is started again for the next request.
+    A process that has ended is restarted for the next request.
     """
 
     def __init__(
@@ -91,17 +91,17 @@ class Served:
         self.python = ""
 
     def start(self) -> None:
-        """Start it now, to see that it can be.
+        """Start the client to check that it can be started.
 
         Raises:
-            EngineError: when it cannot.
+            EngineError: when it fails to start.
         """
         try:
             self._started()
         except Stopped as stopped:
             raise EngineError(
-                f"the client does not start: {stopped.detail}",
-                _last(stopped.said) or "the adapter says nothing about it",
+                f"the client fails to start: {stopped.detail}",
+                _last(stopped.said) or "the adapter reports no reason",
             ) from None
 
     def lacks(self, function: str) -> bool:
@@ -162,11 +162,11 @@ class Served:
 
 
 class CommandAdapter:
-    """Any program: called as `COMMAND OPERATION TABLE`, with the request in JSON on its input.
+    """Any program, called as `COMMAND OPERATION TABLE`, with the request in JSON on its input.
 
-    It prints rows as JSON objects, one a line; a count or a sum as a number; a schema as objects
-    with `name` and `type`; and nothing for a write. An exit code other than 0 is a refusal, the
-    last line of its standard error says why; 64 means that it has no such operation.
+    It prints rows as JSON objects, one per line; a count or a sum as a number; a schema as objects
+    with `name` and `type`; and nothing for a write. An exit code other than 0 is a refusal with its
+    reason in the last line of standard error; 64 means that the operation is not supported.
     """
 
     release = ""
@@ -178,7 +178,7 @@ class CommandAdapter:
         self._folder, self._limits = folder, limits
 
     def lacks(self, function: str) -> bool:
-        # It may offer rows without a condition, and none with one.
+        # It may support rows without a condition, but not with one.
         return False
 
     def ask(self, table: Path, request: AdapterRequest) -> Reply:
@@ -210,11 +210,11 @@ class CommandAdapter:
         return _printed(request.function, [line for line in lines if line.strip()])
 
     def close(self) -> None:
-        """Nothing is left running."""
+        """Do nothing: no process is left running."""
 
 
 def clean_environment() -> dict[str, str]:
-    """What clients need of this process's environment, and no settings of ours."""
+    """Return the environment variables that clients need, without our own settings."""
     return {key: value for key, value in os.environ.items() if _KEPT.fullmatch(key)}
 
 
@@ -222,7 +222,7 @@ def _printed(function: str, lines: list[bytes]) -> Reply:
     try:
         found = [json.loads(line) for line in lines]
     except ValueError:
-        return Reply(ReplyKind.CRASHED, message="it printed what is not JSON")
+        return Reply(ReplyKind.CRASHED, message="it printed invalid JSON")
     if function in _NUMBERS:
         return Reply(ReplyKind.ANSWERED, found[0] if len(found) == 1 else None)
     if function == "schema":

@@ -1,16 +1,16 @@
-"""Runs one adapter in the client's own Python, and answers requests on its standard streams.
+"""Runs one adapter in the client's own Python, and processes requests on its standard streams.
 
-Needs nothing but the standard library, as it is started in the environment of whatever client is
-measured. A request is one line of JSON, `{"id", "operation", "table", …}`. So is its answer,
+Uses only the standard library, because it is started in the environment of the measured client. A
+request is one line of JSON, `{"id", "operation", "table", …}`. So is the response,
 `{"id", "answer"}` or `{"id", "failed": {"type", "message", "panic"}}`. What a client prints goes
 to standard error.
 
-Adapters are Python files with a function for each operation that the client offers. They find the
-helpers below in the module `kit`:
+Adapters are Python files with a function for each operation that the client supports. They import
+the helpers below from the module `kit`:
 
-    def release() -> str                                    the client's version, as it tells it
+    def release() -> str                                    version reported by the client
     def rows(table, version=None, where=None)               all, of a version, or filtered
-    def count(table)                                        the number of rows, no column asked for
+    def count(table)                                        number of rows, without any column
     def total(table, column)                                the sum of a column
     def schema(table)                                       names and types of the columns
     def append(table, rows)                                 writes; `rows` is a `Rows`
@@ -18,11 +18,11 @@ helpers below in the module `kit`:
     def delete(table, where)                                `where` is a `Where`
     def update(table, where, column, value)
     def merge(table, rows, column)                          rows that match in `column` are replaced
-    def optimize(table), checkpoint(table), vacuum(table)   vacuum keeps nothing that is not needed
+    def optimize(table), checkpoint(table), vacuum(table)   vacuum removes all unneeded files
     def configure(table, key, value)                        sets a table property
 
-A function that is missing is not offered, nor is what raises `kit.NotOffered`. A refusal is any
-other exception; those whose types an adapter names in `PANICS` are crashes.
+An operation is not supported if its function is missing or raises `kit.NotOffered`. Any other
+exception is a refusal, except for the types in the adapter's `PANICS`, which are crashes.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from typing import Any
 
 
 class NotOffered(Exception):
-    """The client has no such operation, or not with these arguments."""
+    """The client lacks this operation, or does not support these arguments."""
 
 
 class Comparison:
-    """A comparison of a column with a value; `sql` is the same in SQL."""
+    """A comparison of a column with a value; `sql` is the equivalent SQL."""
 
     def __init__(self, column: str, op: str, value: Any) -> None:
         self.column, self.op, self.value = column, op, value
@@ -67,7 +67,7 @@ class RowsToWrite:
         return [tuple(row.get(name) for name in self.names) for row in self.values]
 
     def select(self, cast: str = "cast({value} as {type})") -> str:
-        """The rows as a SELECT of literals, one after the other."""
+        """Return the rows as SELECTs of literals, combined with UNION ALL."""
         return " union all ".join(
             "select "
             + ", ".join(
@@ -129,7 +129,7 @@ def arrow_type(kind: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON holds it: times in ISO form, bytes in hex, decimals as text."""
+    """Convert a value to JSON: times in ISO format, bytes in hex, decimals as strings."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -150,7 +150,7 @@ def plain(value: Any) -> Any:
 
 
 def listed(found: Any) -> list[dict[str, Any]]:
-    """Whatever holds rows as a list of dicts."""
+    """Convert any container of rows to a list of dicts."""
     if hasattr(found, "to_pylist"):
         found = found.to_pylist()
     elif hasattr(found, "to_dicts"):
@@ -205,7 +205,7 @@ def _answer(module: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _failure(error: BaseException, panics: tuple[str, ...] = ()) -> dict[str, Any]:
-    # Panics of Rust are no Exception, and name no other base that all releases share.
+    # Rust panics are not Exceptions, and have no other base class in all releases.
     name = type(error).__name__
     panic = not isinstance(error, Exception) or "panic" in name.lower() or name in panics
     return {
@@ -218,7 +218,7 @@ def _failure(error: BaseException, panics: tuple[str, ...] = ()) -> dict[str, An
 
 
 def main(path: str) -> int:
-    # This file's folder is no place for the client to import from.
+    # The client must not import from this file's folder.
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -269,5 +269,5 @@ OPERATIONS = (
 if __name__ == "__main__":
     code = main(sys.argv[1])
     sys.stdout.flush()
-    # Engines leave threads behind that would keep the process.
+    # Engines leave threads running that would keep the process alive.
     os._exit(code)

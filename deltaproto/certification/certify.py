@@ -1,4 +1,4 @@
-"""One client, from its name to its measurement."""
+"""Certifies one client, from its name to its measurement."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def certify(
     wanted: Wanted = lambda _case, _operation: True,
     progress: Callable[[int, int], None] | None = None,
 ) -> Measurement:
-    """Measure a client on the kit.
+    """Measure a client on the reference tables.
 
     Args:
-        cache: where environments are kept.
-        command: called instead of a Python adapter.
+        cache: folder for client environments.
+        command: program to call instead of a Python adapter.
 
     Raises:
-        EngineError: when its environment cannot be made, or it does not start.
+        EngineError: when its environment cannot be created, or it fails to start.
     """
     python = environment(() if command else subject.requires, cache)
     needed = {name: os.environ[name] for name in subject.needs if name in os.environ}

@@ -1,7 +1,7 @@
-"""Which client is measured, with which adapter, and in which environment.
+"""The measured client, its adapter and its environment.
 
-The roster names the adapters that the package brings. An adapter of one's own is a Python file with
-a script block (PEP 723), whose dependencies are installed.
+The roster lists the adapters in the package. A custom adapter is a Python file with a script block
+(PEP 723), whose dependencies are installed.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ class Roster(NamedTuple):
     path: str | None
     file: Path
     versions: tuple[str, ...]
-    """those that `make certify` measures, the oldest first"""
+    """versions that `make certify` measures, oldest first"""
     pins: tuple[tuple[str, tuple[str, ...]], ...]
-    """further requirements of the versions that a specifier covers"""
+    """additional requirements by version specifier"""
     workers: int
-    """processes at once"""
+    """number of parallel processes"""
     needs: tuple[str, ...] = ()
-    """environment variables that say where something is that no registry has"""
+    """environment variables with the location of something that no registry has"""
 
     def __str__(self) -> str:
         return str(Reference(self.client, self.path, None))
 
 
 class ClientUnderTest(NamedTuple):
-    """A client at a version, and how it is run."""
+    """A client at a version, and how to run it."""
 
     reference: Reference
     file: Path
@@ -59,7 +59,7 @@ class ClientUnderTest(NamedTuple):
 
 @cache
 def roster() -> tuple[Roster, ...]:
-    """All paths that the package has adapters for."""
+    """Return all client paths with an adapter in the package."""
     import yaml
 
     plain = yaml.safe_load((_FOLDER / "roster.yaml").read_text(encoding="utf-8"))
@@ -78,23 +78,23 @@ def roster() -> tuple[Roster, ...]:
 
 
 def subject(text: str, adapter: Path | None = None) -> ClientUnderTest:
-    """What `text` refers to: a client of the roster, or any name with an adapter of one's own.
+    """Resolve `text`: a client of the roster, or any name if a custom adapter is given.
 
     Raises:
-        UsageError: for a client without adapter, a path that must be chosen, or a missing version.
+        UsageError: for a client without adapter, an ambiguous path, or a missing version.
     """
     reference = parse_reference(text)
     if adapter is not None:
         if not adapter.is_file():
-            raise UsageError(f"no adapter at {adapter}", "give a Python file")
+            raise UsageError(f"no adapter at {adapter}", "pass a Python file")
         requires = _filled(adapter, requirements(adapter), reference)
         return ClientUnderTest(reference, adapter.absolute(), requires, 1)
     paths = [each for each in roster() if each.client == reference.id]
     if not paths:
         known = ", ".join(dict.fromkeys(each.client for each in roster()))
         raise UsageError(
-            f"there is no adapter for {reference.id}",
-            f"give one with --adapter or --command; the package has {known}",
+            f"no adapter for {reference.id}",
+            f"pass one with --adapter or --command; the package has {known}",
         )
     named = [each for each in paths if each.path == reference.path]
     if not named:
@@ -103,17 +103,17 @@ def subject(text: str, adapter: Path | None = None) -> ClientUnderTest:
             f"{reference.id} has several paths"
             if reference.path is None
             else f"{reference.id} has no path {reference.path}",
-            f"choose of {ways}",
+            f"choose one of {ways}",
         )
     (entry,) = named
     if reference.version is None:
         raise UsageError(
-            f"which version of {reference.id}?", f"for example {entry}@{entry.versions[-1]}"
+            f"{reference.id} needs a version", f"for example {entry}@{entry.versions[-1]}"
         )
     for variable in entry.needs:
         if not os.environ.get(variable):
             raise UsageError(
-                f"{entry} needs {variable}", f"set it as {entry.file} says in its first lines"
+                f"{entry} needs {variable}", f"set it as described at the top of {entry.file}"
             )
     return ClientUnderTest(
         reference, entry.file, _pinned(entry, reference), entry.workers, entry.needs
@@ -121,10 +121,10 @@ def subject(text: str, adapter: Path | None = None) -> ClientUnderTest:
 
 
 def requirements(file: Path) -> tuple[str, ...]:
-    """What an adapter's script block asks for; empty without one.
+    """Return the dependencies in an adapter's script block; empty without one.
 
     Raises:
-        UsageError: when the block is no TOML.
+        UsageError: when the block is not TOML.
     """
     match = _BLOCK.search(file.read_text(encoding="utf-8"))
     if match is None:
@@ -137,12 +137,12 @@ def requirements(file: Path) -> tuple[str, ...]:
         return tuple(tomllib.loads(content).get("dependencies", ()))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(
-            f"{file}: its script block is no TOML: {error}", "see PEP 723 for the form"
+            f"{file}: its script block is not TOML: {error}", "see PEP 723 for the format"
         ) from None
 
 
 def environment(requires: Sequence[str], folder: Path) -> Path:
-    """The Python of a virtual environment with these requirements, made once.
+    """Return the Python of a virtual environment with these requirements, created once.
 
     Raises:
         EngineError: when they cannot be installed.
@@ -159,7 +159,7 @@ def environment(requires: Sequence[str], folder: Path) -> Path:
         if (home / _READY).exists():
             return python
         shutil.rmtree(home, ignore_errors=True)
-        _run([sys.executable, "-m", "venv", str(home)], "a virtual environment cannot be made")
+        _run([sys.executable, "-m", "venv", str(home)], "cannot create a virtual environment")
         install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         _run([*install, *requires], f"cannot install {', '.join(requires)}")
         (home / _READY).touch()
@@ -167,7 +167,7 @@ def environment(requires: Sequence[str], folder: Path) -> Path:
 
 
 def installed(python: Path) -> tuple[str, ...]:
-    """What an environment holds, as NAME==VERSION."""
+    """List the packages of an environment as NAME==VERSION."""
     listing = subprocess.run(
         [str(python), "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"],
         capture_output=True,
@@ -198,7 +198,7 @@ def _pinned(entry: Roster, reference: Reference) -> tuple[str, ...]:
 def _filled(file: Path, requires: Sequence[str], reference: Reference) -> tuple[str, ...]:
     if any(_VERSION in each for each in requires) and reference.version is None:
         raise UsageError(
-            f"{file.name} needs a version of {reference.id}", f"write {reference.id}@VERSION"
+            f"{file.name} needs a version of {reference.id}", f"use {reference.id}@VERSION"
         )
     return tuple(each.replace(_VERSION, reference.version or "") for each in requires)
 
@@ -208,4 +208,4 @@ def _run(command: Sequence[str], problem: str) -> None:
     if done.returncode:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         errors = [line for line in lines if line.lower().startswith("error")] or lines
-        raise EngineError(problem, (errors or ["no reason was given"])[0])
+        raise EngineError(problem, (errors or ["no reason was reported"])[0])

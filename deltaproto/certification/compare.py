@@ -1,4 +1,4 @@
-"""Whether what a client answers is what the kit holds."""
+"""Compares a client's results with the contents of the reference tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FAMILY = {word: name for name, words in _TYPES.items() for word in words.split(
 
 
 def rows_differ(case: ReferenceTable, found: Any, wanted: Sequence[Row]) -> str:
-    """What is wrong with these rows, in words; empty when nothing is."""
+    """Describe what is wrong with these rows; empty if nothing is."""
     if not isinstance(found, list) or not all(isinstance(row, Mapping) for row in found):
         return "no rows came back" if found is None else "what came back are not rows"
     if len(found) != len(wanted):
@@ -50,16 +50,16 @@ def rows_differ(case: ReferenceTable, found: Any, wanted: Sequence[Row]) -> str:
 
 
 def number_differs(found: Any, wanted: int) -> str:
-    """What is wrong with a count or a sum; empty when nothing is."""
+    """Describe what is wrong with a count or a sum; empty if nothing is."""
     if found is None:
         return f"nothing instead of {wanted}"
     return "" if _equal_numbers(found, wanted) else f"{_shown(found)} instead of {wanted}"
 
 
 def schema_differs(case: ReferenceTable, found: Any) -> str:
-    """What is wrong with these columns; a type that goes by an unknown name is not judged.
+    """Describe what is wrong with these columns; a type with an unknown name is accepted.
 
-    Clients name times with and without zone in ways that cannot be told apart; they are one here.
+    Clients name times with and without zone ambiguously, so the two are not distinguished here.
     """
     if not isinstance(found, list) or not all(
         isinstance(each, list) and len(each) == 2 for each in found
@@ -77,7 +77,7 @@ def schema_differs(case: ReferenceTable, found: Any) -> str:
 
 
 def same(found: Any, wanted: Any, kind: str = "") -> bool:
-    """Whether a client's value stands for the kit's."""
+    """Return True if a client's value equals the reference value."""
     if wanted == ANY:
         return found is not None
     if wanted is None or found is None:
@@ -118,7 +118,7 @@ def _same_variant(found: Any, wanted: Mapping[str, Any]) -> bool:
 
 
 def _decoded(variant: Mapping[str, Any]) -> Any:
-    """The JSON of a variant's bytes: writers lay out the same value in different ways."""
+    """Decode a variant's bytes to JSON: writers lay out the same value in different ways."""
     try:
         from pyspark.sql.variant_utils import VariantUtils
 

@@ -1,4 +1,4 @@
-"""What the catalogue says of a client, held against what was measured of it."""
+"""Compares the catalog's statements about a client with its measurement."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from deltaproto.errors import UsageError
 
 
 def against(catalogue: Catalogue, measured: Measurement, tables: Iterable[Known]) -> list[Left]:
-    """Where documents and sources say something else; empty for a client that nobody described.
+    """List contradictions between documentation and measurement; empty for an undocumented client.
 
-    What the catalogue has measured of this version is left aside: it would agree with itself.
+    Ignores what the catalog took from measurements of this version, which would agree with itself.
     """
     try:
         named = str(Reference(measured.client, None, measured.version))

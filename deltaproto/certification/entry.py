@@ -1,7 +1,7 @@
-"""A catalogue entry from what was measured, in the catalogue's own terms.
+"""Creates a catalog entry from a measurement.
 
-First the gates, from the tables that only list something. Then, where a table in use fared
-otherwise than its gates say, what the client does wrong there. What these terms cannot say is left
+First the gates, from the tables that only list a feature. Then the failures on tables in use that
+the gates do not explain. The rest, which an entry cannot express, is reported as left over.
 over.
 """
 
@@ -35,24 +35,24 @@ _LONGEST = 160
 _PAIR = re.compile(r"protocol\.([12])-([1-6])")
 _FIRST = "protocol.1-2"
 _PLAIN, _EVERY = "plain", ""
-"""what goes wrong on the plainest table goes wrong on every table"""
+"""failures on the plainest table occur on every table"""
 _NO_VERDICT = frozenset({ResultColumn.SCHEMA, ResultColumn.TIME_TRAVEL, ResultColumn.OVERWRITE})
-"""what does not decide whether a table can be used: an older version may have another protocol, and
-policies know no access that replaces a table"""
+"""operations that do not decide whether a table is usable: an older version may have another
+protocol, and policies have no access that replaces a table"""
 _SEVERITY = (MeasuredOutcome.WRONG, MeasuredOutcome.REFUSED, MeasuredOutcome.RIGHT)
 _WRITES = (Access.APPEND, Access.DML, Access.MAINTAIN)
 
 
 class ObservedAccess(NamedTuple):
-    """What a client does with a table, for one kind of access."""
+    """A client's outcome on a table, for one kind of access."""
 
     outcome: MeasuredOutcome
-    """right, refused or WRONG; who crashes or hangs does not answer, which is a refusal"""
+    """right, refused or WRONG; a crash or a timeout counts as a refusal"""
     why: str
 
 
 class Left(NamedTuple):
-    """A table on which the entry says something else than was measured."""
+    """A table on which the entry and the measurement differ."""
 
     case: str
     access: Access
@@ -62,21 +62,21 @@ class Left(NamedTuple):
 
     @property
     def looser(self) -> bool:
-        """The entry promises more than the client keeps; else it is only too careful."""
+        """True if the entry claims more than the client can do; otherwise it is too cautious."""
         if self.verdict is Verdict.OK:
             return True
         return self.verdict is Verdict.REFUSED and self.outcome is MeasuredOutcome.WRONG
 
 
 class Known(NamedTuple):
-    """A reference table, as far as an entry is concerned."""
+    """The relevant properties of a reference table."""
 
     case: ReferenceTable
     needs: TableRequirements
 
 
 def outcomes(cells: Iterable[MeasurementCell]) -> dict[tuple[str, Access], ObservedAccess]:
-    """Table and access to what came of it: the worst of the operations that are offered."""
+    """Return the outcome by table and access: the worst of the supported operations."""
     found: dict[tuple[str, Access], ObservedAccess] = {}
     for cell in cells:
         if cell.outcome is MeasuredOutcome.NOT_OFFERED or cell.operation in _NO_VERDICT:
@@ -92,11 +92,11 @@ def outcomes(cells: Iterable[MeasurementCell]) -> dict[tuple[str, Access], Obser
 
 
 def entry(measured: Measurement, tables: Iterable[Known]) -> dict[str, Any]:
-    """The member of `measured` in a catalogue entry, as plain data."""
+    """Return the member `measured` of a catalog entry, as plain data."""
     known = {each.case.name: each for each in tables}
     cases = [each.case for each in known.values()]
     found = outcomes(measured.cells)
-    # Without the tables that are about a protocol alone, nothing is known of the gate.
+    # Without the tables that are about a protocol alone, the gate is unknown.
     offered = [access for access in Access if (_FIRST, access) in found]
     plain: dict[str, Any] = {"version": measured.version} if measured.version else {}
     if measured.path is not None:
@@ -117,7 +117,7 @@ def entry(measured: Measurement, tables: Iterable[Known]) -> dict[str, Any]:
         }
     ]
     _writers_reading(plain, cases, found)
-    # What is said to fail may hide what goes wrong on another table: that is told in a second pass.
+    # A declared failure can mask a wrong result elsewhere, hence the second pass.
     for _ in range(2):
         bad = _known_bad(plain, measured, found, known)
         if bad:
@@ -132,7 +132,7 @@ def _writers_reading(
     cases: list[ReferenceTable],
     found: Mapping[tuple[str, Access], ObservedAccess],
 ) -> None:
-    """Add what the writer takes of the reader's side, where it is another library than reads."""
+    """Add the reader features that the writer accepts, if reader and writer are other libraries."""
     read, write = plain.get("read"), plain.get("write")
     if not read or not write or "features" not in read or "features" not in write:
         return
@@ -151,7 +151,7 @@ def _hazards(
     found: Mapping[tuple[str, Access], ObservedAccess],
     known: Mapping[str, Known],
 ) -> list[dict[str, Any]]:
-    """What became of the tables with a hazard, where the gates do not decide."""
+    """Return the outcomes on tables with a hazard, if the gates do not decide them."""
     each = _parsed(plain, measured)
     decided: dict[tuple[str, Access], tuple[ObservedAccess, str]] = {}
     for (name, access), was in sorted(found.items()):
@@ -161,7 +161,7 @@ def _hazards(
         if _verdict(each, _bare(known[name].needs), access) in (Verdict.OK, Verdict.UNKNOWN):
             decided[hazard, access] = was, name
     for (hazard, access), (was, _) in tuple(decided.items()):
-        # A MERGE inserts rows as well: what an append takes or refuses, it does too.
+        # A MERGE also inserts rows: it accepts and refuses what an append does.
         append = decided.get((hazard, Access.APPEND))
         of_constraint = hazard.startswith(EXPRESSION) and access is Access.DML
         if of_constraint and was.outcome is MeasuredOutcome.RIGHT and append is not None:
@@ -199,7 +199,7 @@ def _right(decided: tuple[ObservedAccess, str]) -> bool:
 
 
 def _bare(needs: TableRequirements) -> TableRequirements:
-    """What a table asks by its protocol alone."""
+    """Return the requirements of a table's protocol alone."""
     return needs._replace(hazards=frozenset(), unseen=frozenset())
 
 
@@ -211,7 +211,7 @@ def _passes(found: Mapping[tuple[str, Access], ObservedAccess], case: str, acces
 def left_over(
     plain: Mapping[str, Any], measured: Measurement, tables: Iterable[Known]
 ) -> list[Left]:
-    """Where the entry says something else than was measured."""
+    """Yield the differences between the entry and the measurement."""
     each = _parsed(plain, measured)
     return differences(each, each.paths[0], measured, tables)
 
@@ -219,7 +219,7 @@ def left_over(
 def differences(
     each: Range, path: Path, measured: Measurement, tables: Iterable[Known]
 ) -> list[Left]:
-    """Where a range of the catalogue says something else than was measured of one of its paths."""
+    """Yield the differences between a range of the catalog and the measurement of one path."""
     known = {table.case.name: table for table in tables}
     found = outcomes(measured.cells)
     return [
@@ -234,7 +234,7 @@ def differences(
 def _agreeing(
     case: ReferenceTable, access: Access, outcome: MeasuredOutcome
 ) -> tuple[Verdict, ...]:
-    # Who refuses to remove rows of an append-only table does what is right.
+    # Refusing to remove rows of an append-only table is correct.
     if case.append_only and access is Access.DML and outcome is MeasuredOutcome.RIGHT:
         return (*_AGREES[outcome], Verdict.REFUSED)
     return _AGREES[outcome]
@@ -245,7 +245,7 @@ _AGREES: Mapping[MeasuredOutcome, tuple[Verdict, ...]] = {
     MeasuredOutcome.REFUSED: (Verdict.REFUSED, Verdict.UNKNOWN),
     MeasuredOutcome.WRONG: (Verdict.WRONG, Verdict.UNKNOWN),
 }
-"""an entry that claims nothing contradicts nothing"""
+"""an entry without claims, which contradicts nothing"""
 
 
 def _verdict(each: Range, needs: TableRequirements, access: Access) -> Verdict:
@@ -264,7 +264,7 @@ def _known_bad(
     found: Mapping[tuple[str, Access], ObservedAccess],
     known: Mapping[str, Known],
 ) -> list[dict[str, Any]]:
-    """What the gates do not tell, one item for each feature, reach and failure."""
+    """Return what the gates do not explain, one item for each feature, reach and failure."""
     each = _parsed(plain, measured)
     items: dict[tuple[str, str, bool, bool], dict[str, Any]] = {}
     for (name, access), was in found.items():
@@ -277,7 +277,7 @@ def _known_bad(
             continue
         if access not in each.paths[0].access:
             continue
-        # A refusal by the gates goes before all else, unless it is said that it does not hold.
+        # A refusal by the gates takes precedence, unless the entry revokes it.
         ungated = said is Verdict.REFUSED
         where = _where(case, known[name].needs) if case.feature else AppliesTo.SUPPORTED.value
         fails = was.outcome is MeasuredOutcome.REFUSED
@@ -300,7 +300,7 @@ def _known_bad(
 def _bad_pairs(
     each: Range, found: Mapping[tuple[str, Access], ObservedAccess], known: Mapping[str, Known]
 ) -> list[dict[str, Any]]:
-    """Legacy pairs that fare otherwise than the versions of both sides alone."""
+    """Return legacy pairs whose outcome differs from that of both versions separately."""
     items: dict[tuple[Access, MeasuredOutcome], dict[str, Any]] = {}
     for (name, access), was in sorted(found.items()):
         pair = _PAIR.fullmatch(name)
@@ -330,7 +330,7 @@ def _bad_pairs(
 
 
 def _where(case: ReferenceTable, table: TableRequirements) -> str:
-    """Which tables it happens to: as few as this one is among."""
+    """Return the narrowest group of tables with this one that it happens to."""
     assert case.feature is not None
     if case.state is FeatureEvidence.LISTED:
         return AppliesTo.SUPPORTED.value

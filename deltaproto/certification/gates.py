@@ -1,6 +1,6 @@
-"""The gates of a catalogue entry: which protocols a client was seen to take, whatever is in use.
+"""The gates of a catalog entry: which protocols a client accepts, regardless of use.
 
-Told from the tables that only list something, and from those that are about a protocol alone.
+Derived from the tables that only list a feature, and from those about a protocol alone.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind
 
 Passes = Callable[[str], bool]
-"""whether the client took the table of that name, right or wrong"""
+"""whether the client accepted the table of that name, with right or wrong results"""
 
 
 def read_gate(cases: Iterable[ReferenceTable], passes: Passes) -> dict[str, Any]:
-    """What the client takes to read, of the tables that only list something."""
+    """Return what the client accepts for reading, from the tables that only list a feature."""
     names = _features(cases, passes, readers=True)
     gate = _gate(passes, _BY_READER, names, "protocol.3-7-empty", _UNKNOWN_READERS)
     modes = {m for m in ("name", "id") if passes(f"columnMapping.{m}")}
@@ -29,7 +29,7 @@ def read_gate(cases: Iterable[ReferenceTable], passes: Passes) -> dict[str, Any]
 
 
 def write_gate(cases: Iterable[ReferenceTable], passes: Passes) -> dict[str, Any]:
-    """What the client takes to write."""
+    """Return what the client accepts for writing."""
     names = _features(cases, passes, readers=False)
     gate = _gate(passes, _BY_WRITER, names, "protocol.1-7", _UNKNOWN_WRITERS)
     readers = _taken(passes, _BY_READER)
@@ -39,12 +39,12 @@ def write_gate(cases: Iterable[ReferenceTable], passes: Passes) -> dict[str, Any
 
 
 def taken_readers(passes: Passes) -> list[int]:
-    """The legacy reader versions of tables that the client took."""
+    """Return the legacy reader versions of tables that the client accepted."""
     return _taken(passes, _BY_READER)
 
 
 def is_for_readers(feature: str) -> bool:
-    """Whether readers must know the feature."""
+    """Return True if readers must support the feature."""
     return feature_catalog.record(feature).kind is FeatureKind.READER_WRITER
 
 
@@ -55,12 +55,12 @@ def _gate(
     empty: str,
     unknown: tuple[str, str],
 ) -> dict[str, Any]:
-    """What either side checks.
+    """Return what one side checks.
 
     Args:
         pairs: the tables of each legacy version.
-        empty: the table whose lists are empty.
-        unknown: the tables with a feature and with a version that nobody knows.
+        empty: the table with empty lists.
+        unknown: tables with an unknown feature and an unknown version.
     """
     strange, future = map(passes, unknown)
     if strange and future:
@@ -96,7 +96,7 @@ def _features(cases: Iterable[ReferenceTable], passes: Passes, *, readers: bool)
 
 
 def _draft(feature: str) -> bool:
-    """Requires other features, by a draft that nobody is held to: it was tried with them only."""
+    """Return True for a feature whose draft requires others: it was only tested with them."""
     return not feature_catalog.registered(feature) and bool(
         feature_catalog.record(feature).required_features
     )

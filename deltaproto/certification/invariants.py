@@ -1,6 +1,6 @@
-"""What a writer owes the table's protocol, read off the commits that it made.
+"""Checks a writer's commits against the requirements of the table's protocol.
 
-Source: PROTOCOL.md, "Writer Requirements for" each feature. Rows are the referee's matter.
+Source: PROTOCOL.md, "Writer Requirements for" each feature. `verify_writes` checks the rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from deltaproto.protocol.protocol import Protocol
 
 Actions = Sequence[Mapping[str, Any]]
 _COUNTED_DOMAINS = frozenset({"delta.rowTracking"})
-"""what these say changes with every write"""
+"""properties and domains that change with every write"""
 _ICEBERG = ("icebergCompatV1", "icebergCompatV2", "icebergCompatV3")
 
 
@@ -26,7 +26,7 @@ def broken(
     after: ObservedVersion,
     commits: Sequence[Actions],
 ) -> Iterator[str]:
-    """Each promise that was not kept, in words."""
+    """Describe each requirement that was violated."""
     yield from _state_kept(operation, before, after)
     protocol = Protocol.stored(before.protocol)
     added = [action["add"] for actions in commits for action in actions if "add" in action]
@@ -42,7 +42,7 @@ def broken(
 
 
 def state_differs(before: ObservedVersion, after: ObservedVersion) -> Iterator[str]:
-    """What of the table's state is gone or changed, domains that count aside."""
+    """Yield what is missing or changed in the table's state, except for domains with counters."""
     if dict(after.protocol) != dict(before.protocol):
         was, now = (Protocol.stored(seen.protocol) for seen in (before, after))
         yield f"the protocol changed from {was} to {now}{_features_differ(was, now)}"
@@ -87,7 +87,7 @@ def _state_kept(
     expected = dict(before.configuration)
     if operation is ResultColumn.CONFIGURE:
         expected[PROPERTY[0]] = PROPERTY[1]
-    # What the writer counts is its own business.
+    # The writer's counters are not checked.
     counted = "delta.rowTracking.", "delta.inCommitTimestampEnablement"
     for key in sorted(expected.keys() | after.configuration.keys()):
         if not key.startswith(counted) and expected.get(key) != after.configuration.get(key):

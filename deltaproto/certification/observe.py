@@ -1,4 +1,4 @@
-"""What the log says of a table before and after a client wrote to it."""
+"""Reads a table's state from the log before and after a client wrote to it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class ObservedVersion(NamedTuple):
 
     version: int
     protocol: Mapping[str, Any]
-    """as stored, with sorted lists; None for a list that is absent"""
+    """as stored, with sorted lists; None for a missing list"""
     table_id: str
     configuration: Mapping[str, str]
     schema: Any
-    """the schema's JSON, without what identity columns count"""
+    """the schema's JSON, without the counters of identity columns"""
     partition_columns: tuple[str, ...]
     domains: Mapping[str, str]
     checkpoints: frozenset[int]
     files: frozenset[str]
-    """the live files, each by its path and its deletion vector"""
+    """the live files, by path and deletion vector"""
     vectors: bool
     """whether a live file has a deletion vector"""
 
@@ -40,7 +40,7 @@ class ObservedVersion(NamedTuple):
 
 
 def observe(table: Path) -> ObservedVersion:
-    """The newest version, read with the log reader and nothing else.
+    """Read the newest version with only the log reader.
 
     Raises:
         TableError: when the log is damaged.
@@ -68,12 +68,12 @@ def observe(table: Path) -> ObservedVersion:
 
 
 def protocol_of(table: Path) -> dict[str, Any]:
-    """The protocol that the newest version stores."""
+    """Read the protocol of the newest version."""
     return dict(observe(table).protocol)
 
 
 def commits_since(table: Path, version: int) -> list[list[dict[str, Any]]]:
-    """The actions of each commit after `version`."""
+    """Read the actions of each commit after `version`."""
     store, listing = _log(table)
     found = []
     for number in sorted(listing.commits):
@@ -91,13 +91,13 @@ def rows_untouched(
     source: Path,
     table: Path,
 ) -> bool:
-    """Whether log and files alone show that a write left every row as it was.
+    """Return True if log and files alone show that a write left every row unchanged.
 
-    False does not say that a row is different.
+    False does not mean that a row differs.
 
     Args:
         commits: the actions of each commit that the write made.
-        source: the table as it was before.
+        source: the table before the write.
     """
     if before.vectors or after.files != before.files or after.checkpoints != before.checkpoints:
         return False
@@ -108,7 +108,7 @@ def rows_untouched(
 
 
 def plain_rows(table: Path) -> list[dict[str, Any]] | None:
-    """The rows of the live files, by `id`; None where files alone do not tell the rows."""
+    """Return the rows of the live files, by `id`; None if files alone do not determine the rows."""
     import pyarrow.parquet as pq
 
     store, listing = _log(table)
@@ -118,7 +118,7 @@ def plain_rows(table: Path) -> list[dict[str, Any]] | None:
     rows: list[dict[str, Any]] = []
     for path in live.files:
         try:
-            # Not through a dataset, which would take the file's folders for partitions.
+            # Not through a dataset, which would interpret the file's folders as partitions.
             found = pq.ParquetFile(table / unquote(path)).read().to_pylist()
             rows += [{name: _text(value) for name, value in row.items()} for row in found]
         except FileNotFoundError:
@@ -132,7 +132,7 @@ def _log(table: Path) -> tuple[LocalLogStore, LogListing]:
 
 
 def _text(value: Any) -> Any:
-    """What a writer did not mark as text is text all the same, by the table's schema."""
+    """Decode strings that the writer did not mark as such, according to the table's schema."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 

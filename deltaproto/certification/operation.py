@@ -1,4 +1,4 @@
-"""What is asked of a client, and of which table."""
+"""The operations requested of a client, by table."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _BRIEF = (ResultColumn.ROWS, ResultColumn.APPEND, ResultColumn.DELETE, ResultCol
 
 
 class AdapterRequest(NamedTuple):
-    """One call of an adapter: its function, and what it gets beside the table."""
+    """One call of an adapter: its function, and its arguments besides the table."""
 
     function: str
     arguments: Mapping[str, Any]
 
 
 def operations(case: ReferenceTable) -> tuple[ResultColumn, ...]:
-    """What is asked on this table. Where only the protocol is of interest, one of each access."""
+    """Return the operations for this table; one of each access if only the protocol matters."""
     if case.brief:
         more = [ResultColumn.UPDATE, ResultColumn.MERGE] if case.hazard is not None else []
         if case.unwritten:
-            # A source without the column is refused for that alone.
+            # A source without the column would be rejected for that reason alone.
             more.remove(ResultColumn.MERGE)
         violating = (ResultColumn.APPEND_VIOLATING,) if case.violating else ()
         return (*_BRIEF, *more, *violating)
@@ -48,7 +48,7 @@ def operations(case: ReferenceTable) -> tuple[ResultColumn, ...]:
 
 
 def requests(case: ReferenceTable, operation: ResultColumn) -> Iterator[AdapterRequest]:
-    """The calls that make up an operation; a filter is one for each comparison."""
+    """Return the calls of an operation; a filter is one call per comparison."""
     match operation:
         case ResultColumn.TIME_TRAVEL:
             assert case.past is not None
@@ -78,12 +78,12 @@ def requests(case: ReferenceTable, operation: ResultColumn) -> Iterator[AdapterR
 
 
 def added(case: ReferenceTable) -> list[dict[str, Any]]:
-    """The rows that are appended."""
+    """Return the rows to append."""
     return [_row(case, number, ADDED) for number in NEW_IDS]
 
 
 def merged(case: ReferenceTable) -> list[dict[str, Any]]:
-    """The source of a merge: one row that is there, one that is new."""
+    """Return the source of a merge: one existing and one new row."""
     return [_row(case, DELETED_ID, MERGED), _row(case, MERGED_ID, MERGED)]
 
 
@@ -94,12 +94,12 @@ def omitting(case: ReferenceTable) -> dict[str, Any]:
 
 
 def violating(case: ReferenceTable) -> dict[str, Any]:
-    """A row that must not get in."""
+    """Return a row that must be rejected."""
     return {**_row(case, OMITTING_ID, ADDED), **case.violating}
 
 
 def rows_after(case: ReferenceTable, operation: ResultColumn) -> list[Row]:
-    """The rows that a table must have after a write; `ANY` stands for a value that is not null."""
+    """Return the table's rows after a write; `ANY` stands for any value but null."""
     rows: list[Row] = list(case.rows)
     match operation:
         case ResultColumn.APPEND:
@@ -120,7 +120,7 @@ def rows_after(case: ReferenceTable, operation: ResultColumn) -> list[Row]:
 
 
 def changes(case: ReferenceTable, operation: ResultColumn) -> list[tuple[str, int]]:
-    """Kind and id of every change that a change data feed must tell of a write."""
+    """Return kind and id of every change that a write must add to the change data feed."""
     before = {row["id"]: row for row in case.rows}
     after = {row["id"]: row for row in rows_after(case, operation)}
     if operation is ResultColumn.OVERWRITE:

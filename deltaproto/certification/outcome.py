@@ -1,4 +1,4 @@
-"""The class of one cell: what a client made of one operation on one table."""
+"""Classifies one cell: a client's outcome for one operation on one table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WRITTEN = "wrote, though the protocol asks for something that nobody knows"
 def judge_read(
     case: ReferenceTable, operation: ResultColumn, replies: Sequence[Reply]
 ) -> MeasurementCell:
-    """The class of a read; the first reply that is not right decides."""
+    """Classify a read; the first wrong reply decides."""
     for number, reply in enumerate(replies):
         cell = without_answer(case, operation, reply)
         if cell is not None:
@@ -32,10 +32,10 @@ def judge_read(
 def judge_write(
     case: ReferenceTable, operation: ResultColumn, faults: Sequence[str]
 ) -> MeasurementCell:
-    """The class of a write that the client says has succeeded.
+    """Classify a write that the client reports as successful.
 
     Args:
-        faults: what the table shows to be wrong.
+        faults: problems found in the table.
     """
     if "write" in case.must_refuse:
         return MeasurementCell(case.name, operation, MeasuredOutcome.WRONG, _WRITTEN)
@@ -49,12 +49,12 @@ def judge_write(
 def without_answer(
     case: ReferenceTable, operation: ResultColumn, reply: Reply
 ) -> MeasurementCell | None:
-    """The class of a request that the client did not carry out; None when it did."""
+    """Classify a request that the client did not execute; None if it did."""
     match reply.kind:
         case ReplyKind.ANSWERED:
             return None
         case ReplyKind.FAILED:
-            # What must fail is right when it does.
+            # Failing is right where the operation must fail.
             right = must_fail(case, operation)
             outcome = MeasuredOutcome.RIGHT if right else MeasuredOutcome.REFUSED
         case ReplyKind.NOT_OFFERED:
@@ -67,7 +67,7 @@ def without_answer(
 
 
 def must_fail(case: ReferenceTable, operation: ResultColumn) -> str:
-    """Why this must not succeed on this table, said of a client with which it does; else empty."""
+    """Return why this must not succeed on this table; empty if it may."""
     if operation is ResultColumn.APPEND_VIOLATING:
         return "it took a row that the table forbids"
     if case.append_only and operation in _REMOVING:

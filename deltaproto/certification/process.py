@@ -1,4 +1,4 @@
-"""A process that may hang, die, or print without end, and is stopped when it does."""
+"""A child process that is stopped when it hangs or prints too much, and may die."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _PROC = Path("/proc")
 
 
 class ProcessLimits(NamedTuple):
-    """What a client may take. Memory is watched on Linux only."""
+    """Limits of a client. Memory is monitored on Linux only."""
 
     seconds: float = 30.0
-    """for one request"""
+    """seconds for one request"""
     starting: float = 180.0
-    """until the client is ready"""
+    """seconds until the client is ready"""
     first: float = 60.0
-    """more than that for the very first request: engines load most of themselves then"""
+    """extra seconds for the very first request, which loads most of an engine"""
     output: int = 16 * 1024 * 1024
     """bytes that one request may print, on both streams together"""
     memory: int = 8 * 1024**3
@@ -36,7 +36,7 @@ class ProcessLimits(NamedTuple):
 
 
 class ProcessEnd(StrEnum):
-    """Why a process was ended, or ended."""
+    """Why a process ended or was stopped."""
 
     DIED = "died"
     TIMED_OUT = "timed out"
@@ -45,7 +45,7 @@ class ProcessEnd(StrEnum):
 
 
 class Stopped(Exception):
-    """The process is gone; `said` is the end of its standard error."""
+    """The process has ended; `said` is the end of its standard error."""
 
     def __init__(self, why: ProcessEnd, detail: str, said: str = "") -> None:
         super().__init__(detail)
@@ -53,11 +53,11 @@ class Stopped(Exception):
 
 
 class Process:
-    """A started process with its own group; lines of its standard output are read as they come.
+    """A started process with its own group; its standard output is read line by line.
 
     Args:
         command: program and arguments.
-        environment: all of its environment.
+        environment: its complete environment.
         folder: its working directory.
     """
 
@@ -92,10 +92,10 @@ class Process:
             reader.start()
 
     def send(self, text: str, *, end: bool = False) -> None:
-        """Write to its standard input, and close that at the end."""
+        """Write to its standard input, and close it if this is the end."""
         stream = self._process.stdin
         assert stream is not None
-        # Who dies or does not listen is found when the answer is awaited.
+        # A dead process is detected when its response is awaited.
         with contextlib.suppress(OSError, ValueError):
             stream.write(text.encode())
             stream.flush()
@@ -103,10 +103,10 @@ class Process:
                 stream.close()
 
     def line(self, seconds: float) -> bytes | None:
-        """The next line of its standard output; None at the end of it.
+        """Return the next line of its standard output, or None at the end.
 
         Raises:
-            Stopped: when it takes too long, prints too much or takes too much memory.
+            Stopped: when it takes too long, prints too much or uses too much memory.
         """
         until = time.monotonic() + seconds
         while True:
@@ -121,7 +121,7 @@ class Process:
                     ) from None
 
     def ended(self, seconds: float) -> int:
-        """Its exit code, when it has closed its output; below 0 for a signal."""
+        """Return its exit code after it has closed its output; negative for a signal."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -131,7 +131,7 @@ class Process:
             ) from None
 
     def forget_output(self) -> None:
-        """What was printed until now counts no more."""
+        """Restart the output limit: earlier output no longer counts."""
         with self._lock:
             self._printed = 0
 
@@ -142,7 +142,7 @@ class Process:
             return self._tail.decode("utf-8", "replace").strip()
 
     def how_it_died(self) -> Stopped:
-        """For a process whose output has ended too early."""
+        """Return the error of a process whose output ended too early."""
         try:
             code = self._process.wait(5)
         except subprocess.TimeoutExpired:
@@ -158,7 +158,7 @@ class Process:
         return Stopped(ProcessEnd.DIED, f"ended with exit code {code}", self.said)
 
     def kill(self) -> None:
-        """End it and all that it started."""
+        """Kill it and all processes that it started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -210,12 +210,12 @@ class Process:
 
 
 def _memory(group: int) -> int:
-    """Resident bytes of all processes of a group; 0 where that cannot be told."""
+    """Return the resident bytes of a process group; 0 if unknown."""
     total = 0
     page = os.sysconf("SC_PAGE_SIZE") if _PROC.exists() else 0
     for entry in _PROC.glob("[0-9]*") if page else ():
         with contextlib.suppress(OSError, ValueError, IndexError):
-            # The name in parentheses may hold spaces; the fields after it do not.
+            # The name in parentheses may contain spaces; the fields after it do not.
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
             if int(fields[2]) == group:
                 total += int((entry / "statm").read_text().split()[1]) * page

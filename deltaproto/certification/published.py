@@ -1,4 +1,4 @@
-"""The reference tables of a kit, as clients are judged by."""
+"""The requirements of a kit's reference tables, for comparing clients with them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deltaproto.protocol.protocol import Protocol
 
 
 def known_tables(kit: Kit) -> tuple[Known, ...]:
-    """Every table with what it asks of its clients, from its log and its files."""
+    """Return every table with its requirements, from its log and its files."""
     found = []
     for case in kit.cases:
         inspection = inspect_table(str(kit.table(case)), ReadRequest(look_in_files=True))
@@ -22,6 +22,6 @@ def known_tables(kit: Kit) -> tuple[Known, ...]:
                 asked = asked._replace(hazards=asked.hazards | {case.hazard})
             found.append(Known(case, asked))
         else:
-            # Versions of the future, which the readers refuse as well.
+            # Tables with future versions, which the readers reject as well.
             found.append(Known(case, table_requirements(Protocol.stored(case.protocol), {}, {})))
     return tuple(found)

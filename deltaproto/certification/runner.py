@@ -1,4 +1,4 @@
-"""Asking a client everything on every table."""
+"""Runs every operation of a client on every table."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from deltaproto.certification.verify_writes import Referee
 from deltaproto.clients.measurement import MeasuredOutcome, MeasurementCell, ResultColumn
 
 PATIENCE = 3
-"""after so many time-outs of one function in a row it is not tried again"""
+"""after this many consecutive timeouts, a function is not tried again"""
 _TABLE_PATIENCE = 2
-"""after so many time-outs on one table nothing more is tried there"""
+"""after this many timeouts on one table, nothing more is tried on it"""
 Wanted = Callable[[ReferenceTable, ResultColumn], bool]
 
 
@@ -39,8 +39,8 @@ class ClientRun:
     """One run of one client.
 
     Args:
-        start: gives an adapter; called once for each worker.
-        referee: judges writes; None: only what reads is asked.
+        start: returns an adapter; called once per worker.
+        referee: verifies writes; None: only run reads.
         folder: an empty folder for copies of the tables.
     """
 
@@ -64,7 +64,7 @@ class ClientRun:
         self._stopped = False
 
     def cells(self) -> tuple[MeasurementCell, ...]:
-        """Every cell, by table and operation."""
+        """Return every cell, by table and operation."""
         plan = [(case, asked) for case in self._kit.cases if (asked := self._asked(case))]
         self._total = sum(len(asked) for _, asked in plan)
         rest = iter(plan)
@@ -87,7 +87,7 @@ class ClientRun:
                     cells = [cell for future in futures for cell in future.result()]
                     cells += [future.result() for future in pending]
                 except BaseException:
-                    # Nobody waits for the rest.
+                    # The remaining results are not needed.
                     self._stopped = True
                     judging.shutdown(wait=False, cancel_futures=True)
                     raise
@@ -161,7 +161,7 @@ class ClientRun:
     ) -> MeasurementCell:
         failed = without_answer(case, operation, reply)
         if failed is not None:
-            # Whoever is stopped in the middle may have committed; that is no fault of its own.
+            # A client killed mid-write may already have committed; do not count that as a failure.
             if failed.outcome is not MeasuredOutcome.TIMED_OUT and referee.committed(before, table):
                 why = f"it failed, and changed the table all the same: {failed.why}"
                 return MeasurementCell(case.name, operation, MeasuredOutcome.WRONG, why)

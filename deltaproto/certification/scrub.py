@@ -1,4 +1,4 @@
-"""Errors as they are kept: in one line, and the same in each run."""
+"""Error messages for storage: in one line, and the same in each run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCRUBBED = (
 
 
 def scrubbed(text: str, folders: Iterable[Path]) -> str:
-    """An error's text in one line, without what is another one in each run."""
+    """Return an error's text in one line, without parts that differ between runs."""
     for folder in folders:
         text = text.replace(str(folder), "…")
     for pattern, instead in _SCRUBBED:
@@ -29,5 +29,5 @@ def scrubbed(text: str, folders: Iterable[Path]) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """At most so many characters of a text, and a sign where more were."""
+    """Truncate a text to `most` characters, with an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,4 +1,4 @@
-"""Looks at a table that a client wrote to, with Spark and with the log reader."""
+"""Verifies a table that a client wrote to, with Spark and with the log reader."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ FEW_ROWS = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
-"""Settings for tables of a few rows: one partition is enough, generating code for a plan takes
-longer than interpreting it, and a stage whose size is looked at first is a job of its own."""
+"""Settings for tables with a few rows: one partition is enough, generating code for a plan takes
+longer than interpreting it, and checking a stage's size first is a separate job."""
 SPARK = {
     **FEW_ROWS,
     "spark.driver.extraJavaOptions": "-Djdk.lang.Process.launchMechanism=VFORK -XX:+UseSerialGC"
@@ -47,8 +47,8 @@ SPARK = {
     "spark.ui.retainedStages": "1",
     "spark.ui.retainedTasks": "1",
 }
-"""Settings for a session that looks at hundreds of tables of a few rows, once each: what takes
-longer to prepare than to do is off, and nothing is kept that is not asked for again."""
+"""Settings for a session that reads hundreds of small tables once each: optimizations that cost
+more than they save are off, and nothing is cached that is not read again."""
 _ROW_IDS = "delta.rowTracking.materializedRowIdColumnName"
 _FEED = (ResultColumn.DELETE, ResultColumn.UPDATE, ResultColumn.MERGE, ResultColumn.OVERWRITE)
 _ROWS_STAY = (ResultColumn.CONFIGURE, ResultColumn.VACUUM, ResultColumn.OPTIMIZE)
@@ -56,10 +56,10 @@ _SAME = {"update_preimage": "delete", "update_postimage": "insert"}
 
 
 class Referee:
-    """Judges writes. Spark is the authority on rows, the log reader on everything else.
+    """Verifies writes. Spark is the authority on rows, the log reader on everything else.
 
-    Of tables on which nothing but the protocol matters, the rows are read from the files that the
-    log reader names. After a write that touched no file at all they are not read again.
+    If only a table's protocol matters, its rows are read from the files in the log. After a write
+    that changed no file, they are not read again.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -74,15 +74,15 @@ class Referee:
         table: Path,
         source: Path,
     ) -> list[str]:
-        """What is wrong with a table after a write that succeeded; empty when nothing is.
+        """Describe what is wrong with a table after a successful write; empty if nothing is.
 
         Args:
-            source: the table as it was before.
+            source: the table before the write.
         """
         return list(self._faults(case, operation, before, table, source))
 
     def committed(self, before: ObservedVersion, table: Path) -> bool:
-        """Whether a client that failed has left a commit, or a log that cannot be read."""
+        """Return True if a failed client has left a commit, or a log that cannot be read."""
         try:
             return observe(table).version != before.version
         except TableError:
@@ -111,7 +111,7 @@ class Referee:
         yield from self._rows(case, operation, table)
         if operation in _FEED and before.on("delta.enableChangeDataFeed"):
             yield from self._changes(case, operation, before, table)
-        # Without the name of their column, nobody can read row ids.
+        # Row ids can only be read with the name of their column.
         if before.on("delta.enableRowTracking") and _ROW_IDS in before.configuration:
             yield from self._ids_kept(case, operation, table, source)
 
@@ -126,9 +126,9 @@ class Referee:
             yield difference
 
     def _read(self, case: ReferenceTable, table: Path) -> list[dict[str, Any]]:
-        # Nothing is used there but files and rows, and Spark does not know each of those features.
+        # Only files and rows are used there, and Spark does not support each of those features.
         if case.brief and (rows := plain_rows(table)) is not None:
-            # A column that no file has is null.
+            # A column that is missing in every file is null.
             return [{**dict.fromkeys(name for name, _ in case.schema), **row} for row in rows]
         return spark_rows(self._spark, table)
 
@@ -188,7 +188,7 @@ class Referee:
         if newest < before.version:
             yield "there is no new checkpoint"
             return
-        # What a checkpoint leaves out is missed only when the commits before it are gone.
+        # What a checkpoint lacks is only missed after the commits before it are gone.
         later = table.with_name(f"{table.name}.later")
         shutil.copytree(table, later)
         without_commits(later, newest)
@@ -204,7 +204,7 @@ class Referee:
 
 
 def _bytes_only(row: Row) -> Mapping[str, Any]:
-    """Variants by what their bytes say."""
+    """Decode variants from their bytes."""
     return {
         name: value["json"] if isinstance(value, Mapping) and "json" in value else value
         for name, value in row.items()

@@ -1,4 +1,4 @@
-"""The command line: parse, call, render."""
+"""The command line: parses arguments, calls commands and renders their results."""
 
 from deltaproto.cli.main import main
 

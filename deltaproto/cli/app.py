@@ -1,4 +1,4 @@
-"""The typer application: the parser, help, completion, and a message for every mistake."""
+"""The typer application: argument parser, help, completion and usage errors."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ MEANINGS = {
     ExitCode.OK: "done",
     ExitCode.FINDINGS: "findings at or above --fail-on",
     ExitCode.USAGE: "a mistake on the command line or in a file that it names",
-    ExitCode.UNREADABLE: "a table, an engine or a part of the answer is missing",
-    ExitCode.STALE: "the plan is stale, or a gate refuses it; nothing was changed",
+    ExitCode.UNREADABLE: "a table or an engine is unavailable, or the result is incomplete",
+    ExitCode.STALE: "the plan is stale, or a gate failed; nothing was changed",
     ExitCode.FAILED: "a step failed, or a concurrent writer won",
-    ExitCode.CHANGES: "there is something to do (with --detailed-exitcode)",
+    ExitCode.CHANGES: "changes are pending (with --detailed-exitcode)",
 }
-"""what the exit codes mean in every command"""
+"""meaning of the exit codes, the same in every command"""
 _EPILOG = (
     "Most options can be set by environment variables: DELTAPROTO_ and the option's name in "
     "capitals. The README lists the exceptions."
@@ -33,11 +33,11 @@ _EPILOG = (
 
 
 def run(commands: Mapping[str, str], load: Callable[[str], Command], words: Sequence[str]) -> int:
-    """Parse `words` with typer and run the command; usage errors are printed and are code 2.
+    """Parse `words` with typer and run the command. Usage errors are printed and return 2.
 
     Args:
-        commands: every command's name and summary, which the list of commands shows.
-        load: returns the declaration of a command; only the command that is called is loaded.
+        commands: name and summary of every command, for the list of commands.
+        load: returns the declaration of a command. Only the command that runs is loaded.
     """
     app = typer.Typer(
         name="deltaproto",
@@ -60,7 +60,7 @@ def run(commands: Mapping[str, str], load: Callable[[str], Command], words: Sequ
     try:
         outcome = app(args=list(words), prog_name="deltaproto", standalone_mode=False)
     except Exception as error:
-        # The classes of typer's usage errors have moved between its releases.
+        # Typer has moved its usage error classes between releases.
         message = getattr(error, "format_message", None)
         if message is None:
             raise
@@ -69,21 +69,21 @@ def run(commands: Mapping[str, str], load: Callable[[str], Command], words: Sequ
             return int(ExitCode.USAGE)
         hint = " ".join(("run deltaproto", called, "--help")).replace("  ", " ")
         raise UsageError(" ".join(message().split()), hint) from None
-    # Outside of typer, which would turn signals into errors of its own.
+    # Run outside typer, which would turn signals into its own errors.
     return parsed[0]() if parsed else int(outcome or ExitCode.OK)
 
 
 def _completed() -> list[str]:
-    """Return the words that a shell wants completed, without the program's name."""
+    """Return the words that the shell wants to complete, without the program name."""
     if "_DELTAPROTO_COMPLETE" not in os.environ:
         return []
-    # bash sets the first; typer's scripts for zsh and fish set the second.
+    # bash sets COMP_WORDS; typer's scripts for zsh and fish set the other variable.
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
     return line.split()[1:]
 
 
 class _Group(TyperGroup):
-    """The list of commands, with what holds for all of them at its end."""
+    """The command list, followed by notes that apply to all commands."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Exit codes"):
@@ -93,11 +93,11 @@ class _Group(TyperGroup):
 
 
 def _nothing() -> None:
-    """Stand in for a command that is only listed."""
+    """Placeholder callback for a command that is only listed."""
 
 
 def _grouped(command: Command) -> type[TyperCommand]:
-    """Return a class whose help groups the options, and ends with examples and exit codes."""
+    """Return a class whose help groups the options and ends with examples and exit codes."""
     panels = {option.name: option.panel for option in command.options}
 
     class Grouped(TyperCommand):
@@ -105,7 +105,7 @@ def _grouped(command: Command) -> type[TyperCommand]:
             records: dict[str, list[tuple[str, str]]] = {"Arguments": []}
             records |= {panel.value: [] for panel in Panel}
             for parameter in self.get_params(ctx):
-                # Messages name the variable, the help does not.
+                # Usage errors name the variable; help does not.
                 setattr(parameter, "show_envvar", False)  # noqa: B010
                 record = parameter.get_help_record(ctx)
                 if record is not None:
@@ -134,7 +134,7 @@ def _show_version(wanted: bool) -> None:
 
 
 def _tool_options(
-    # Eager, or typer would first complain that there is no command.
+    # Eager: otherwise typer would first report a missing command.
     version: bool = typer.Option(
         False,
         "--version",
@@ -147,7 +147,7 @@ def _tool_options(
 
 
 def _function(command: Command, parsed: list[Callable[[], int]]) -> Callable[..., None]:
-    """Return a function with the command's signature for typer, which notes what to run."""
+    """Return a function with the command's signature, which appends the call to `parsed`."""
 
     def function(**values: Any) -> None:
         for option in command.options:

@@ -27,11 +27,11 @@ from deltaproto.redaction import Redactor
 from deltaproto.render.terminal import single_line
 
 _MOST = 64
-_AGAIN = "what was committed stays and is on record; the same command again goes on from there"
+_AGAIN = "committed steps are kept and recorded; run the same command again to resume"
 
 
 def run(values: Mapping[str, Any]) -> int:
-    """Carry out every plan, render each result, and return the worst exit code."""
+    """Execute every plan, render each result, and return the worst exit code."""
     plans, codes = read_all(values["plans"], allow_empty=values["allow_empty"])
     options.require_range(values["parallel"], "--parallel", _MOST)
     storage = options.pairs(values["storage_option"], "--storage-option")
@@ -93,7 +93,7 @@ def run(values: Mapping[str, Any]) -> int:
 def _chosen(
     plans: Sequence[LoadedPlan], context: Context, values: Mapping[str, Any]
 ) -> tuple[list[LoadedPlan], list[Applied]]:
-    """The plans to carry out, with --undo the ways back; and those that have none."""
+    """Return the plans to execute (with --undo: the undo plans), and results for the others."""
     if not values["undo"]:
         return list(plans), []
     ready: list[LoadedPlan] = []
@@ -107,18 +107,18 @@ def _chosen(
 
 
 def _typed(table: str) -> str | None:
-    """Why nobody agreed; None when the table's name was typed.
+    """Ask for the table's name. Return None if it was typed, else why execution is refused.
 
     Raises:
-        UsageError: when there is nobody to ask.
+        UsageError: when standard input is not a terminal.
     """
     if sys.stdin is None or not sys.stdin.isatty():
         raise UsageError(
-            "nobody is there to confirm: standard input is no terminal",
-            "give --yes to go on without being asked",
+            "cannot ask for confirmation: standard input is not a terminal",
+            "pass --yes to execute without confirmation",
         )
     name = table.rstrip("/").rpartition("/")[2].strip()
-    print(f"Type {single_line(name)} to carry this out: ", end="", file=sys.stderr)
+    print(f"Type {single_line(name)} to execute this plan: ", end="", file=sys.stderr)
     sys.stderr.flush()
     with resume_hint("nothing was changed"):
         typed = sys.stdin.readline()

@@ -1,4 +1,4 @@
-"""Progress of plans that are carried out: finished steps as lines, running ones as a display."""
+"""Progress of running plans: finished steps as lines, running steps in a live display."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EVERY_SECONDS = 600.0
 
 
 class Display:
-    """Shows what runs, on standard error, where someone is looking."""
+    """Shows running steps on standard error if it is a terminal."""
 
     def __init__(self, text: ApplyText, *, many: bool, show: bool) -> None:
         self._text, self._many = text, many
@@ -39,37 +39,37 @@ class Display:
         self._stack.close()
 
     def began(self, planned: LoadedPlan, step: Step) -> None:
-        """A step's statement is sent."""
+        """Handle the start of a step's statement."""
         self._set(planned, f"{step.id} {step.action}")
 
     def progress(self, planned: LoadedPlan, step: Step, done: int, known: int) -> None:
-        """Of the engine's tasks for the step, so many are done."""
+        """Update how many of the step's engine tasks are finished."""
         self._set(planned, f"{step.id} {step.action}, {done} of {known} tasks")
 
     def retries(self, planned: LoadedPlan, step: Step, winner: str, seconds: float) -> None:
-        """A step lost a race."""
+        """Report that a concurrent writer won and the step is retried."""
         self._text.retries(planned, step, winner, seconds)
 
     def waits(self, planned: LoadedPlan, step: Step, until: float) -> None:
-        """The next step comes later."""
+        """Report that the next step waits until the time `until`."""
         left = duration(max(until - time.time(), 0) / 3600)
-        said = f"{step.id} waits for {left} more, until {stamp(until)}"
+        said = f"{step.id} waits {left} more, until {stamp(until)}"
         if self._lines:
             self._line(planned, said)
         else:
             self._set(planned, said)
 
     def finished(self, planned: LoadedPlan, record: StepRecord) -> None:
-        """A step is over."""
+        """Print a finished step."""
         self._set(planned, None)
         self._text.finished(planned, record, many=self._many)
 
     def halts(self) -> None:
-        """The run was interrupted."""
-        print("stopping: what was sent comes to its end, nothing else is sent", file=sys.stderr)
+        """Report an interruption."""
+        print("stopping: running statements finish, no new ones are sent", file=sys.stderr)
 
     def _line(self, planned: LoadedPlan, said: str) -> None:
-        """Print a line where no display can be redrawn, at most every ten minutes."""
+        """Print a line where no live display is possible, at most every ten minutes."""
         now = time.monotonic()
         with self._lock:
             last = self._printed.get(planned.id)

@@ -1,4 +1,4 @@
-"""A file whose old content stays until there is something new: a run that fails takes nothing."""
+"""An output file that is truncated only on first write, so a failed run keeps the old content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deltaproto.cli.pipes import PipeFile
 
 
 class TruncateOnFirstWrite(io.TextIOWrapper):
-    """Text for a file that is made at once, and emptied by the first write or a good end.
+    """Text output file: created when opened, truncated by the first write or a successful close.
 
     Raises:
         OSError: when the file cannot be written.
@@ -43,7 +43,7 @@ class _Emptied(PipeFile):
     def empty(self) -> None:
         if not self.emptied:
             self.emptied = True
-            # Pipes and terminals have nothing to keep.
+            # Pipes and terminals cannot be truncated.
             if stat.S_ISREG(os.fstat(self.fileno()).st_mode):
                 self.truncate(0)
 

@@ -37,7 +37,7 @@ _LONGEST = 86_400
 
 
 def run(values: Mapping[str, Any]) -> int:
-    """Make a kit, or measure a client on one and render what was found."""
+    """Create the reference tables, or measure a client on them and render the results."""
     show = not (values["no_progress"] or values["quiet"])
     options.require_range(values["timeout"], "--timeout", _LONGEST)
     if values["make_kit"] is not None:
@@ -57,7 +57,7 @@ def run(values: Mapping[str, Any]) -> int:
     if any(not operation.reads for operation in operations):
         from deltaproto.certification.verify_writes import Referee
 
-        referee = Referee(_spark(values, "starting Spark, which looks at what was written", show))
+        referee = Referee(_spark(values, "starting Spark to verify what was written", show))
     with rated("cells", show=show) as step:
         measured = certify(
             chosen,
@@ -85,12 +85,12 @@ def run(values: Mapping[str, Any]) -> int:
     with options.opened(values["output"]) as file:
         write_certified(certified, values["format"], file, color=not values["no_color"])
     if not measured_any(measured) and not values["allow_empty"]:
-        raise _nothing(f"{values['client']} offers none of the requested operations")
+        raise _nothing(f"{values['client']} supports none of the requested operations")
     return int(_code(measured, values["fail_on"]))
 
 
 def measured_any(measured: Measurement) -> bool:
-    """Whether anything was asked of the client that it offers."""
+    """Return True if the client supports at least one of the requested operations."""
     return any(cell.outcome is not MeasuredOutcome.NOT_OFFERED for cell in measured.cells)
 
 
@@ -98,14 +98,14 @@ def _nothing(why: str) -> TableError:
     return TableError(
         ErrorCode.NO_TABLES,
         f"nothing to measure: {why}",
-        "check --kit, --only and --operation; pass --allow-empty if an empty answer is expected",
+        "check --kit, --only and --operation; pass --allow-empty if an empty result is expected",
     )
 
 
 def _subject(values: Mapping[str, Any]) -> ClientUnderTest:
     if values["client"] is None:
         known = ", ".join(f"{each}@{each.versions[-1]}" for each in roster())
-        raise UsageError("which client?", f"for example one of {known}")
+        raise UsageError("no client given", f"for example one of {known}")
     if values["command"] is not None:
         reference = parse_reference(values["client"])
         return ClientUnderTest(reference, Path(), (), 1)
@@ -117,7 +117,7 @@ def _operations(names: tuple[str, ...]) -> tuple[ResultColumn, ...]:
     known = {str(operation): operation for operation in ResultColumn}
     for name in names:
         if name not in known:
-            raise UsageError(f"there is no operation {name}", f"one of {', '.join(known)}")
+            raise UsageError(f'unknown operation "{name}"', f"one of {', '.join(known)}")
     return tuple(known[name] for name in names) or tuple(ResultColumn)
 
 
@@ -126,7 +126,7 @@ def _wanted(kit: Kit, patterns: tuple[str, ...], operations: tuple[ResultColumn,
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
             raise UsageError(
-                f"no reference table is called {pattern}",
+                f'unknown reference table "{pattern}"',
                 "for example deletionVectors.present, or 'columnMapping.*'",
             )
 
@@ -216,21 +216,21 @@ COMMAND = Command(
     Argument(
         "client",
         "[CLIENT]",
-        "ID@VERSION or ID/PATH@VERSION; with --adapter or --command any name of your own.",
+        "ID@VERSION or ID/PATH@VERSION; with --adapter or --command: any name.",
         required=False,
     ),
     (
         Option(
             ("--make-kit",),
-            "Make the reference tables in this folder.",
+            "Create the reference tables in this folder.",
             str,
             metavar="DIR",
             panel=Panel.INPUT,
         ),
         Option(
             ("--kit",),
-            "Use the reference tables in this folder. Default: those in the user's cache, "
-            "made if missing.",
+            "Use the reference tables in this folder. Default: in the user's cache, created if "
+            "missing.",
             str,
             metavar="DIR",
             panel=Panel.INPUT,

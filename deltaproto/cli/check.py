@@ -50,7 +50,7 @@ from deltaproto.render.usability import UNDECLARED
 from deltaproto.tables.engine_errors import one_table
 
 _EVERY = "all"
-"""what --client takes for every client"""
+"""value of --client that selects every client"""
 _SURVEY_FORMATS = (CheckFormat.TEXT, CheckFormat.JSON, CheckFormat.JSONL, CheckFormat.MARKDOWN)
 
 
@@ -98,19 +98,19 @@ def run(values: Mapping[str, Any]) -> int:
     with options.opened(values["output"]) as file:
         write_check(tables, file, style, known)
     if style.format is CheckFormat.JSONL:
-        # The lines that were written before a notice do not hold it.
+        # The lines written before a notice do not contain it.
         for notice in NOTICES[before:]:
             warn(notice)
     return int(ExitCode.worst(codes))
 
 
 def _survey(values: Mapping[str, Any], catalogue: Catalogue) -> tuple[Client, ...]:
-    """The clients of which every version is judged; none where something is declared."""
+    """Return the clients to evaluate in all versions; empty if any client is declared."""
     given = dict.fromkeys(values["client"])
     if values["policy"] or values["baseline"]:
         return ()
     if _EVERY in given and len(given) > 1:
-        raise UsageError(f"--client {_EVERY} stands alone", "leave out the other clients")
+        raise UsageError(f"--client {_EVERY} excludes other clients", "leave out the other clients")
     if not given or _EVERY in given:
         found = catalogue.clients()
     else:
@@ -135,20 +135,18 @@ def _policy(values: Mapping[str, Any]) -> Policy:
         return Policy(source="")
     path, *more = _whole(values["policy"])
     if more:
-        raise UsageError(
-            "--policy is given twice", "one policy holds; put everything into one file"
-        )
+        raise UsageError("--policy is given twice", "only one policy applies; merge the files")
     return site_policy(path)
 
 
 def _whole(given: tuple[str, ...]) -> tuple[str, ...]:
-    """One path where the environment holds one with spaces, as in every other command."""
+    """Join a path with spaces that the environment variable holds, as other commands do."""
     around = os.environ.get("DELTAPROTO_POLICY", "")
     return (around,) if tuple(around.split()) == given else given
 
 
 def _baseline(path: str | None) -> tuple[Baseline | None, KnownFindings | None]:
-    """The saved inspection, or the saved check."""
+    """Load the baseline: a saved inspection or a saved check."""
     if path is None:
         return None, None
     command = saved_command(path)
@@ -165,7 +163,7 @@ def _compared(
     codes: set[ExitCode],
     fail_on: FailOn,
 ) -> Iterator[Checked]:
-    """What the baseline holds and no table matched."""
+    """Yield an error for each baseline entry that no table matched."""
     if baseline is None:
         return
     if (error := baseline.unmatched()) is not None:
@@ -197,7 +195,7 @@ def _marked(
     codes: set[ExitCode],
     fail_on: FailOn,
 ) -> Iterator[Checked]:
-    """The tables with the findings marked that the saved check has."""
+    """Mark the findings of each table that the saved check already has."""
     for checked in tables:
         yield saved.compared(checked, checker)
     if (error := saved.unmatched()) is not None:
@@ -211,7 +209,7 @@ def _watched(tables: Iterable[Checked], codes: set[ExitCode], fail_on: FailOn) -
         if checked.complete:
             codes.add(exit_code(checked.findings, fail_on))
         else:
-            # An incomplete answer is never a compliant one.
+            # An incomplete result is never compliant.
             codes.add(ExitCode.UNREADABLE)
         yield checked
 
@@ -233,7 +231,7 @@ def _checked(
                 number += 1
                 seen(number)
                 if baseline is not None and found.location is not None:
-                    # Executors of Spark have a copy of the baseline.
+                    # Spark executors have a copy of the baseline.
                     baseline.find(found.table, found.location, None)
                 yield found
             if number == before and not values["allow_empty"]:
@@ -281,7 +279,7 @@ def _one_or_many(
 def _of_scan(
     name: str, inventory: Asked, scan: PastScan, state: NewestState, checker: Checker
 ) -> Iterator[Checked]:
-    """The tables of a scan that no newer one replaces, and an error if rows are lost."""
+    """Yield the tables of a scan that no newer scan replaces, and an error if rows are missing."""
     tables = errors = 0
     for each in inventory.checked(scan, checker):
         tables += each.error is None
@@ -313,7 +311,7 @@ def _read(
         except TableError as error:
             yield unreadable(name, error)
         if older:
-            NOTICES.append(f"{name}: it was made with --version, so the newest version is unknown")
+            NOTICES.append(f"{name}: saved with --version, so the newest version is unknown")
         return
     from deltaproto.inspection import ReadRequest, Unreadable, inspect_table, uses_spark
 
@@ -322,15 +320,15 @@ def _read(
         storage_options=options.pairs(values["storage_option"], "--storage-option"),
         spark=options.spark_settings(values),
     )
-    with waiting(f"asking Spark about {name}", show=show and uses_spark(name, request)):
+    with waiting(f"reading {name} with Spark", show=show and uses_spark(name, request)):
         result = inspect_table(name, request)
     if isinstance(result, Unreadable):
         yield unreadable(result.table, result.error)
         return
     for reader, answer in (result.readers or {}).items():
-        # A reader that refuses the table is a finding; one that is not there is none.
+        # A reader that rejects the table is a finding; a reader that is not installed is not.
         if isinstance(answer, TableError) and answer.code is ErrorCode.ENGINE:
-            known.append(f"{name}: not asked of {reader}, so not complete: {answer.message}")
+            known.append(f"{name}: not read with {reader}, so incomplete: {answer.message}")
     yield facts(result)
 
 
@@ -366,7 +364,7 @@ COMMAND = Command(
         ),
         Option(
             ("--access",),
-            "Check this access (read, append, dml, maintain, stream), not the declared ones. "
+            "Check this access (read, append, dml, maintain, stream) instead of the declared one. "
             "Repeatable.",
             str,
             many=True,
@@ -385,7 +383,7 @@ COMMAND = Command(
         MAX_AGE,
         ENGINE,
         Option(
-            ("--show-suppressed",), "Show waived findings, too.", bool, False, panel=Panel.OUTPUT
+            ("--show-suppressed",), "Also show waived findings.", bool, False, panel=Panel.OUTPUT
         ),
         options.ALLOW_EMPTY,
         options.CLIENT_FILE,

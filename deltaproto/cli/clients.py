@@ -18,7 +18,7 @@ from deltaproto.render.interface import Format, PageFormat
 
 
 def run(values: Mapping[str, Any]) -> int:
-    """Render the catalogue, one client, or one version of it with its matrix."""
+    """Render the catalog, one client, or one client version with its matrix."""
     options.refuse_overwrite(values["output"], values["client_file"])
     catalogue = site_catalogue(values["client_file"])
     page, color = values["format"], not values["no_color"]
@@ -58,9 +58,7 @@ def _of_one(catalogue: Catalogue, named: str) -> list[MatrixColumn]:
     if reference.path is not None:
         found = [c for c in found if c.path.name == reference.path]
     if not found:
-        raise UsageError(
-            f"nothing is new in {named}", f"run deltaproto clients {client.id} --matrix"
-        )
+        raise UsageError(f"{named} has no changes", f"run deltaproto clients {client.id} --matrix")
     return found
 
 
@@ -71,13 +69,13 @@ COMMAND = Command(
     Argument(
         "client",
         "[ID[@VERSION]]",
-        "One client, or one version of it; without it, all of them.",
+        "One client, or one of its versions. Default: all clients.",
         required=False,
     ),
     (
         Option(
             ("--matrix",),
-            "Show all features against all clients in their newest versions; with ID, in all "
+            "Show all features against the newest version of every client; with ID, against all "
             "its versions.",
             bool,
             False,

@@ -24,14 +24,14 @@ from deltaproto.render.conflicts import write_conflicts
 
 
 class Switch(StrEnum):
-    """What `--photon` takes."""
+    """Values of `--photon`."""
 
     ON = "on"
     OFF = "off"
 
 
 def run(values: Mapping[str, Any]) -> int:
-    """Work out the matrix, or the cells asked for, and render it."""
+    """Compute the matrix, or the requested cells, and render it."""
     engine, release = _engine(values["engine"])
     question = Question(
         engine=engine,
@@ -56,10 +56,10 @@ def run(values: Mapping[str, Any]) -> int:
 
 
 def _engine(text: str) -> tuple[MatrixEngine, str | None]:
-    """The engine and the release that `--engine` names.
+    """Parse `--engine` into the engine and its release.
 
     Raises:
-        UsageError: for an unknown engine, and a version where there is no matrix of releases.
+        UsageError: for an unknown engine, or a version of an engine without a matrix per release.
     """
     name, at, version = text.strip().partition("@")
     known = {str(engine): engine for engine in MatrixEngine}
@@ -73,8 +73,8 @@ def _engine(text: str) -> tuple[MatrixEngine, str | None]:
     if engine is not MatrixEngine.DELTA_RS:
         hint = {
             MatrixEngine.DATABRICKS: "give the runtime with --runtime",
-            MatrixEngine.DELTA_SPARK: "leave it out: the cells name the first release that "
-            "survives a change",
+            MatrixEngine.DELTA_SPARK: "leave it out: the cells name the first release in which "
+            "the operation no longer fails",
         }[engine]
         raise UsageError(f"--engine: {engine} takes no version", hint)
     release = delta_rs.parse_release(version)
@@ -95,7 +95,7 @@ def _inspected(values: Mapping[str, Any]) -> Inspection | None:
         spark=options.spark_settings(values),
     )
     show = not (values["no_progress"] or values["quiet"])
-    with waiting(f"asking Spark about {table}", show=show and uses_spark(table, request)):
+    with waiting(f"reading {table} with Spark", show=show and uses_spark(table, request)):
         result = inspect_table(table, request)
     if isinstance(result, Unreadable):
         raise result.error
@@ -106,7 +106,7 @@ def _at(values: Mapping[str, Any]) -> int | None:
     if (text := values["at"]) is None:
         return None
     if values["table"] is None or values["exception"] is None:
-        raise UsageError("--at needs a table and --exception", "it looks in the table's history")
+        raise UsageError("--at needs a table and --exception", "it searches the table's history")
     return options.milliseconds(text, "--at", "time", "2026-11-01T08:00Z")
 
 
@@ -123,7 +123,7 @@ def _statement(values: Mapping[str, Any]) -> PendingStatement | None:
         return None
     if values["operation"] is not None:
         raise UsageError(
-            "--sql and --operation exclude each other", "the statement says what it does"
+            "--sql and --operation exclude each other", "--sql already determines the operation"
         )
     from deltaproto.conflicts.classify import classify
 
@@ -135,7 +135,7 @@ def _operation(flag: str, text: str | None) -> Operation | None:
         return None
     found, near = operation.search(text)
     if found is None:
-        raise UsageError(f"{flag}: no operation is called {text}", _near(near, Operation))
+        raise UsageError(f'{flag}: unknown operation "{text}"', _near(near, Operation))
     return found
 
 
@@ -148,11 +148,11 @@ def _compute(values: Mapping[str, Any]) -> Compute:
     named = named_runtime(text)
     if named is None:
         raise UsageError(
-            f"--runtime: {text} is no Databricks Runtime", "for example --runtime 14.3"
+            f"--runtime: {text} is not a Databricks Runtime", "for example --runtime 14.3"
         )
     if named.photon and photon is False:
         raise UsageError(
-            f"--runtime {text} has Photon, and --photon off says no", "leave one of them out"
+            f"--runtime {text} has Photon, which contradicts --photon off", "leave one of them out"
         )
     return Compute(named.runtime, named.photon or photon, preview)
 
@@ -181,7 +181,7 @@ def _level(text: str | None) -> IsolationLevel | None:
 
         near = difflib.get_close_matches(wanted, named, n=1, cutoff=0.5)
         raise UsageError(
-            f"--isolation: no table may declare {text}",
+            f"--isolation: a table cannot declare {text}",
             _near(tuple(str(named[key]) for key in near), DECLARABLE),
         )
     return named[wanted]
@@ -196,9 +196,7 @@ COMMAND = Command(
     "Show which concurrent operations conflict, for a table or an engine, and how to "
     "avoid the conflicts.",
     run,
-    Argument(
-        "table", "[TABLE]", "Path, URI or catalog name; without it, any table.", required=False
-    ),
+    Argument("table", "[TABLE]", "Path, URI or catalog name. Default: any table.", required=False),
     (
         Option(
             ("--engine",),
@@ -210,22 +208,22 @@ COMMAND = Command(
         ),
         Option(
             ("--isolation",),
-            "Assume this isolation level, not the table's or the engine's default.",
+            "Assume this isolation level. Default: the table's, else the engine's.",
             str,
             metavar="LEVEL",
             panel=Panel.GOAL,
         ),
         Option(
             ("--row-level-concurrency",),
-            "Assume row-level concurrency on or off. auto: as the table has it; off without "
-            "a table.",
+            "Assume row-level concurrency on or off. auto: as set on the table; off without a "
+            "table.",
             RowLevel,
             RowLevel.AUTO,
             panel=Panel.SPARK,
         ),
         Option(
             ("--runtime",),
-            "Assume that this Databricks Runtime writes. Default: 14.2 or later.",
+            "Assume a write by this Databricks Runtime. Default: 14.2 or later.",
             str,
             metavar="VERSION",
             panel=Panel.SPARK,
@@ -238,14 +236,14 @@ COMMAND = Command(
         ),
         Option(
             ("--operation",),
-            "Explain this operation, which commits last and may lose.",
+            "Explain this operation, which commits last and may fail.",
             str,
             metavar="OP",
             panel=Panel.GOAL,
         ),
         Option(
             ("--against",),
-            "Explain conflicts with this operation, which was committed meanwhile.",
+            "Explain conflicts with this operation, which commits first.",
             str,
             metavar="OP",
             panel=Panel.GOAL,
@@ -253,15 +251,15 @@ COMMAND = Command(
         Option(("--exception",), "Explain this exception.", str, metavar="NAME", panel=Panel.GOAL),
         Option(
             ("--at",),
-            "Name the commits that may have raised the exception at this time (UTC unless it "
-            "says otherwise).",
+            "Find the commits that could have caused the exception raised at this time (default "
+            "zone: UTC).",
             str,
             metavar="TIME",
             panel=Panel.GOAL,
         ),
         Option(
             ("--sql",),
-            "Classify this pending statement, and explain its conflicts.",
+            "Classify this SQL statement and explain its conflicts.",
             str,
             metavar="STATEMENT",
             panel=Panel.GOAL,

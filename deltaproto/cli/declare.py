@@ -1,7 +1,7 @@
-"""How a command declares its arguments, options, examples and exit codes.
+"""The declaration of a command: its arguments, options, examples and exit codes.
 
-Typer (`app`) parses the command line, and makes help and completion, from these declarations.
-`variables` gives options their environment variables.
+Typer (`app`) builds the parser, help and completion from these declarations.
+`variables` maps options to environment variables.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from deltaproto.errors import ExitCode
 
 
 def environment_name(flag: str) -> str:
-    """The environment variable that stands in for a long flag."""
+    """Return the environment variable of a long flag."""
     return f"DELTAPROTO_{_bare(flag).upper()}"
 
 
@@ -24,7 +24,7 @@ def _bare(flag: str) -> str:
 
 
 class Panel(StrEnum):
-    """The groups of options in a command's help, in their order."""
+    """The option groups in a command's help, in display order."""
 
     GOAL = "Goal"
     CLIENTS = "Clients"
@@ -38,22 +38,22 @@ class Option(NamedTuple):
     """One option. `type` is bool (a flag), int, str or an enumeration of strings."""
 
     flags: tuple[str, ...]
-    """the long flag first"""
+    """flags, the long one first"""
     help: str
     type: type
     default: Any = None
     many: bool = False
-    """may be repeated; the value is then a tuple"""
+    """whether the option may be repeated; its value is then a tuple"""
     metavar: str | None = None
     follows: Callable[[str], bool] | None = None
-    """whether a word after the first value is one more value; None: each takes a flag"""
+    """decides if the word after a value is another value; None: repeat the flag for each value"""
     panel: Panel = Panel.INPUT
     old: str | None = None
-    """the flag's spelling in earlier releases, which still works"""
+    """spelling of the flag in earlier releases, which still works"""
 
     @property
     def name(self) -> str:
-        """The key of its value: its long flag, where Python allows a parameter of that name."""
+        """Return the key of the option's value: the long flag as a Python parameter name."""
         bare = self._bare
         return f"{bare}_" if keyword.iskeyword(bare) else bare
 
@@ -63,7 +63,7 @@ class Option(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """The positional argument of a command: one or many names."""
+    """The positional argument of a command: one name or several."""
 
     name: str
     metavar: str
@@ -73,7 +73,7 @@ class Argument(NamedTuple):
 
 
 class Command(NamedTuple):
-    """One command. `run` takes all values by name and returns the exit code."""
+    """One command. `run` receives all values by name and returns the exit code."""
 
     name: str
     help: str
@@ -81,13 +81,13 @@ class Command(NamedTuple):
     argument: Argument | None = None
     options: tuple[Option, ...] = ()
     examples: tuple[str, ...] = ()
-    """command lines for the help, without the name `deltaproto`"""
+    """example command lines for the help, without `deltaproto`"""
     exits: tuple[ExitCode, ...] = (ExitCode.OK, ExitCode.USAGE, ExitCode.UNREADABLE)
-    """the exit codes that it can return"""
+    """the exit codes that the command can return"""
 
 
 def modernize(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the words with today's spelling of old flags, and a notice for each of those."""
+    """Replace old flags by their current spelling. Return the words, and a notice per old flag."""
     today = {option.old: option.flags[0] for option in command.options if option.old}
     found, notices = list(words), []
     for position, word in enumerate(words):
@@ -96,12 +96,12 @@ def modernize(command: Command, words: Sequence[str]) -> tuple[list[str], list[s
         flag, equals, value = word.partition("=")
         if flag in today:
             found[position] = f"{today[flag]}{equals}{value}"
-            notices.append(f"{flag} is called {today[flag]} now; the old name will be removed")
+            notices.append(f"{flag} is now called {today[flag]}; the old name will be removed")
     return found, notices
 
 
 def expand_multi_values(command: Command, words: Sequence[str]) -> list[str]:
-    """`--drop A B` as `--drop A --drop B`, for options that take several values."""
+    """Rewrite `--drop A B` as `--drop A --drop B`, for options that accept several values."""
     greedy = {flag: o.follows for o in command.options for flag in o.flags if o.follows}
     found: list[str] = []
     rest = list(words)
@@ -120,7 +120,7 @@ def expand_multi_values(command: Command, words: Sequence[str]) -> list[str]:
 
 
 def choices(option: Option) -> tuple[str, ...]:
-    """What an option of an enumeration type accepts; empty for other types."""
+    """Return the values of an enumeration option; empty for other types."""
     if issubclass(option.type, StrEnum):
         return tuple(member.value for member in option.type)
     return ()

@@ -50,11 +50,11 @@ def run(values: Mapping[str, Any]) -> int:
         color = not values["no_color"]
         write_drift(scans, changes, counts, values["format"], file, now, color=color)
     if values["format"] is Format.JSONL:
-        # Its lines are changes, of which there may be none.
+        # Lines are changes, and there may be none.
         for notice in (*old, *left, *missing(scans)):
             warn(notice)
     if left or not whole(scans):
-        # An incomplete answer is never a compliant one.
+        # An incomplete result is never compliant.
         return int(ExitCode.UNREADABLE)
     if old and values["fail_on"] is FailOn.WARNING:
         return int(ExitCode.FINDINGS)
@@ -62,7 +62,7 @@ def run(values: Mapping[str, Any]) -> int:
 
 
 def _not_compared(asked: Asked, name: str, storage: Mapping[str, str]) -> list[str]:
-    """What newer or other scans saw, or may have seen, that this comparison leaves out."""
+    """Describe newer or other scans that this comparison does not include."""
     state = newest_state(asked, None)
     notices = [
         f"{name}: not compared: {told(scan)}; choose it with --until {scan.scan_id}"
@@ -84,22 +84,22 @@ COMMAND = Command(
     (
         Option(
             ("--since",),
-            "Compare with this scan, or the last one by a time. Default: the previous one of "
-            "the same roots.",
+            "Compare from this scan, or the last one that ended by this time. Default: the "
+            "previous scan of the same roots.",
             str,
             metavar="SCAN|TIME",
             panel=Panel.INPUT,
         ),
         Option(
             ("--until",),
-            "Compare up to this scan, or the last one by a time. Default: the newest.",
+            "Compare up to this scan, or the last one that ended by this time. Default: newest.",
             str,
             metavar="SCAN|TIME",
             panel=Panel.INPUT,
         ),
         Option(
             ("--no-commits",),
-            "Do not look in logs for the commits that made the changes.",
+            "Do not search logs for the commits that made the changes.",
             bool,
             False,
             panel=Panel.INPUT,

@@ -17,7 +17,7 @@ def run(values: Mapping[str, Any]) -> int:
     name, format_, color = values["rule"], values["format"], not values["no_color"]
     found = None if name is None else find_rule(name)
     if name is not None and found is None:
-        raise UsageError(f"no rule is called {name}", _hint(name))
+        raise UsageError(f'unknown rule "{name}"', _hint(name))
     with options.opened(values["output"]) as file:
         if found is None:
             write_rules(all_rules(), format_, file, color=color)
@@ -38,7 +38,7 @@ COMMAND = Command(
     "explain",
     "Explain a rule: what it finds, what breaks, and how to fix it.",
     run,
-    Argument("rule", "[RULE]", "Id or name of a rule; without it, a list.", required=False),
+    Argument("rule", "[RULE]", "Id or name of a rule. Default: list all rules.", required=False),
     (options.FORMAT, options.OUTPUT, options.NO_COLOR, options.DEBUG),
     examples=(
         "explain DP102",

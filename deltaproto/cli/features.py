@@ -13,14 +13,14 @@ from deltaproto.render.catalogue import write_features
 
 
 def run(values: Mapping[str, Any]) -> int:
-    """Render the catalogue, or one feature of it."""
+    """Render the catalog, or one feature."""
     name = values["name"]
     chosen = feature_catalog.all_features()
     if name is not None:
         feature, near = feature_catalog.search(name)
         if feature is None:
             raise UsageError(
-                f"no feature is called {name}",
+                f'unknown feature "{name}"',
                 options.did_you_mean(near, "run `deltaproto features`"),
             )
         chosen = (feature,)
@@ -39,7 +39,7 @@ COMMAND = Command(
     "features",
     "Show the catalog of table features, or everything about one feature.",
     run,
-    Argument("name", "[NAME]", "One feature; without it, all of them.", required=False),
+    Argument("name", "[NAME]", "One feature. Default: all features.", required=False),
     (options.FORMAT, options.OUTPUT, options.NO_COLOR, options.DEBUG),
     examples=(
         "features",

@@ -24,7 +24,7 @@ def run(values: Mapping[str, Any]) -> int:
     show = not (values["no_progress"] or values["quiet"])
     with (
         waiting(
-            f"asking Spark about {table}", show=show and locate(table).kind is LocationKind.NAME
+            f"reading {table} with Spark", show=show and locate(table).kind is LocationKind.NAME
         ),
         counting("commits read", show=show) as seen,
     ):
@@ -54,12 +54,10 @@ COMMAND = Command(
     run,
     Argument("table", "TABLE", "Path, URI or catalog name."),
     (
-        Option(
-            ("--limit", "-n"), "Stop after this many events.", int, metavar="N", panel=Panel.INPUT
-        ),
+        Option(("--limit", "-n"), "Show at most N events.", int, metavar="N", panel=Panel.INPUT),
         Option(
             ("--since",),
-            "Omit events before this time (UTC unless it says otherwise).",
+            "Show events since this time (default zone: UTC).",
             str,
             metavar="TIME",
             panel=Panel.INPUT,

@@ -39,7 +39,7 @@ def run(values: Mapping[str, Any]) -> int:
         )
         show = not (values["no_progress"] or values["quiet"])
         for name in tracked(names, "inspecting", show=show):
-            with waiting(f"asking Spark about {name}", show=show and uses_spark(name, request)):
+            with waiting(f"reading {name} with Spark", show=show and uses_spark(name, request)):
                 result = inspect_table(name, request)
             codes.append(_exit_code(result, values["fail_on"]))
             report.add(result)
@@ -51,16 +51,16 @@ def _exit_code(result: Inspection | Unreadable, fail_on: FailOn) -> ExitCode:
     if isinstance(result, Unreadable):
         return ExitCode.UNREADABLE
     if not result.complete:
-        # An incomplete answer is never a compliant one.
+        # An incomplete result is never compliant.
         return ExitCode.UNREADABLE
     return exit_code(result.findings, fail_on)
 
 
 def given_tables(given: Iterable[str], *, allow_empty: bool) -> Iterator[str]:
-    """The tables of the command line; `-` stands for the lines of standard input.
+    """Yield the tables of the command line; `-` stands for the lines of standard input.
 
     Raises:
-        TableError: when standard input names no table, unless `allow_empty`.
+        TableError: when standard input is empty, unless `allow_empty`.
     """
     for table in given:
         if table != "-":
@@ -82,7 +82,7 @@ def given_tables(given: Iterable[str], *, allow_empty: bool) -> Iterator[str]:
 
 READER = Option(
     ("--reader",),
-    "Use this reader; auto: log for paths and URIs, spark for catalog names; all: "
+    "Use this reader. auto: log for paths and URIs, spark for catalog names. all: "
     "compare the three.",
     ReaderChoice,
     ReaderChoice.AUTO,
@@ -104,14 +104,14 @@ COMMAND = Command(
         Option(("--no-crc",), "Ignore the log's checksum files.", bool, False, panel=Panel.INPUT),
         Option(
             ("--look-in-files",),
-            "Look for traces of features in every file action, too. Slow on large tables.",
+            "Also search every file action for traces of features. Slow on large tables.",
             bool,
             False,
             panel=Panel.INPUT,
         ),
         Option(
             ("--activity",),
-            "Show from the recent log who writes, how often, and when it is quiet.",
+            "Show recent writers, write frequency and idle windows.",
             bool,
             False,
             panel=Panel.INPUT,

@@ -1,4 +1,4 @@
-"""Inventories that a command asks: on this machine, or with Spark."""
+"""Inventories as commands query them: on this machine, or with Spark."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_DAYS = 36_500
 
 
 class EngineChoice(StrEnum):
-    """What reads tables, or answers questions to an inventory."""
+    """What reads tables or queries an inventory."""
 
     LOCAL = "local"
     SPARK = "spark"
@@ -44,7 +44,7 @@ ENGINE = Option(
 
 SCAN = Option(
     ("--scan",),
-    "Use this scan, or the last one before a time. Default: the newest of each root.",
+    "Use this scan, or the last one before a time. Default: the newest scan of each root.",
     str,
     metavar="SCAN|TIME",
     panel=Panel.INPUT,
@@ -61,10 +61,10 @@ MAX_AGE = Option(
 
 
 def max_age(values: Mapping[str, Any]) -> int:
-    """Return the days from which on what was saved is old.
+    """Return the age in days from which saved data counts as old.
 
     Raises:
-        UsageError: for a negative number, and for one beyond a hundred years.
+        UsageError: for a negative number, or more than a hundred years.
     """
     given: int | None = values["max_age"]
     if given is None:
@@ -75,38 +75,38 @@ def max_age(values: Mapping[str, Any]) -> int:
 
 
 class Lists(Interface):
-    """An inventory that lists its scans."""
+    """An inventory that can list its scans."""
 
     def scans(self) -> list[PastScan]:
-        """All scans, oldest first."""
+        """Return all scans, oldest first."""
         ...
 
     def locations(self, scan: PastScan) -> Iterator[str]:
-        """The locations of all tables and errors of a scan."""
+        """Yield the locations of all tables and errors of a scan."""
         ...
 
 
 class Asked(Lists, Interface):
-    """An inventory that answers."""
+    """An inventory that can be queried."""
 
     def require_whole(self, scan: PastScan) -> None:
         """Check that no row of a scan is missing or stored twice."""
         ...
 
     def drift(self, pair: Pair, detective: CommitAttributor | None) -> Iterator[Difference]:
-        """Every change between two scans, by location."""
+        """Yield every change between two scans, by location."""
         ...
 
     def checked(self, scan: PastScan, checker: Checker) -> Iterator[Checked]:
-        """The check of every table of a scan."""
+        """Yield the check of every table of a scan."""
         ...
 
     def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
-        """What the policy says of a scan, in counts."""
+        """Count the policy's findings in a scan."""
         ...
 
     def forget(self, days: int) -> list[str]:
-        """Forget scans that ended more than so many days ago; their ids."""
+        """Delete scans that ended more than `days` days ago; return their ids."""
         ...
 
 
@@ -177,10 +177,10 @@ class _OnSpark:
 
 
 def opened_inventory(name: str, values: Mapping[str, Any]) -> Asked:
-    """The inventory at `name`, asked with the engine that the options name.
+    """Open the inventory at `name` with the engine that the options select.
 
     Raises:
-        UsageError: when it is none.
+        UsageError: when `name` is not an inventory.
         EngineError: when Spark does not start.
     """
     from deltaproto.fleet.inventory import inventory_at
@@ -193,10 +193,10 @@ def opened_inventory(name: str, values: Mapping[str, Any]) -> Asked:
 
 
 def chosen(asked: Lists, wanted: str | None) -> PastScan:
-    """The scan that an option names, else the newest.
+    """Return the scan that an option names, or the newest.
 
     Raises:
-        UsageError: when there is none.
+        UsageError: when the inventory has no such scan.
     """
     from deltaproto.fleet.scan_history import newest, pick
 
@@ -205,10 +205,10 @@ def chosen(asked: Lists, wanted: str | None) -> PastScan:
 
 
 def newest_state(asked: Lists, wanted: str | None) -> NewestState:
-    """The scan that an option names; else the newest scan of each root.
+    """Return the scan that an option names, or the newest scan of each root.
 
     Raises:
-        UsageError: when there is none.
+        UsageError: when the inventory has no such scan.
     """
     from deltaproto.fleet.newest import NewestState, newest_of_each_root
 
@@ -218,7 +218,7 @@ def newest_state(asked: Lists, wanted: str | None) -> NewestState:
 
 
 class ScanNotices(NamedTuple):
-    """What to know of the scans that are evaluated."""
+    """Notices about the scans that are evaluated."""
 
     texts: list[str]
     old: bool
@@ -236,23 +236,23 @@ def old_scans(
 def scan_notices(
     name: str, state: NewestState, now: datetime, max_age: int = age.MAX_AGE
 ) -> ScanNotices:
-    """The age of the scans, and what each of several ones contributes."""
+    """Describe the age of the scans and, if there are several, what each contributes."""
     texts = old_scans(name, state.contributing, now, max_age)
     old = bool(texts)
     if state.contributing[1:]:
         others = "; ".join(told(scan) for scan in state.contributing[1:])
         texts.append(
-            f"{name}: tables that the newest scan did not search come from {others}; "
+            f"{name}: tables outside the roots of the newest scan come from {others}; "
             "--scan evaluates one scan only"
         )
     return ScanNotices(texts, old)
 
 
 def require_finished(inventory: str, state: NewestState, storage: Mapping[str, str]) -> None:
-    """Check that no scan newer than the newest finished one was started and stopped.
+    """Check that no scan was started after the newest finished one and then stopped.
 
     Raises:
-        TableError: not-found, when one was: the newest state of its tables is not known.
+        TableError: not-found, when one was; the newest state of its tables is then unknown.
     """
     from deltaproto.errors import ErrorCode, TableError
     from deltaproto.fleet.inventory import inventory_at
@@ -270,7 +270,7 @@ def require_finished(inventory: str, state: NewestState, storage: Mapping[str, s
 
 
 def told(scan: PastScan, now: datetime | None = None) -> str:
-    """A scan in a line; with `now` also its age."""
+    """Describe a scan in one line; with `now`, include its age."""
     ended = age.at(scan.ended_at)
     if now is not None:
         ended += f" ({age.in_words(now - scan.ended_at)})"

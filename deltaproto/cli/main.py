@@ -1,4 +1,4 @@
-"""The entry point: finds the command, runs it, turns failures into lines and exit codes."""
+"""The entry point: find the command, run it, and turn failures into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, UsageError
 
 COMMANDS = {
     "inspect": "Show protocols, features, isolation levels and findings",
-    "scan": "Find tables, read their protocols, and keep an inventory",
+    "scan": "Find tables and save their protocols to an inventory",
     "drift": "Show what changed between two scans, and who did it",
     "report": "Write a report about a fleet of tables",
     "history": "Show which commits changed a table's protocol, and why",
     "check": "Check tables against clients, a policy or a baseline",
     "plan-upgrade": "Plan a new feature, property or isolation level",
-    "plan-downgrade": "Plan the cheapest way to a lower protocol",
+    "plan-downgrade": "Plan the cheapest statements that lower the protocol",
     "rehearse": "Run plans on a shallow clone, and compare the results",
     "runbook": "Write a release runbook for plans",
     "apply": "Execute plans step by step, gated and verified",
@@ -34,17 +34,17 @@ COMMANDS = {
     "certify": "Measure what a real client does with each feature",
     "explain": "Explain a rule, and how to fix what it finds",
 }
-"""names and summaries; a command's module is imported when the command is called"""
-# What pyspark 3.5 needs beside it, and does not say.
+"""command summaries by name; a command's module is imported only when it runs"""
+# Undeclared runtime dependencies of pyspark 3.5.
 _LIBRARIES = {
-    "numpy": "pip install 'pyarrow<26': NumPy 1, which pyspark[connect] 3.5 asks for, needs it",
+    "numpy": "pip install 'pyarrow<26': pyspark[connect] 3.5 needs NumPy 1, which needs it",
     "distutils": "pip install setuptools: pyspark 3.5 needs it with Python 3.12 and later",
     "pandas": "pip install pandas: Spark needs it to run Python on its executors",
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code; never raises for an expected failure."""
+    """Run the command line and return the exit code. Expected failures are never raised."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _accept_any_text()
     try:
@@ -64,19 +64,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return report(_unexpected(error), words)
     finally:
         if shown := sys.modules.get("deltaproto.render.interface"):
-            # They belong to this run; a program may call this twice.
+            # Notices belong to this run; a program may call main twice.
             shown.NOTICES.clear()
     return code
 
 
 def command_named(name: str) -> Command:
-    """The declaration of one command."""
+    """Load the declaration of one command."""
     declared: Command = importlib.import_module(f"deltaproto.cli.{name.replace('-', '_')}").COMMAND
     return declared
 
 
 def _accept_any_text() -> None:
-    # Paths are bytes; standard output is prepared for them by `outlive_readers`.
+    # Paths are bytes; `outlive_readers` prepares standard output for them.
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")
     outlive_readers()
@@ -100,7 +100,7 @@ def _run(words: list[str]) -> int:
 
 
 def _heed_environment(command: Command, words: Sequence[str]) -> list[str]:
-    """Return notices of variables with an old name, and of those that weaken the gate."""
+    """Return notices about variables with an old name, and about those that weaken the gate."""
     from deltaproto.cli.variables import modernize_variables, refuse_ambiguous, weakened
 
     notices = modernize_variables(command)
@@ -121,7 +121,7 @@ def _traceback(words: Sequence[str], *raised: Any) -> None:
 
 
 class _Defect(DeltaprotoError):
-    """An unexpected exception: a defect of ours. The answer is incomplete, so exit code 3."""
+    """An internal error (a bug in deltaproto). The result is incomplete, so exit code 3."""
 
     exit_code = ExitCode.UNREADABLE
     code = "internal"
@@ -129,12 +129,12 @@ class _Defect(DeltaprotoError):
     def __init__(self, cause: Exception) -> None:
         super().__init__(
             f"internal error, {type(cause).__name__}: {cause}",
-            "a defect in deltaproto; run with --debug and report it",
+            "this is a bug in deltaproto; run with --debug and report it",
         )
 
 
 def _unexpected(error: Exception) -> DeltaprotoError:
-    """A library that cannot be imported is a matter of what is installed, all else a defect."""
+    """Return an EngineError if a library cannot be imported, else an internal error."""
     if isinstance(error, FileNotFoundError) and _without_directory():
         from deltaproto.location import NOWHERE
 
@@ -142,8 +142,8 @@ def _unexpected(error: Exception) -> DeltaprotoError:
     if not isinstance(error, ImportError) or (error.name or "").startswith("deltaproto"):
         return _Defect(error)
     hints = (hint for word, hint in _LIBRARIES.items() if word in str(error).lower())
-    hint = next(hints, "install what it names, or a newer one of it")
-    return EngineError(f"a library cannot be imported: {str(error).partition(chr(10))[0]}", hint)
+    hint = next(hints, "install or upgrade the library that the message names")
+    return EngineError(f"cannot import a library: {str(error).partition(chr(10))[0]}", hint)
 
 
 def _without_directory() -> bool:
@@ -155,7 +155,7 @@ def _without_directory() -> bool:
 
 
 def report(error: DeltaprotoError, words: Sequence[str]) -> int:
-    """Say what went wrong, on standard error and in JSON modes as JSON too."""
+    """Print an error to standard error, and in JSON modes also as JSON."""
     from deltaproto.cli.redact_argv import redactor
 
     redact = redactor(words)

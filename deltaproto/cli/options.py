@@ -1,4 +1,4 @@
-"""Options that several commands share, and what becomes of their values."""
+"""Options shared by several commands, and conversion of their values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAGE_FORMAT = Option(
 OUTPUT = Option(("--output", "-o"), "Write to this file.", str, metavar="FILE", panel=Panel.OUTPUT)
 FAIL_ON = Option(
     ("--fail-on",),
-    "Exit with 1 for findings of this severity or worse.",
+    "Exit 1 if any finding has this severity or higher.",
     FailOn,
     FailOn.ERROR,
     panel=Panel.OUTPUT,
@@ -73,19 +73,17 @@ ALLOW_EMPTY = Option(
 )
 NO_COLOR = Option(("--no-color",), "Do not color text.", bool, False, panel=Panel.OUTPUT)
 NO_PROGRESS = Option(("--no-progress",), "Do not show progress.", bool, False, panel=Panel.OUTPUT)
-QUIET = Option(("--quiet", "-q"), "Print only data and errors.", bool, False, panel=Panel.OUTPUT)
-DEBUG = Option(
-    ("--debug",), "Show Spark's own output, and tracebacks.", bool, False, panel=Panel.OUTPUT
-)
+QUIET = Option(("--quiet", "-q"), "Print only results and errors.", bool, False, panel=Panel.OUTPUT)
+DEBUG = Option(("--debug",), "Show Spark's output and tracebacks.", bool, False, panel=Panel.OUTPUT)
 READING = (STORAGE_OPTION, SPARK_REMOTE, SPARK_CONF, NO_COLOR, NO_PROGRESS, QUIET, DEBUG)
-"""What every command that reads tables ends with."""
+"""the last options of every command that reads tables"""
 
 
 def pairs(values: Sequence[str], flag: str) -> dict[str, str]:
-    """`K=V` options as a mapping; the last of equal keys wins.
+    """Parse `K=V` options into a mapping; the last value of a key wins.
 
     Raises:
-        UsageError: for an option without a key or without `=`, and for what is no text.
+        UsageError: for an option without a key or without `=`, or one that is not UTF-8.
     """
     mapping: dict[str, str] = {}
     for value in values:
@@ -94,16 +92,16 @@ def pairs(values: Sequence[str], flag: str) -> dict[str, str]:
             # The value may be a secret, so it is not repeated.
             raise UsageError(f"{flag} takes K=V", f"for example {flag} key=value")
         if any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise UsageError(f"{flag} holds bytes that are no UTF-8", "write it in UTF-8")
+            raise UsageError(f"{flag} is not valid UTF-8", "encode the value in UTF-8")
         mapping[key] = rest
     return mapping
 
 
 def spark_settings(values: Mapping[str, Any]) -> SparkSettings:
-    """What the Spark options of a command come to.
+    """Build SparkSettings from a command's options.
 
     Raises:
-        UsageError: for a URL that is none, and for settings that are no pairs.
+        UsageError: for an invalid URL or a malformed K=V.
     """
     check_remote(values["spark_remote"])
     conf = pairs(values["spark_conf"], "--spark-conf")
@@ -120,12 +118,12 @@ def spark_settings(values: Mapping[str, Any]) -> SparkSettings:
 
 
 def milliseconds(text: str, flag: str, wanted: str, example: str) -> int:
-    """A date or time, UTC unless it says otherwise, in milliseconds since the epoch.
+    """Parse a date or time (default zone: UTC) to milliseconds since the epoch.
 
-    `wanted` and `example` tell the user what the flag takes.
+    `wanted` and `example` describe for the error message what the flag takes.
 
     Raises:
-        UsageError: when it is none.
+        UsageError: when `text` is neither.
     """
     from datetime import UTC, datetime
 
@@ -139,7 +137,7 @@ def milliseconds(text: str, flag: str, wanted: str, example: str) -> int:
 
 
 def policy_notices(checker: Checker | None) -> None:
-    """Print what the observed tables show of the policy itself to standard error."""
+    """Print to standard error what the observed tables reveal about the policy itself."""
     found = None if checker is None else checker.of_policy()
     by_rule: dict[str, list[str]] = {}
     for finding in found.findings if found is not None else ():
@@ -148,31 +146,31 @@ def policy_notices(checker: Checker | None) -> None:
         for message in messages[:_NOTICES]:
             warn(f"{rule}: {message}")
         if more := len(messages[_NOTICES:]):
-            warn(f"{rule}: and {more} more; `check` lists all")
+            warn(f"{rule}: {more} more findings; `check` lists all")
 
 
 def did_you_mean(near: Sequence[str], otherwise: str) -> str:
-    """The hint of a name that nobody knows; `otherwise` where none is like it."""
+    """Return the hint for an unknown name, or `otherwise` when nothing is similar."""
     return f"did you mean {', '.join(near)}?" if near else otherwise
 
 
 def require_range(value: int | None, flag: str, most: int) -> None:
-    """Refuse a number that is given and makes no sense.
+    """Require that a number, if given, is within range.
 
     Raises:
         UsageError: when it is not from 1 to `most`.
     """
     if value is not None and not 1 <= value <= most:
-        raise UsageError(f"{flag} {value} makes no sense", f"give a number from 1 to {most}")
+        raise UsageError(f"{flag} {value} is out of range", f"give a number from 1 to {most}")
 
 
 def refuse_overwrite(
     output: str | None, read: Iterable[str | None], flag: str = "--output"
 ) -> None:
-    """Refuse to write over a file that is read.
+    """Refuse an output path that is also an input.
 
     Raises:
-        UsageError: when the file `output`, which `flag` names, is one of those.
+        UsageError: when the file `output`, given with `flag`, is one of `read`.
     """
     if output is None or not os.path.isfile(output):
         return
@@ -183,10 +181,10 @@ def refuse_overwrite(
 
 @contextmanager
 def opened(output: str | None) -> Iterator[IO[str]]:
-    """Standard output, or the file `output`, whose old content stays until there is new.
+    """Open standard output, or the file `output`, which keeps its old content until first write.
 
     Raises:
-        UsageError: when the file cannot be written, or has no room.
+        UsageError: when the file cannot be written or the disk is full.
     """
     standard = output is None or output == "-"
     if standard and sys.stdout is None:
@@ -203,15 +201,13 @@ def opened(output: str | None) -> Iterator[IO[str]]:
             raise
         where = "standard output" if standard else output
         raise UsageError(
-            f"cannot write {where}: {error.strerror}", "the output is cut off; make room for it"
+            f"cannot write {where}: {error.strerror}", "the output is truncated; free some space"
         ) from None
 
 
 def _created(path: str) -> IO[str]:
     if "_delta_log" in os.path.abspath(path).split(os.sep):
-        raise UsageError(
-            f"cannot write {path}: it lies in a table's log", "choose another --output"
-        )
+        raise UsageError(f"cannot write {path}: it is in a table's log", "choose another --output")
     try:
         return TruncateOnFirstWrite(path)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Output whose reader may go away: the run goes on, so that the exit code is that of the answer."""
+"""Output that tolerates a closed pipe: the run continues, and the exit code is the result's."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 class PipeFile(io.FileIO):
-    """A file that drops what is written after the reader of its pipe has gone.
+    """A file that discards what is written after the reader has closed the pipe.
 
-    Other errors are raised once: what is still buffered must not fail again at exit.
+    Other errors are raised once: buffered data must not fail again at exit.
     """
 
     _failed = False
@@ -31,14 +31,14 @@ class _Output(io.TextIOWrapper):
 
 
 def outlive_readers() -> None:
-    """Make standard output and standard error outlive their readers.
+    """Make standard output and standard error tolerate closed pipes and undecodable text.
 
-    Paths are bytes, and not every terminal or pipe knows every character: what cannot be shown
-    appears as a backslash escape.
+    Paths are bytes, and not every terminal or pipe can show every character. Those it cannot
+    show are written as backslash escapes.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        # A test or a host program may have put another object there, and that is its own matter.
+        # A test or a host program may have replaced the stream; leave that one alone.
         if not isinstance(stream, io.TextIOWrapper):
             continue
         stream.reconfigure(errors="backslashreplace")

@@ -22,13 +22,13 @@ _HINT = f"one of {', '.join(_GOALS)}"
 def run(values: Mapping[str, Any]) -> int:
     """Plan the downgrade of every table."""
     goals = [flag for flag in _GOALS if values[flag.lstrip("-").replace("-", "_")]]
-    # A policy and clients of the command line are one goal: everybody who is named.
+    # A policy and clients of the command line are one goal: all clients named.
     kinds = {"--for-client" if flag == "--policy" else flag for flag in goals}
     if len(kinds) != 1 and kinds != {"--lowest", "--for-client"}:
         said = "no goal" if not goals else f"{' and '.join(goals)} are different goals"
         raise UsageError(said, _HINT)
     if values["include_enabled"] and not values["lowest"]:
-        raise UsageError("--include-enabled goes with --lowest", _HINT)
+        raise UsageError("--include-enabled requires --lowest", _HINT)
     users = plans.users_of(values)
     asked = Downgrade(
         lowest=values["lowest"],
@@ -45,26 +45,26 @@ def run(values: Mapping[str, Any]) -> int:
 
 
 def is_feature(word: str) -> bool:
-    """Whether a word after `--drop A` is one more feature, and no table."""
+    """Return True if a word after `--drop A` is another feature rather than a table."""
     return all(feature_catalog.search(part)[0] is not None for part in word.split(",") if part)
 
 
 def is_client(word: str) -> bool:
-    """Whether a word after `--for-client A` is one more client, and no table."""
+    """Return True if a word after `--for-client A` is another client rather than a table."""
     return re.fullmatch(r"[\w.-]+(/[\w.-]+)?@[\w.+ -]+", word) is not None
 
 
 COMMAND = Command(
     "plan-downgrade",
-    "Plan the cheapest way to a lower protocol, with every statement, commit, cost "
-    "and consequence.",
+    "Plan the cheapest statements that lower the protocol, with every commit, cost and "
+    "consequence.",
     run,
     plans.TABLES,
     (
         Option(
             ("--lowest",),
-            "Reach the lowest protocol that takes nothing from any client, by dropping "
-            "unused features. Goes with --for-client or --policy.",
+            "Reach the lowest protocol at which no client loses access, by dropping unused "
+            "features. Combine with --for-client or --policy.",
             bool,
             False,
             panel=Panel.GOAL,
@@ -87,7 +87,7 @@ COMMAND = Command(
         ),
         Option(
             ("--for-client",),
-            "Let these clients read and append.",
+            "Make the table readable and writable (append) for these clients.",
             str,
             many=True,
             metavar="ID@VERSION...",
@@ -96,14 +96,14 @@ COMMAND = Command(
         ),
         Option(
             ("--policy",),
-            "Let every client of this policy do what it declares.",
+            "Give every client of this policy the access it declares.",
             str,
             metavar="FILE",
             panel=Panel.GOAL,
         ),
         Option(
             ("--protocol",),
-            "Lower the versions to at most these.",
+            "Lower the protocol to at most these versions.",
             str,
             metavar="R,W",
             panel=Panel.GOAL,
@@ -111,14 +111,14 @@ COMMAND = Command(
         ),
         Option(
             ("--history",),
-            "keep: truncate nothing, so that checkpointProtection may stay. truncate: do not "
-            "let it stay.",
+            "keep: preserve history (may leave checkpointProtection). truncate: delete history to "
+            "remove it.",
             HistoryChoice,
             panel=Panel.GOAL,
         ),
         Option(
             ("--rewrite",),
-            "Where drops do not reach the goal, plan a copy into a new table and a swap.",
+            "Plan a copy into a new table and a swap if drops do not reach the goal.",
             bool,
             False,
             panel=Panel.GOAL,

@@ -1,4 +1,4 @@
-"""What the commands that execute plans share: the plans, one Spark, and where results go."""
+"""Shared by the commands that execute plans: loading plans, one Spark, and output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FORMAT = Option(
 
 
 class Shown(NamedTuple):
-    """Where what happens is told."""
+    """Output sinks for progress and results."""
 
     text: ApplyText
     report: ApplyReport
@@ -45,7 +45,7 @@ class Shown(NamedTuple):
     output: TolerantWriter
 
     def result(self, applied: Applied) -> None:
-        """Tell of one plan that is over."""
+        """Write the result of one finished plan."""
         self.text.result(applied)
         self.report.add(applied)
 
@@ -54,14 +54,14 @@ class Shown(NamedTuple):
 def shown(
     command: str, values: Mapping[str, Any], redact: Redactor, *, many: bool
 ) -> Iterator[Shown]:
-    """Open what a command's `values` ask for, and close it with its summary.
+    """Open the outputs that `values` select, and close them with a summary.
 
-    Afterwards `output` tells whether all of it was written.
+    After closing, `output` shows whether everything was written.
     """
     with options.opened(values["output"]) as opened:
         output = TolerantWriter(opened)
         file = cast(IO[str], output)
-        # Whoever reads JSON gets the warning on standard error all the same.
+        # In JSON mode the warning still goes to standard error.
         told = file
         if values["format"] is not ApplyFormat.TEXT:
             told = io.StringIO() if values["quiet"] else cast(IO[str], TolerantWriter(sys.stderr))
@@ -78,10 +78,10 @@ def shown(
 def read_all(
     paths: Sequence[str], *, allow_empty: bool = False
 ) -> tuple[list[LoadedPlan], set[ExitCode]]:
-    """The plans, each once; tables that could not be planned are told, and count as unreadable.
+    """Load each plan once. Unplanned tables are reported to stderr and count as unreadable.
 
     Raises:
-        UsageError: as `load_all`.
+        UsageError: see `load_all`.
     """
     plans, unplanned = load_all(paths, allow_empty=allow_empty)
     for each in unplanned:
@@ -93,11 +93,11 @@ def read_all(
 def load_all(
     paths: Sequence[str], *, allow_empty: bool = False
 ) -> tuple[list[LoadedPlan], list[FailedPlan]]:
-    """The plans, each once, and the tables that could not be planned.
+    """Load each plan once. Return the plans, and the tables that could not be planned.
 
     Raises:
         NoPlans: for a file or folder without plans, unless `allow_empty`.
-        UsageError: for what is no plan, and for one plan in two files.
+        UsageError: for a file that is not a plan, or the same plan in two files.
     """
     found: dict[str, LoadedPlan] = {}
     unplanned: list[FailedPlan] = []
@@ -109,19 +109,19 @@ def load_all(
             twin = found.setdefault(each.id, each)
             if twin is not each and twin.path != each.path:
                 raise UsageError(
-                    f"{twin.path} and {each.path} hold the same plan", "give one of them"
+                    f"{twin.path} and {each.path} are the same plan", "pass only one of them"
                 )
     return list(found.values()), unplanned
 
 
 def default_journal_dir(path: str) -> str:
-    """The folder of journals beside a plan file."""
+    """Return the default journal folder of a plan file."""
     folder = os.path.dirname(os.path.abspath(path))
     return folder if os.path.basename(folder) == FOLDER else os.path.join(folder, FOLDER)
 
 
 def lazy_runner(spark: SparkSettings) -> Callable[[], StatementRunner]:
-    """Gives one runner, which starts Spark when it is first asked for."""
+    """Return a factory for one shared runner; Spark starts on first use."""
     lock = threading.Lock()
     made: list[StatementRunner] = []
 

@@ -20,7 +20,7 @@ _ASKS = ("--enable", "--set", "--protocol", "--isolation", "--cluster-by", "--sq
 def run(values: Mapping[str, Any]) -> int:
     """Plan the upgrade of every table."""
     if not any(values[flag.lstrip("-").replace("-", "_")] for flag in _ASKS):
-        raise UsageError("nothing is asked for", f"one of {', '.join(_ASKS)}")
+        raise UsageError("no change requested", f"one of {', '.join(_ASKS)}")
     users = plans.users_of(values)
     asked = Upgrade(
         enable=wanted_features(values["enable"], tuple(split(values["cluster_by"])), "--enable"),
@@ -30,7 +30,7 @@ def run(values: Mapping[str, Any]) -> int:
         statements=tuple(parsed for text in values["sql"] for parsed in script(text)),
     )
     planner = upgrading(asked, plans.for_clients(values))
-    # Statements name tables.
+    # The statements name the tables.
     alike = not asked.statements
     return plans.plan_tables(values, "plan-upgrade", users, planner, alike_saved=alike)
 
@@ -52,7 +52,7 @@ COMMAND = Command(
     (
         Option(
             ("--enable",),
-            "Enable these features, and what they require; columnMapping=name chooses a mode.",
+            "Enable these features and what they require; columnMapping=name selects a mode.",
             str,
             many=True,
             metavar="FEATURE...",
@@ -70,7 +70,7 @@ COMMAND = Command(
         ),
         Option(
             ("--protocol",),
-            "Raise the versions to at least these.",
+            "Raise the protocol to at least these versions.",
             str,
             metavar="R,W",
             panel=Panel.GOAL,
@@ -93,7 +93,7 @@ COMMAND = Command(
         ),
         Option(
             ("--sql",),
-            "Predict these SQL statements, or a file of them. Repeatable.",
+            "Predict the effect of these SQL statements (text or file). Repeatable.",
             str,
             many=True,
             metavar="SQL",
@@ -101,7 +101,7 @@ COMMAND = Command(
         ),
         Option(
             ("--for-client",),
-            "Keep these clients working.",
+            "Avoid changes that would block these clients.",
             str,
             many=True,
             metavar="ID@VERSION...",

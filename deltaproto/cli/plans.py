@@ -1,4 +1,4 @@
-"""What plan-upgrade and plan-downgrade share: options, tables, output, exit codes."""
+"""Shared by plan-upgrade and plan-downgrade: options, tables, output and exit codes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ TABLES = Argument(
 )
 FROM = Option(
     ("--from",),
-    "Plan the tables of this inventory, as its newest scans saw them. Repeatable.",
+    "Plan the tables of this inventory, from its newest scans. Repeatable.",
     str,
     many=True,
     metavar="INVENTORY",
@@ -94,14 +94,14 @@ ACCESS = Option(
 )
 POLICY = Option(
     ("--policy",),
-    "Exit with 1 if a client of this policy loses access, or the plan violates the policy.",
+    "Exit 1 if a client of this policy loses access, or the plan violates the policy.",
     str,
     metavar="FILE",
     panel=Panel.CLIENTS,
 )
 DETAILED = Option(
     ("--detailed-exitcode",),
-    "Exit with 10 if there is something to do.",
+    "Exit 10 if changes are pending.",
     bool,
     False,
     panel=Panel.OUTPUT,
@@ -136,7 +136,7 @@ def plan_tables(
 ) -> int:
     """Plan every table, render each, and return the worst exit code.
 
-    With `alike_saved`, a plan depends on nothing of a saved table but what the planner sees of it.
+    With `alike_saved`, saved tables that the planner cannot tell apart share one plan.
     """
     names = [
         *given_tables(values["tables"], allow_empty=values["allow_empty"]),
@@ -146,15 +146,13 @@ def plan_tables(
         raise UsageError("no table", "give a path, a URI or a catalog name, or --from INVENTORY")
     inventories = {*values["from_"], *filter(is_inventory, names)}
     if not inventories and (values["where"] or values["scan"] or values["fresh"]):
-        raise UsageError(
-            "--where, --scan and --fresh are about inventories", "give one with --from"
-        )
+        raise UsageError("--where, --scan and --fresh apply to inventories", "pass one with --from")
     engine = parse_engine(values["engine"]) if values["engine"] else Engine()
     options.refuse_overwrite(
         values["output"], (*names, values["policy"], *values.get("sql", ()), *values["client_file"])
     )
     codes = {ExitCode.OK}
-    # SQL may name a version of the table.
+    # SQL may contain a table version.
     alike = Alike(planner, by_version=bool(values.get("sql")))
     session = options.spark_settings(values).conf
     with options.opened(values["output"]) as file:
@@ -173,7 +171,7 @@ def plan_tables(
                     raise found
                 with one_table():
                     ready = users.on(found).executed_by(engine, session)
-                    # Saved tables are many and of few kinds.
+                    # Saved tables are many, and fall into few groups.
                     saved = alike_saved and found.fingerprint.metadata is None
                     plan, losses = users.ruled(alike(ready) if saved else planner(ready), ready)
             except TableError as error:
@@ -194,7 +192,7 @@ def plan_tables(
 
 def _code(plan: Plan, detailed: bool) -> ExitCode:
     if not plan.complete:
-        # An incomplete answer is never a compliant one.
+        # An incomplete result is never compliant.
         return ExitCode.UNREADABLE
     if plan.blocked:
         return ExitCode.FINDINGS
@@ -233,7 +231,7 @@ def _kept(
         for scan in state.contributing:
             questions.require_whole(scan)
     except TableError as error:
-        # No row is planned: which ones are missing or doubled is unknown.
+        # Plan nothing: it is unknown which rows are missing or duplicated.
         yield name, error
         return
     now, days = datetime.now(UTC), max_age(values)
@@ -268,7 +266,7 @@ def _read(
     spark = options.spark_settings(values)
     try:
         by_name = locate(name).kind is LocationKind.NAME
-        with waiting(f"asking Spark about {name}", show=show and by_name), one_table():
+        with waiting(f"reading {name} with Spark", show=show and by_name), one_table():
             found = load_plan_input(name, storage, spark, time.time())
     except TableError as error:
         found = error
@@ -276,15 +274,15 @@ def _read(
 
 
 def for_clients(values: Mapping[str, Any]) -> list[str]:
-    """What `--for-client` names, given once or several times, with commas or without."""
+    """Return the clients of `--for-client`, which may be repeated or separated by commas."""
     return split(values["for_client"])
 
 
 def users_of(values: Mapping[str, Any]) -> Users:
-    """The clients of the command line and of the policy, for every table.
+    """Return the clients of the command line and the policy, which apply to every table.
 
     Raises:
-        UsageError: for a client, a policy or an access that makes no sense.
+        UsageError: for an invalid client, policy or access.
     """
     policy = site_policy(values["policy"]) if values["policy"] else None
     named = (*for_clients(values), *values["client"])
@@ -292,6 +290,6 @@ def users_of(values: Mapping[str, Any]) -> Users:
     if access and not named:
         raise UsageError(
             "--access without a client",
-            "it goes with --for-client and --client; policies declare it",
+            "pass it with --for-client or --client; policies declare it",
         )
     return Users(policy, values["client_file"], named, access or DEFAULT_ACCESS)

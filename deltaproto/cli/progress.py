@@ -1,4 +1,4 @@
-"""Warnings on standard error, and progress there where someone is looking."""
+"""Warnings on standard error, and progress if it is a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def warn(text: str) -> None:
 
 
 def tracked(items: Sequence[str], verb: str, *, show: bool) -> Iterator[str]:
-    """`items`, with a progress bar when they are many and standard error is a terminal."""
+    """Yield `items`, with a progress bar if there are many and standard error is a terminal."""
     if not show or len(items) < _WORTH_SHOWING or not sys.stderr.isatty():
         yield from items
         return
@@ -29,7 +29,7 @@ def tracked(items: Sequence[str], verb: str, *, show: bool) -> Iterator[str]:
 
 @contextmanager
 def waiting(message: str, *, show: bool) -> Iterator[None]:
-    """Say what is being waited for while the block runs, when standard error is a terminal."""
+    """Show `message` while the block runs, if standard error is a terminal."""
     if not show or not sys.stderr.isatty():
         yield
         return
@@ -44,7 +44,7 @@ def waiting(message: str, *, show: bool) -> Iterator[None]:
 
 @contextmanager
 def counting(what: str, *, show: bool) -> Iterator[Callable[[int], None]]:
-    """A function to call for each step; it counts them aloud when they become many."""
+    """Yield a function to call for each item; it shows the count once there are many."""
     if not show or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -65,9 +65,9 @@ def counting(what: str, *, show: bool) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def rated(what: str, *, total: int | None = None, show: bool) -> Iterator[Callable[[int], None]]:
-    """A function to call with the count so far; shown with its rate and the time it takes.
+    """Yield a function to call with the count so far; shows count, rate and time.
 
-    `total` is how many there may be: with it, a bar and the time that is left are shown.
+    `total` is the expected count. If set, a bar and the remaining time are shown.
     """
     if not show or not sys.stderr.isatty():
         yield lambda _: None
@@ -97,7 +97,7 @@ def rated(what: str, *, total: int | None = None, show: bool) -> Iterator[Callab
         def step(count: int) -> None:
             speed = progress.tasks[task].speed
             rate = "" if speed is None else f"{speed:,.0f} per second"
-            # There may be more than there were.
+            # The count may exceed the expected total.
             most = max(total, count) if total else None
             progress.update(task, completed=count, total=most, rate=rate)
 

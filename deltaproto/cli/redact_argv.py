@@ -1,4 +1,4 @@
-"""What a command line and its environment hold that no output may."""
+"""Find the secrets of a command line and its environment, which no output may contain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REMOTE = "--spark-remote"
 
 
 def addresses(words: Sequence[str]) -> list[str]:
-    """The words, without credentials in the addresses of tables: those are shown and stored."""
+    """Remove credentials from the table addresses in `words`; addresses are shown and stored."""
     from deltaproto.redaction import may_hide, public, public_text
 
     if not any(map(may_hide, words)):
@@ -33,7 +33,7 @@ def addresses(words: Sequence[str]) -> list[str]:
 
 
 def redactor(words: Sequence[str]) -> Redactor:
-    """Hides what the words, their twins in the environment and the clouds' variables hold."""
+    """Return a redactor for secrets in the words, option variables and cloud variables."""
     from deltaproto.redaction import Redactor
 
     known: dict[str, str] = {}

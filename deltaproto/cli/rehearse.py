@@ -42,7 +42,7 @@ def run(values: Mapping[str, Any]) -> int:
 
 COMMAND = Command(
     "rehearse",
-    "Run plans on a shallow clone of the table, and compare each step with its prediction.",
+    "Run plans on a shallow clone of the table and compare each step with its prediction.",
     run,
     PLANS,
     (

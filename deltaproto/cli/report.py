@@ -33,7 +33,7 @@ _MOST = 50_000
 
 
 def run(values: Mapping[str, Any]) -> int:
-    """Gather what an inventory tells, and render it."""
+    """Build the report of an inventory and render it."""
     if values["most"] < 0:
         raise UsageError(f"--most {values['most']} is less than 0", "give a number of tables")
     storage = options.pairs(values["storage_option"], "--storage-option")
@@ -63,7 +63,7 @@ def run(values: Mapping[str, Any]) -> int:
         made = rendered(found, policy, values["format"], values["most"], now)
     with options.opened(values["output"]) as file:
         file.write(made)
-    # An incomplete answer is never a compliant one.
+    # An incomplete result is never compliant.
     return int(ExitCode.UNREADABLE if found.unread or incomplete else ExitCode.OK)
 
 
@@ -109,7 +109,7 @@ COMMAND = Command(
         MAX_AGE,
         Option(
             ("--most",),
-            "List at most this many tables on the page; figures count all.",
+            "List at most N tables; totals always cover all tables.",
             int,
             _MOST,
             metavar="N",

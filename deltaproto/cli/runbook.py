@@ -80,9 +80,9 @@ def run(values: Mapping[str, Any]) -> int:
 
 
 def _codes(entry: RunbookEntry) -> Iterator[ExitCode]:
-    """The exit codes of the gates at which `apply` would refuse a plan.
+    """Yield the exit codes of the checks that would make `apply` refuse a plan.
 
-    Not of those that the runbook itself opens: it gives the time, the flag, and steps by hand.
+    Excludes those that the runbook resolves itself: start time, flags, and manual steps.
     """
     for gate in entry.blocking:
         if gate.name == "window" or (gate.name == "plan" and by_hand(entry.plan)):
@@ -132,7 +132,7 @@ def _entries(
         )
 
     show = not (values["no_progress"] or values["quiet"]) and sys.stderr.isatty()
-    with ThreadPoolExecutor(_AT_ONCE) as pool, counting("tables looked at", show=show) as seen:
+    with ThreadPoolExecutor(_AT_ONCE) as pool, counting("tables read", show=show) as seen:
         found = []
         for number, each in enumerate(pool.map(look, plans), 1):
             found.append(each)
@@ -142,8 +142,7 @@ def _entries(
 
 COMMAND = Command(
     "runbook",
-    "Write a release runbook for plans: whom to notify, what to stop, commands, "
-    "checks and sign-off.",
+    "Write a release runbook: who to notify, what to pause, commands, checks and sign-off.",
     run,
     PLANS,
     (
@@ -156,14 +155,14 @@ COMMAND = Command(
         ),
         Option(
             ("--start",),
-            "Plan the first step for this time (UTC unless it says otherwise). Default: now.",
+            "Plan the first step for this time (default zone: UTC). Default: now.",
             str,
             metavar="TIME",
             panel=Panel.INPUT,
         ),
         Option(
             ("--policy",),
-            "Evaluate apply's gates with this policy, and pass it to the printed commands.",
+            "Evaluate apply's checks with this policy, and pass it to the printed commands.",
             str,
             metavar="FILE",
             panel=Panel.CLIENTS,
@@ -171,21 +170,21 @@ COMMAND = Command(
         options.CLIENT_FILE,
         Option(
             ("--no-activity",),
-            "Do not look in the tables' logs for who writes.",
+            "Do not read recent writers from the tables' logs.",
             bool,
             False,
             panel=Panel.INPUT,
         ),
         Option(
             ("--template",),
-            "Put the chapters into this jinja2 template.",
+            "Use this jinja2 template for the chapters.",
             str,
             metavar="FILE",
             panel=Panel.OUTPUT,
         ),
         Option(
             ("--language",),
-            "Write in this language, or with the phrases of this YAML file.",
+            "Write in this language, or with the phrases in this YAML file.",
             str,
             "en",
             metavar="LANGUAGE",

@@ -26,9 +26,9 @@ from deltaproto.render.drift import DriftCounts
 from deltaproto.render.scan import Afterwards, ScanFormat, write_scan
 
 _SOURCES = {"roots": "roots", "lists": "list", "catalogs": "catalog"}
-"""key of the file, and the option that it stands for"""
+"""option name by key of the settings file"""
 _SECONDS = 60
-_RESUME = "what was looked at is kept; the same command with --resume goes on from there"
+_RESUME = "tables already read are kept; run the same command with --resume to continue"
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -36,12 +36,12 @@ def run(values: Mapping[str, Any]) -> int:
     values = _with_file(values)
     if not (values["roots"] or values["list"] or values["catalog"]):
         raise UsageError(
-            "there is nothing to scan", f"give a ROOT, a --catalog or a --list, or write {NAME}"
+            "nothing to scan", f"give a ROOT, a --catalog or a --list, or write {NAME}"
         )
     for name, most in NUMBERS.items():
         options.require_range(values[name], f"--{name}", most)
     if values["keep"] and not values["inventory"]:
-        raise UsageError("--keep needs --inventory", "it is about the inventory's old scans")
+        raise UsageError("--keep needs --inventory", "it deletes old scans of the inventory")
     if values["resume"] and not values["inventory"]:
         raise UsageError(
             "--resume needs --inventory", "it names the inventory of the scan to resume"
@@ -65,7 +65,7 @@ def run(values: Mapping[str, Any]) -> int:
         values["policy"] and os.path.abspath(values["policy"]),
     )
     checker = _checker(values)
-    # Lists are read while the scan goes on.
+    # Lists are read while the scan runs.
     options.refuse_overwrite(
         values["output"], (*values["list"], values["policy"], values["config"])
     )
@@ -93,10 +93,10 @@ def run(values: Mapping[str, Any]) -> int:
 
 
 def _with_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the command line does not say, from the file; the command line wins.
+    """Fill in options missing on the command line from the file; the command line wins.
 
-    What the file may say is None or empty where the command line is silent: a value that happens to
-    be the usual one counts as said.
+    Options that the file may set are None or empty if not given, so an explicitly given default
+    counts as given.
     """
     path = values["config"]
     nothing = not (values["roots"] or values["list"] or values["catalog"])
@@ -118,7 +118,7 @@ def _with_file(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _expected(request: ScanRequest) -> int | None:
-    """How many tables the last scan of the same roots met; None where nobody knows."""
+    """Return how many tables the last scan of the same roots found; None if unknown."""
     if request.inventory is None:
         return None
     chosen = request.source.selection
@@ -142,7 +142,7 @@ def _checker(values: Mapping[str, Any]) -> Checker | None:
     if not values["policy"]:
         return None
     if not values["inventory"]:
-        raise UsageError("--policy needs --inventory", "it is asked of the inventory; name one")
+        raise UsageError("--policy needs --inventory", "it is evaluated against the inventory")
     policy = site_policy(values["policy"])
     return Checker(policy, site_catalogue((), policy))
 
@@ -154,18 +154,18 @@ def _afterwards(done: Scan, checker: Checker | None, values: Mapping[str, Any]) 
     scans = asked.scans()
     newest = pick(scans, done.scan_id)
     after = Afterwards(None if checker is None else asked.counted(newest, checker))
-    # Without an earlier one it is the first of its roots.
+    # Without an earlier scan, this is the first scan of its roots.
     with suppress(UsageError):
         both, counts = pair(scans, None, done.scan_id), DriftCounts()
         counts.take(asked.drift(both, None))
         after = after._replace(pair=both, drift=counts)
-    # The earlier scan may be one of those that are forgotten.
+    # Delete old scans last: the earlier scan may be one of them.
     forgotten = asked.forget(values["keep"]) if values["keep"] else []
     return after._replace(forgotten=forgotten)
 
 
 def _exit_code(done: Scan, after: Afterwards, fail_on: FailOn) -> ExitCode:
-    # An incomplete answer is never a compliant one.
+    # An incomplete result is never compliant.
     if done.tally.errors or done.tally.incomplete:
         return ExitCode.UNREADABLE
     if after.policy is not None:
@@ -175,8 +175,8 @@ def _exit_code(done: Scan, after: Afterwards, fail_on: FailOn) -> ExitCode:
 
 COMMAND = Command(
     "scan",
-    "Find all tables below the roots, read their protocols, and append them to an "
-    "inventory of Delta tables.",
+    "Find all tables below the roots, read their protocols and save them to an inventory of "
+    "Delta tables.",
     run,
     Argument(
         "roots",
@@ -188,7 +188,7 @@ COMMAND = Command(
     (
         Option(
             ("--inventory",),
-            "Append what was read to the inventory in this folder or URI.",
+            "Append the results to the inventory in this folder or URI.",
             str,
             metavar="INVENTORY",
             panel=Panel.OUTPUT,
@@ -196,7 +196,7 @@ COMMAND = Command(
         ),
         Option(
             ("--policy",),
-            "Check what the inventory holds now against this policy.",
+            "Check the inventory's current state against this policy.",
             str,
             metavar="FILE",
             panel=Panel.CLIENTS,
@@ -219,7 +219,7 @@ COMMAND = Command(
         ),
         Option(
             ("--include",),
-            "Scan only tables in folders of this name or path; opens hidden folders. Repeatable.",
+            "Scan only tables in folders with this name or path, even hidden ones. Repeatable.",
             str,
             many=True,
             metavar="GLOB",
@@ -227,7 +227,7 @@ COMMAND = Command(
         ),
         Option(
             ("--exclude",),
-            "Skip folders of this name or path. Repeatable.",
+            "Skip folders with this name or path. Repeatable.",
             str,
             many=True,
             metavar="GLOB",
@@ -250,14 +250,14 @@ COMMAND = Command(
         ),
         Option(
             ("--keep",),
-            "Delete scans from the inventory that ended more than this many days ago.",
+            "Delete scans older than N days from the inventory.",
             int,
             metavar="DAYS",
             panel=Panel.OUTPUT,
         ),
         Option(
             ("--config",),
-            f"Read settings from this file. Default: ./{NAME} if the command line names no tables.",
+            f"Read missing options from this file. Default: ./{NAME} if no tables are given.",
             str,
             metavar="FILE",
             panel=Panel.INPUT,
@@ -265,7 +265,7 @@ COMMAND = Command(
         options.ALLOW_EMPTY,
         Option(
             ("--resume",),
-            "Continue the last scan that did not finish.",
+            "Resume the last unfinished scan.",
             bool,
             False,
             panel=Panel.INPUT,

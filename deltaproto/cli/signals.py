@@ -13,14 +13,14 @@ _SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 class Terminated(KeyboardInterrupt):
-    """A signal other than Ctrl-C asked the run to end."""
+    """Raised for a signal other than Ctrl-C."""
 
     number = signal.SIGTERM
 
 
 @contextmanager
 def resume_hint(hint: str | None) -> Iterator[None]:
-    """Have an interruption say how to go on; one that says something already is left alone."""
+    """Add `hint` to an interruption that has no hint yet."""
     try:
         yield
     except KeyboardInterrupt as error:
@@ -30,18 +30,18 @@ def resume_hint(hint: str | None) -> Iterator[None]:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP like Ctrl-C for the block; an ignored one stays ignored."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C during the block; ignored signals stay ignored."""
     received: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
         if received:
-            # The first one is being handled: records are written now.
+            # The first signal is being handled: records are being written.
             return
         received.append(number)
         handler = signal.getsignal(signal.SIGINT)
         try:
             if callable(handler):
-                # Spark's own cancels its jobs.
+                # Spark's own handler cancels its jobs.
                 handler(signal.SIGINT, frame)
         except KeyboardInterrupt:
             pass
@@ -57,7 +57,7 @@ def terminable() -> Iterator[None]:
         try:
             before[number] = signal.signal(number, end)
         except ValueError:
-            # Only the main thread takes signals.
+            # Only the main thread receives signals.
             break
     try:
         yield
@@ -67,10 +67,10 @@ def terminable() -> Iterator[None]:
 
 
 def interrupted(error: BaseException) -> int:
-    """Say on standard error that a run was interrupted, and how to go on where that is known.
+    """Report on standard error that a run was interrupted and, if known, how to resume.
 
     Args:
-        error: a `KeyboardInterrupt`, or what the command line's library made of one.
+        error: a `KeyboardInterrupt`, or the exception that typer raised for one.
     """
     told = error if isinstance(error, KeyboardInterrupt) else error.__context__
     hints = told.args if isinstance(told, KeyboardInterrupt) else ()

@@ -1,4 +1,4 @@
-"""Output that never stops a plan between two steps: what cannot be written is told at the end."""
+"""A writer whose failures never interrupt a plan; they are reported at the end."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from deltaproto.errors import ExitCode
 
 
 class TolerantWriter:
-    """Writes to `file` until that fails, and nowhere from then on.
+    """Writes to `file` until a write fails, then discards.
 
-    A reader that goes away is no failure.
+    A closed pipe is not a failure.
     """
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
         self._failed = False
         self.code = ExitCode.OK
-        """what the failure comes to"""
+        """exit code of the write failure"""
 
     def isatty(self) -> bool:
         return not self._failed and self._file.isatty()
@@ -42,7 +42,7 @@ class TolerantWriter:
 
     def _fails(self, error: OSError) -> None:
         self._failed = True
-        # What is buffered must not fail again when the file is closed.
+        # Buffered data must not fail again when the file is closed.
         with suppress(OSError, ValueError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._file.fileno())
@@ -53,6 +53,6 @@ class TolerantWriter:
         with suppress(OSError):
             print(
                 f"error: cannot write the output: {error.strerror}\n"
-                "hint: it is cut off, and the plans go on; make room for it",
+                "hint: it is truncated, and the plans continue; free some space",
                 file=sys.stderr,
             )

@@ -1,4 +1,4 @@
-"""The plan of `apply --undo`: made once, kept beside the journals, and taken up again."""
+"""The plan of `apply --undo`: created once, kept with the journals, and reused to resume."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from deltaproto.render.save_plan import keep_plan
 
 
 def way_back(planned: LoadedPlan, context: Context, *, keep: bool) -> LoadedPlan:
-    """The plan that takes another back; the one that was made before, where that was begun.
+    """Return the undo plan; reuses a previously generated one if it was already started.
 
-    Without `keep` nothing is left on disk.
+    Without `keep`, nothing is written to disk.
 
     Raises:
-        StalePlan: when somebody has changed the table since.
+        StalePlan: when another writer has changed the table since.
         TableError: when the table cannot be read.
-        UsageError: when there is no room for the plan.
+        UsageError: when the plan cannot be saved because the disk is full.
     """
     folder = context.folder(planned.path)
     path = os.path.join(folder, f"{planned.id}{WAY_BACK}")

@@ -1,7 +1,7 @@
-"""Environment variables: each means the same in every command that reads it.
+"""Environment variables: each has the same meaning in every command that reads it.
 
-An option's variable is `DELTAPROTO_` and its flag in capitals. A flag that means different things
-in different commands has a variable for each meaning. An option that lowers safety has none.
+An option's variable is `DELTAPROTO_` and its flag in capitals. A flag whose meaning differs
+between commands has a variable for each meaning. Options that lower safety have none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from deltaproto.errors import UsageError
 COMMAND_LINE_ONLY = frozenset(
     {"--yes", "--allow-irreversible", "--outside-window", "--allow-empty"}
 )
-"""options that lower safety: somebody has to write them for each run"""
+"""options that lower safety, which must be passed explicitly in each run"""
 
 _FAIL_ON = "--fail-on"
 _INVENTORY_ENGINE = "DELTAPROTO_INVENTORY_ENGINE"
@@ -50,7 +50,7 @@ OWN: Mapping[str, Mapping[str, str]] = {
     "--sql": {"plan-upgrade": "DELTAPROTO_UPGRADE_SQL", "conflicts": "DELTAPROTO_CONFLICTS_SQL"},
     "--timeout": {"scan": "DELTAPROTO_SCAN_TIMEOUT", "certify": "DELTAPROTO_CERTIFY_TIMEOUT"},
 }
-"""the variable of a flag that has several meanings, by command"""
+"""variables by flag and command, for flags with several meanings"""
 
 RENAMED: Mapping[str, str] = {
     "DELTAPROTO_CATALOGUE": "DELTAPROTO_CLIENT_FILE",
@@ -58,7 +58,7 @@ RENAMED: Mapping[str, str] = {
     "DELTAPROTO_UPGRADE_TO": "DELTAPROTO_UPGRADE_PROTOCOL",
     "DELTAPROTO_DOWNGRADE_TO": "DELTAPROTO_DOWNGRADE_PROTOCOL",
 }
-"""variables of earlier releases, which still work, and what they are called now"""
+"""current names of variables from earlier releases, which still work"""
 
 SHARED: Mapping[str, str] = {
     "--access": "what clients do with a table",
@@ -67,7 +67,7 @@ SHARED: Mapping[str, str] = {
     "--format": "output format",
     "--policy": "the policy file",
 }
-"""flags whose help differs between commands while their meaning is the same"""
+"""flags with the same meaning but different help in different commands"""
 
 
 def variable(command: str, flag: str) -> str | None:
@@ -78,21 +78,21 @@ def variable(command: str, flag: str) -> str | None:
 
 
 def modernize_variables(command: Command) -> list[str]:
-    """Give variables of earlier releases today's names in this process; return notices.
+    """Copy variables with an old name to the current name in this process; return notices.
 
-    A variable with today's name wins.
+    A variable with the current name wins.
     """
     read = {variable(command.name, option.flags[0]) for option in command.options}
     notices = []
     for old, new in RENAMED.items():
         if new in read and os.environ.get(old):
             os.environ.setdefault(new, os.environ[old])
-            notices.append(f"{old} is called {new} now; the old name will be removed")
+            notices.append(f"{old} is now called {new}; the old name will be removed")
     return notices
 
 
 def weakened(command: Command, words: Sequence[str]) -> list[str]:
-    """Describe what the environment switches off of the command's gate."""
+    """Describe which checks of the command the environment disables."""
     given = any(word == _FAIL_ON or word.startswith(f"{_FAIL_ON}=") for word in words)
     name = environment_name(_FAIL_ON)
     if given or os.environ.get(name) != "never":
@@ -106,7 +106,7 @@ def refuse_ambiguous(command: Command) -> None:
     """Refuse variables that are named like an option of the command but are not read for it.
 
     Raises:
-        UsageError: naming the variable, and what to write instead.
+        UsageError: names the variable and what to use instead.
     """
     for option in command.options:
         flag = option.flags[0]

@@ -1,1 +1,1 @@
-"""Carrying out a plan: warned, gated, step by step, verified, on record."""
+"""Plan execution: warnings, checks, statements one by one, verification and records."""

@@ -1,4 +1,4 @@
-"""Records that are only appended to: a line of JSON each, on disk before anything else is done."""
+"""Append-only record files: one line of JSON per record, on disk before execution continues."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = ".deltaproto"
-"""where records and ways back are kept, beside the plan files"""
+"""folder of journals and undo plans, next to the plan files"""
 JOURNAL, AUDIT, WAY_BACK = ".journal.jsonl", "audit.jsonl", ".undo.json"
 KEPT = (JOURNAL, AUDIT, WAY_BACK)
-"""how the names of what is kept there end"""
+"""file name endings in that folder"""
 
 
 def refusal(path: Path) -> str | None:
-    """Why nothing can be appended to the file at `path`, or None; nothing is made there."""
+    """Return why nothing can be appended to the file at `path`, or None. Creates nothing."""
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -33,10 +33,10 @@ def refusal(path: Path) -> str | None:
 
 
 def opened(path: Path, mode: int) -> int:
-    """The file, to be appended to; a line that a crash has cut off is ended.
+    """Open the file for appending; a line truncated by a crash is terminated.
 
     Raises:
-        OSError: when it cannot be written.
+        OSError: when the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     cut_off = _cut_off(path)
@@ -54,15 +54,15 @@ def _cut_off(path: Path) -> bool:
             file.seek(-1, os.SEEK_END)
             return file.read() != b"\n"
     except OSError:
-        # It is empty, or may be written and not read.
+        # The file is empty, or it is writable but not readable.
         return False
 
 
 def append(file: int, members: Mapping[str, Any]) -> None:
-    """One line, written at once, as several processes may append to one file.
+    """Append one line with a single write, as several processes may append to one file.
 
     Raises:
-        OSError: when there is no room for it, or the disk fails.
+        OSError: when the disk is full or fails.
     """
     line = (json.dumps(members) + "\n").encode()
     if os.write(file, line) < len(line):

@@ -1,4 +1,4 @@
-"""Carrying out plans: one after the other, or several at a time."""
+"""Apply plans one after the other, or several in parallel."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from deltaproto.redaction import Redactor
 
 
 class Session(NamedTuple):
-    """What a call of `apply` works with."""
+    """Inputs of a call of `apply`."""
 
     context: Context
     runner: Callable[[], StatementRunner]
-    """gives the one runner, and starts Spark when it is first asked"""
+    """returns the shared runner; starts Spark on first use"""
     audit: Callable[[str], str]
-    """where the audit log of a plan file lies"""
+    """returns the audit log's path for a plan file"""
     redact: Redactor
     observer: Observer
     limits: WaitLimits
@@ -41,16 +41,16 @@ class Session(NamedTuple):
 
 
 Confirm = Callable[[PreparedPlan], str | None]
-"""shows the warning and asks; gives the reason where nobody agreed"""
+"""shows the warning and asks for confirmation; returns the reason if it is not given"""
 
 
 def apply_plans(
     plans: Sequence[LoadedPlan], session: Session, confirm: Confirm, *, ask_all_first: bool
 ) -> Iterator[Applied]:
-    """Every plan's result, as they come.
+    """Yield every plan's result as it finishes.
 
-    With `ask_all_first`, nothing is executed before each plan was looked at and confirmed. When it
-    is interrupted, or left before its end, statements that were sent are waited for; no other is.
+    With `ask_all_first`, nothing is executed until every plan was inspected and confirmed. If the
+    iterator is interrupted or closed early, running statements finish and no new ones are sent.
     """
     found: list[LoadedPlan | PreparedPlan | Applied] = [
         _asked(planned, session, confirm) if ask_all_first else planned for planned in plans
@@ -70,7 +70,7 @@ def apply_plans(
         except Exception as error:
             if len(plans) < 2:
                 raise
-            # A defect of ours on one plan must not hide what became of the others.
+            # A bug that affects one plan must not hide the results of the others.
             said = f"internal error, {type(error).__name__}: {session.redact(str(error))}"
             planned = each if isinstance(each, LoadedPlan) else each.planned
             return Applied(planned, ApplyStatus.UNREADABLE, ExitCode.UNREADABLE, said, _REPORT)
@@ -91,7 +91,7 @@ def apply_plans(
 
 
 def _asked(planned: LoadedPlan, session: Session, confirm: Confirm) -> Applied | PreparedPlan:
-    """A plan that may be carried out, or why not."""
+    """Return the plan if it may be executed, else the reason as a result."""
     limits = session.limits
     try:
         prepared = prepare(planned, session.context, session.runner, limits.now())
@@ -113,16 +113,16 @@ def _asked(planned: LoadedPlan, session: Session, confirm: Confirm) -> Applied |
                 said = f"cannot write the {name} {path}: {why}"
                 return _ended(prepared, ApplyStatus.REFUSED, ExitCode.USAGE, said, _ROOM)
         count = len(prepared.left)
-        said = f"every gate is passed; {count} step{'s' * (count != 1)} would be executed"
+        said = f"every gate passed; {count} step{'s' * (count != 1)} would be executed"
         return _ended(prepared, ApplyStatus.READY, ExitCode.CHANGES, said)
     if unconfirmed is not None:
-        hint = "type the table's name, or give --yes"
+        hint = "type the table's name, or pass --yes"
         return _ended(prepared, ApplyStatus.REFUSED, ExitCode.USAGE, unconfirmed, hint)
     return prepared
 
 
 def unprepared(planned: LoadedPlan, error: DeltaprotoError) -> Applied:
-    """The result of a plan that could not even be looked at."""
+    """Return the result of a plan whose table could not be inspected."""
     status = ApplyStatus.UNREADABLE if isinstance(error, TableError) else ApplyStatus.REFUSED
     return Applied(planned, status, error.exit_code, error.message, error.hint)
 
@@ -163,7 +163,7 @@ def _carried_out(prepared: PreparedPlan, session: Session) -> Applied:
     except Exception as error:
         if stepping is None or not stepping.executed:
             raise
-        # A defect of ours must not hide that part of the plan may be applied.
+        # A bug must not hide that part of the plan may be applied.
         said = f"internal error, {type(error).__name__}: {session.redact(str(error))}"
         return _after(prepared, stepping, StopReason(ExitCode.FAILED, said, _AGAIN), None)
     finally:
@@ -171,20 +171,20 @@ def _carried_out(prepared: PreparedPlan, session: Session) -> Applied:
 
 
 def _audited(prepared: PreparedPlan, ledger: Ledger, session: Session) -> Applied:
-    """The result of a plan of which only audit lines are missing."""
+    """Return the result of a plan that only lacks lines in the audit log."""
     ledger.complete(prepared.unaudited, prepared.watched, session.limits.now())
     finished = _finished(prepared)
     if ledger.unaudited is None:
         return finished
-    said = f"every step was done earlier, and {ledger.unaudited}"
+    said = f"every step was completed earlier, and {ledger.unaudited}"
     return finished._replace(
         status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=said, hint=_AGAIN
     )
 
 
-_REPORT = "a defect in deltaproto; apply this plan alone with --debug and report it"
-_ROOM = "give a place that can be written with --journal or --audit; nothing was changed"
-_AGAIN = "run the same command again: it finds in the table what is done"
+_REPORT = "this is a bug in deltaproto; apply this plan alone with --debug and report it"
+_ROOM = "pass a writable location with --journal or --audit; nothing was changed"
+_AGAIN = "run the same command again: it reads from the table which steps are finished"
 
 
 def _early_code(error: DeltaprotoError) -> ExitCode:
@@ -200,7 +200,7 @@ def _after(
         prepared.planned,
         ApplyStatus.DONE,
         ExitCode.OK,
-        "every step is done, and the table is as predicted",
+        "every step is finished, and the table is as predicted",
         steps=steps,
         gates=prepared.gates,
         warning=prepared.warning,
@@ -231,9 +231,9 @@ def _pending(prepared: PreparedPlan, records: Sequence[StepRecord]) -> Iterator[
 def _finished(prepared: PreparedPlan) -> Applied:
     steps = prepared.planned.plan.steps
     if not steps:
-        said = "nothing to do: the table is as asked for"
+        said = "nothing to do: the table already meets the goal"
         return _ended(prepared, ApplyStatus.NOTHING, ExitCode.OK, said)
-    said = "every step was done earlier, and the table is as predicted"
+    said = "every step was completed earlier, and the table is as predicted"
     return _ended(prepared, ApplyStatus.DONE, ExitCode.OK, said)
 
 

@@ -1,4 +1,4 @@
-"""The audit log: who ran which statement on which table, and what came of it; only appended to."""
+"""The append-only audit log: who ran which statement on which table, with which result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MODE = 0o640
 
 
 class Audit:
-    """Appends a line for each statement, without credentials.
+    """Appends one line per statement, without credentials.
 
     Raises:
         UsageError: when the file cannot be written.
@@ -28,11 +28,11 @@ class Audit:
         except OSError as error:
             raise UsageError(
                 f"cannot write the audit log {path}: {error.strerror}",
-                "give a file that can be written with --audit; nothing was changed",
+                "pass a writable file with --audit; nothing was changed",
             ) from None
 
     def add(self, **members: Any) -> str | None:
-        """One line; what went wrong, if anything did: a statement is done by then."""
+        """Append one line. Return an error instead of raising it: the statement has already run."""
         told = {**members, **current_actor()._asdict()}
         try:
             append_log.append(self._file, {key: self._told(value) for key, value in told.items()})
@@ -41,7 +41,7 @@ class Audit:
         return None
 
     def close(self) -> None:
-        """No more lines."""
+        """Close the file."""
         os.close(self._file)
 
     def _told(self, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The steps of one plan, one after the other: check, execute, verify, record."""
+"""Runs the steps of one plan in order: check, execute, verify, record."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from deltaproto.planning.plan import Step
 from deltaproto.tables.log.commit_tag import Mark, mark_of
 from deltaproto.tables.log.commits import Commit
 
-# Delta rounds the times by which it deletes history: after a refusal we come back so much later.
+# Delta rounds the times that decide which history it deletes: after a refusal, retry this late.
 _AGAIN = 1 * HOUR
 _BACKOFF = 1.0
-_ROOM = "make room for it, and run the same command again: it completes the audit log"
+_ROOM = "free some space, and run the same command again: it completes the audit log"
 _GOOD = (StepVerdict.AS_PREDICTED, StepVerdict.EARLY, StepVerdict.NOT_NEEDED)
 
 
 class Stepping:
-    """Carries out what is left of a plan.
+    """Executes the remaining steps of a plan.
 
     Args:
-        audit: gets a line for each statement.
+        audit: receives a line for each statement.
         storage_options: for the second reader.
-        redact: takes credentials out of what the engine says.
+        redact: removes credentials from engine messages.
     """
 
     def __init__(
@@ -70,19 +70,19 @@ class Stepping:
 
     @property
     def stands(self) -> Progress:
-        """How far it has come."""
+        """The progress of the plan."""
         return self._stands
 
     @property
     def remarks(self) -> list[str]:
-        """What went wrong beside the steps."""
+        """Problems that did not stop the steps."""
         return self._ledger.remarks
 
     def go(self, unaudited: Sequence[Sent] = ()) -> StopReason | None:
-        """Execute step after step; None when all are done.
+        """Execute the remaining steps. Return None when all are finished.
 
         Args:
-            unaudited: statements of earlier runs, which get their lines in the audit log first.
+            unaudited: statements of earlier runs that are missing in the audit log; added first.
 
         Raises:
             JournalError: when the journal cannot be written.
@@ -97,7 +97,7 @@ class Stepping:
         self.records = [
             StepRecord(step.id, StepStatus.EARLIER) for step in steps[: self._stands.done]
         ]
-        # Where the next step was cut off, its commits must lie after what the journal says is done.
+        # If the next step was interrupted, its commits follow those of the finished steps.
         if self.records and not self._stands.partial:
             self._ledger.done(self._stands, None, self._since or self._limits.now())
         while self._stands.done < len(steps):
@@ -110,25 +110,25 @@ class Stepping:
     def _wait(self, step: Step) -> StopReason | None:
         if wait_not_needed(self._plan, self._stands):
             return self._record(
-                StepRecord(step.id, StepStatus.SKIPPED, message="nothing has to wait")
+                StepRecord(step.id, StepStatus.SKIPPED, message="no wait is needed")
             )
         until = wait_ends_at(self._planned, self._stands, self._since)
         if self._limits.now() < until:
             stop = StopReason(
                 ExitCode.CHANGES,
                 "the next step has to wait until history is old enough",
-                "run the same command again then, or give --wait",
+                "run the same command again then, or pass --wait",
                 until,
             )
             if self._waiting.ends(step, stop):
                 self.records.append(StepRecord(step.id, StepStatus.WAITING))
                 return stop
-        # The wait is over since then, so that the next one counts from there.
+        # The wait ended at this time; the next one starts from here.
         return self._record(StepRecord(step.id, StepStatus.DONE))
 
     def _step(self, step: Step) -> StopReason | None:
         if step.optional and step.feature in self._stands.early:
-            message = f"{step.feature} went in the first call"
+            message = f"{step.feature} was dropped in the first call"
             return self._record(StepRecord(step.id, StepStatus.SKIPPED, message=message))
         attempt, began = 0, self._limits.now()
         while True:
@@ -164,8 +164,8 @@ class Stepping:
             if judged.verdict in _GOOD:
                 return self._verified(step, record, judged) or self._unaudited(step)
             if judged.verdict is StepVerdict.WAIT:
-                hint = "run the same command again then, or give --wait"
-                said = f"{step.id} has to wait: more history must grow old"
+                hint = "run the same command again then, or pass --wait"
+                said = f"{step.id} has to wait: more history must expire first"
                 stop = StopReason(ExitCode.CHANGES, said, hint, now + _AGAIN)
                 if (unaudited := self._unaudited(step)) is not None:
                     self._tell(record._replace(done=StepStatus.WAITING))
@@ -185,11 +185,11 @@ class Stepping:
                 return self._failed(step, record, judged, own)
 
     def _unready(self, step: Step) -> StopReason | None:
-        """Why the step is not executed now."""
+        """Return why the step cannot be executed now, or None."""
         if self._limits.halted():
             code = ExitCode.FAILED if self._touched else ExitCode.STALE
             return StopReason(
-                code, "it was interrupted", "the same command again goes on from there"
+                code, "the run was interrupted", "run the same command again to resume"
             )
         while (shut := closed(self._prepared.windows, self._limits.now())) is not None:
             if self._waiting.ends(step, shut):
@@ -240,13 +240,13 @@ class Stepping:
         )
         if after.foreign is not None:
             who = describe_commit(after.foreign.commit)
-            said = f"{after.foreign.what} was changed meanwhile: {who}"
+            said = f"{after.foreign.what} changed meanwhile: {who}"
             judged = VerifiedStep(StepVerdict.UNEXPECTED, said)
         elif judged.verdict is StepVerdict.LOST and is_finished(
             step, own, early, sight.now.protocol
         ):
             judged = VerifiedStep(
-                StepVerdict.AS_PREDICTED, remarks=(f"Spark went away: {answer.message}",)
+                StepVerdict.AS_PREDICTED, remarks=(f"Spark disconnected: {answer.message}",)
             )
         partial = stands.partial or bool(own)
         self._stands = after._replace(done=done, early=early, own={}, partial=partial)
@@ -258,7 +258,7 @@ class Stepping:
         record = record._replace(delta_rs=said)
         if not agrees:
             wrong = VerifiedStep(
-                StepVerdict.UNEXPECTED, f"the log says {protocol.in_words}, and {said}"
+                StepVerdict.UNEXPECTED, f"the log has {protocol.in_words}, and {said}"
             )
             return self._failed(step, record, wrong, ())
         if judged.verdict is StepVerdict.EARLY:
@@ -269,7 +269,7 @@ class Stepping:
         return self._record(record)
 
     def _record(self, record: StepRecord) -> StopReason | None:
-        """A step more is done, and nothing stops the next."""
+        """Record a finished step. Return a reason to stop before the next one, or None."""
         self._stands = self._stands._replace(done=self._stands.done + 1, partial=False)
         self._tell(record)
         self._since = self._limits.now()
@@ -292,7 +292,7 @@ class Stepping:
             hint = _NO_PERMISSION
         if own:
             made = ", ".join(f"{commit.version} ({commit.operation})" for commit in own)
-            said += f"; its commits {made} are in the table"
+            said += f"; the table has its commits {made}"
             if judged.verdict not in (StepVerdict.UNEXPECTED, StepVerdict.LOST):
                 hint = f"fix the cause and run the same command again: it resumes {step.id}"
         self._tell(record._replace(done=StepStatus.FAILED, message=judged.message))
@@ -300,37 +300,37 @@ class Stepping:
         return StopReason(ExitCode.FAILED, said, hint)
 
     def _unaudited(self, step: Step) -> StopReason | None:
-        """Stop before another statement if the last one has no line in the audit log."""
+        """Stop before another statement if the last one is missing in the audit log."""
         problem = self._ledger.unaudited
         if problem is None:
             return None
-        said = f"{step.id} was sent, and {problem}: no other statement is sent"
+        said = f"{step.id} was sent, but {problem}: no other statement is sent"
         return StopReason(ExitCode.FAILED, said, _ROOM)
 
     def _winner(self, own: Sequence[Commit]) -> str:
-        """The newest commit of somebody else."""
+        """Describe the newest commit by another writer."""
         mine = {commit.version for commit in own}
         try:
             sight = self._prepared.watched.look(self._prepared.sight.now.version)
         except TableError as error:
-            return f"not known ({error.message})"
+            return f"unknown ({error.message})"
         others = [each for each in sight.commits if each.version not in mine]
         others = [each for each in others if mark_of(each) is None]
-        return describe_commit(others[-1]) if others else "not to be seen in the log"
+        return describe_commit(others[-1]) if others else "not visible in the log"
 
 
 _SAID = {
-    StepVerdict.LOST: "was cut off, as Spark is gone",
-    StepVerdict.REFUSED: "was refused",
+    StepVerdict.LOST: "was interrupted: the connection to Spark is lost",
+    StepVerdict.REFUSED: "was rejected",
     StepVerdict.UNEXPECTED: "did not do what was predicted",
 }
-_PLAN_AGAIN = "plan again: the rest follows from the table as it is now"
+_PLAN_AGAIN = "plan again: the remaining steps depend on the table's current state"
 _NO_PERMISSION = (
-    "let whoever runs Spark write to the table's folder, and run the same command again"
+    "give Spark's account write access to the table's folder, and run the same command again"
 )
 _HINTS = {
-    StepVerdict.LOST: "start Spark, and run the same command again: it finds out what is done",
-    StepVerdict.CONFLICT: "run the same command again at a quieter time, or stop the other writer",
+    StepVerdict.LOST: "start Spark, and run the same command again: it finds the finished steps",
+    StepVerdict.CONFLICT: "run the same command when the table is idle, or stop the other writer",
     StepVerdict.REFUSED: _PLAN_AGAIN,
     StepVerdict.UNEXPECTED: _PLAN_AGAIN,
 }

@@ -1,6 +1,6 @@
-"""The journal of one plan: what was begun and what was done, a line each, on disk before we go on.
+"""The journal of one plan: started and finished steps, one line each, flushed before continuing.
 
-It makes resuming fast and tells people what happened; the table itself stays the authority.
+It makes resuming fast and documents what happened; the table itself stays the authority.
 """
 
 from __future__ import annotations
@@ -21,49 +21,49 @@ _MODE = 0o600
 
 
 class Busy(DeltaprotoError):
-    """Another process carries out the same plan. Nothing was changed. Exit code 4."""
+    """Another process is executing the same plan. Nothing was changed. Exit code 4."""
 
     exit_code = ExitCode.STALE
     code = "busy"
 
 
 class JournalError(DeltaprotoError):
-    """The journal cannot be written. Exit code 2 before anything was done, else 5."""
+    """The journal cannot be written. Exit code 2 before the first statement, else 5."""
 
     code = "journal"
 
 
 class Sent(NamedTuple):
-    """A statement that was sent and may have no line in the audit log."""
+    """A statement that was sent and may be missing in the audit log."""
 
     step: str
     run: str
     version: int
-    """of the table before it"""
+    """the table's version before it"""
     at: float
-    """when it was sent, in seconds since the epoch"""
+    """time it was sent, in seconds since the epoch"""
 
 
 class Recorded(NamedTuple):
-    """What a journal says of its plan."""
+    """The contents of a plan's journal."""
 
     done: int
     early: frozenset[str]
     point: Baseline | None
-    """after the last step that is done; None: none is"""
+    """state after the last finished step, or None"""
     since: float | None
-    """when the last step was done, in seconds since the epoch"""
+    """when the last step finished, in seconds since the epoch"""
     holder: str | None
-    """who began the last run"""
+    """user, host and process of the last run"""
     unaudited: tuple[Sent, ...] = ()
 
 
 class Journal:
-    """The journal at `path`, locked while it is open.
+    """The journal file in `folder`, locked while it is open.
 
     Raises:
-        Busy: when somebody else holds it, named.
-        UsageError: when it cannot be written, or is no journal of this plan.
+        Busy: when another process has locked it; the message names the process.
+        UsageError: when it cannot be written, or is not a journal of this plan.
     """
 
     def __init__(self, folder: str, plan_id: str) -> None:
@@ -76,7 +76,7 @@ class Journal:
         except OSError as error:
             raise UsageError(
                 f"cannot write the journal {self.path}: {error.strerror}",
-                "give a folder that can be written with --journal; nothing was changed",
+                "pass a writable folder with --journal; nothing was changed",
             ) from None
 
     def __enter__(self) -> Self:
@@ -87,10 +87,10 @@ class Journal:
         self._lock.release()
 
     def add(self, event: str, at: float, **members: Any) -> None:
-        """One line more, on disk when this returns.
+        """Append one line, which is on disk when this returns.
 
         Raises:
-            JournalError: when there is no room for it, or the disk fails.
+            JournalError: when the disk is full or fails.
         """
         line = {"event": event, "at": at, "plan": self._plan_id, **members}
         try:
@@ -98,18 +98,18 @@ class Journal:
         except OSError as error:
             raise JournalError(
                 f"cannot write the journal {self.path}: {error.strerror}",
-                "make room for it, and run the same command again: it finds in the table what is "
-                "done",
+                "free some space, and run the same command again: it reads from the table what is "
+                "finished",
             ) from None
 
 
 def journal_path(folder: str, plan_id: str) -> Path:
-    """Where the journal of a plan lies."""
+    """Return the path of a plan's journal."""
     return Path(folder) / f"{plan_id}{append_log.JOURNAL}"
 
 
 def recorded(path: Path, plan_id: str) -> Recorded:
-    """What the journal at `path` says; nothing where there is none.
+    """Read the journal at `path`; the result is empty if there is no file.
 
     Raises:
         UsageError: when it cannot be read, or belongs to another plan.
@@ -119,12 +119,13 @@ def recorded(path: Path, plan_id: str) -> Recorded:
     for event in _events(path):
         if event.get("plan") != plan_id:
             raise UsageError(
-                f"{path} is no journal of the plan {plan_id}", "give another folder with --journal"
+                f"{path} is not a journal of plan {plan_id}",
+                "pass another folder with --journal",
             )
         if event["event"] == "begin":
             holder = f"{event.get('actor')} on {event.get('host')}, process {event.get('pid')}"
         elif event["event"] == "start" and "version" in event:
-            # Journals of before this member say nothing of the audit log.
+            # Journals without this member are from releases that did not track the audit log.
             unaudited.append(_sent(event, path))
         elif event["event"] == "audited":
             key = event.get("step"), event.get("run")
@@ -151,7 +152,9 @@ def _sent(event: Mapping[str, Any], path: Path) -> Sent:
 
 
 def _damaged(path: Path) -> UsageError:
-    return UsageError(f"{path} is damaged", "move it away: what is done is then found in the table")
+    return UsageError(
+        f"{path} is damaged", "move it away: finished steps are then read from the table"
+    )
 
 
 def _events(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -161,13 +164,13 @@ def _events(path: Path) -> Iterator[Mapping[str, Any]]:
         return
     except OSError as error:
         raise UsageError(
-            f"cannot read the journal {path}: {error.strerror}", "give another with --journal"
+            f"cannot read the journal {path}: {error.strerror}", "pass another with --journal"
         ) from None
     for line in text.splitlines():
         try:
             event = json.loads(line)
         except (ValueError, RecursionError):
-            # A crash came in the middle of the line. What it told is found in the table.
+            # A crash truncated the line. Its information is found in the table.
             continue
         if isinstance(event, dict) and "event" in event:
             yield event
@@ -184,7 +187,7 @@ def _locked(path: Path, plan_id: str) -> Any:
         with suppress(UsageError):
             holder = recorded(path, plan_id).holder
         raise Busy(
-            f"this plan is being carried out by {holder or 'another process'}",
-            "wait until it has ended; nothing was changed here",
+            f"this plan is being executed by {holder or 'another process'}",
+            "wait until it has finished; nothing was changed by this run",
         ) from None
     return lock

@@ -1,4 +1,4 @@
-"""Plan files: what `plan-upgrade` and `plan-downgrade` wrote as JSON, back as plans."""
+"""Reads plan files: the JSON that `plan-upgrade` and `plan-downgrade` wrote."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _SUFFIXES = (".json", ".jsonl")
 _MOST_BYTES = 1 << 28
 _EMPTY = (
     "write plans: deltaproto plan-downgrade … --format json --output FILE.json; pass --allow-empty "
-    "if an empty answer is expected"
+    "if an empty result is expected"
 )
 _PLAN_ID = re.compile(r"[0-9a-f]{16}")
 
 
 class LoadedPlan(NamedTuple):
-    """A plan as a file holds it."""
+    """A plan loaded from a file."""
 
     id: str
     plan: Plan
     path: str
-    """of the file"""
+    """path of the file"""
     not_before: tuple[float | None, ...]
-    """for each step its earliest time as the plan says, in seconds since the epoch"""
+    """planned earliest time of each step, in seconds since the epoch"""
 
 
 class FailedPlan(NamedTuple):
-    """A table for which the file holds an error in place of a plan."""
+    """A table for which the file has an error instead of a plan."""
 
     table: str
     path: str
@@ -46,18 +46,18 @@ class FailedPlan(NamedTuple):
 
 
 class NoPlans(UsageError):
-    """A file or folder in which there is no plan. Exit code 3."""
+    """A file or folder without plans. Exit code 3."""
 
     exit_code = ExitCode.UNREADABLE
     code = ErrorCode.NO_TABLES
 
 
 def plan_files(paths: Sequence[str], *, allow_empty: bool = False) -> list[str]:
-    """The files that are meant: a folder stands for the plans in it, by name.
+    """Return the plan files; a folder stands for the plans in it, by name.
 
     Raises:
         NoPlans: for a folder without a plan, unless `allow_empty`.
-        UsageError: for one that cannot be listed.
+        UsageError: for a folder that cannot be listed.
     """
     found: list[str] = []
     for path in paths:
@@ -68,24 +68,24 @@ def plan_files(paths: Sequence[str], *, allow_empty: bool = False) -> list[str]:
             names = sorted(os.listdir(path))
         except OSError as error:
             raise UsageError(f"cannot list {path}: {error.strerror}", "check the path") from None
-        # What --journal keeps may lie beside the plans; a way back is taken by --undo only.
+        # Journals may be in the same folder; undo plans are used by --undo only.
         inside = [
             os.path.join(path, name)
             for name in names
             if name.endswith(_SUFFIXES) and not name.endswith(KEPT)
         ]
         if not inside and not allow_empty:
-            raise NoPlans(f"{path} holds no plan", _EMPTY)
+            raise NoPlans(f"{path} contains no plan", _EMPTY)
         found += inside
     return found
 
 
 def read_plans(path: str, *, allow_empty: bool = False) -> list[LoadedPlan | FailedPlan]:
-    """Every plan of a file: one document, with one plan or many, or a document a line.
+    """Read every plan of a file: one document with one or several plans, or one document per line.
 
     Raises:
         NoPlans: when it is empty, or a list without plans, unless `allow_empty`.
-        UsageError: when it cannot be read, is no plan, is of another version of the format, or
+        UsageError: when it cannot be read, is not a plan, has another version of the format, or
             was changed after it was written.
     """
     found: list[LoadedPlan | FailedPlan] = []
@@ -93,10 +93,10 @@ def read_plans(path: str, *, allow_empty: bool = False) -> list[LoadedPlan | Fai
         _check_envelope(document, path)
         entries = document.get("plans", [document])
         if not isinstance(entries, list):
-            raise _no_plan(path, "plans is no list")
+            raise _no_plan(path, "plans is not a list")
         found += [_entry(each, document, path) for each in entries]
     if not found and not allow_empty:
-        raise NoPlans(f"{path} is no plan: it is empty", _EMPTY)
+        raise NoPlans(f"{path} is not a plan: it is empty", _EMPTY)
     return found
 
 
@@ -108,13 +108,13 @@ def _documents(path: str) -> Iterator[Mapping[str, Any]]:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "check the path") from None
     except UnicodeDecodeError:
-        raise _no_plan(path, "it is no text") from None
+        raise _no_plan(path, "it is not text") from None
     if not content.strip():
         return
     try:
         whole = json.loads(content)
     except RecursionError:
-        raise _no_plan(path, "it is nested too deep") from None
+        raise _no_plan(path, "it is nested too deeply") from None
     except ValueError as error:
         lines = [line for line in content.splitlines() if line.strip()]
         try:
@@ -122,7 +122,7 @@ def _documents(path: str) -> Iterator[Mapping[str, Any]]:
         except (ValueError, RecursionError):
             several = []
         if not several:
-            raise _no_plan(path, f"it is no whole JSON document ({error})") from None
+            raise _no_plan(path, f"it is not a complete JSON document ({error})") from None
         yield from several
         return
     yield whole
@@ -130,42 +130,42 @@ def _documents(path: str) -> Iterator[Mapping[str, Any]]:
 
 def _check_envelope(document: Any, path: str) -> None:
     if not isinstance(document, dict):
-        raise _no_plan(path, "it is no JSON object")
+        raise _no_plan(path, "it is not a JSON object")
     version = document.get("schema_version")
     if not isinstance(version, str) or document.get("command") not in _COMMANDS:
         said = document.get("command")
         raise _no_plan(path, f"it is the output of {said}" if isinstance(said, str) else "")
     if version.partition(".")[0] != "1":
         raise UsageError(
-            f"{path} is of version {version} of the format; this deltaproto knows 1.x",
-            "plan again with this version, or use the one that made the plan",
+            f"{path} has format version {version}; this deltaproto supports 1.x",
+            "plan again with this version, or use the one that wrote the plan",
         )
 
 
 def _entry(entry: Any, document: Mapping[str, Any], path: str) -> LoadedPlan | FailedPlan:
     if not isinstance(entry, dict):
-        raise _no_plan(path, "a plan is no JSON object")
+        raise _no_plan(path, "a plan is not a JSON object")
     if "error" in entry:
         error = entry["error"]
         message = error.get("message") if isinstance(error, dict) else error
         return FailedPlan(public(str(entry.get("table", ""))), path, Redactor()(str(message)))
     if KEY not in entry:
         raise UsageError(
-            f"{path}: a plan without a seal", "it was made by an older deltaproto: plan again"
+            f"{path}: the plan has no checksum", "it was made by an older deltaproto: plan again"
         )
     if entry[KEY] != seal(entry):
         raise UsageError(
-            f"{path}: the plan was changed after it was made", "plan again; edit nothing in plans"
+            f"{path}: the plan was changed after it was made", "plan again, and do not edit plans"
         )
     try:
         plan = plan_of(entry, str(document["command"]))
         if any(map(confidential, (plan.table, plan.location, plan.sql_name))):
             raise UsageError(
-                f"{path}: the address of a plan holds credentials",
+                f"{path}: the address in a plan contains credentials",
                 "plan again with an address without them; keep this file secret, or delete it",
             )
         plan_id = text(entry["plan_id"])
-        # It becomes a part of file names.
+        # The id becomes part of file names.
         if _PLAN_ID.fullmatch(plan_id) is None:
             raise ValueError("plan_id is not 16 hexadecimal digits")
         return LoadedPlan(plan_id, plan, path, earliest_times(entry))
@@ -177,6 +177,6 @@ def _entry(entry: Any, document: Mapping[str, Any], path: str) -> LoadedPlan | F
 
 def _no_plan(path: str, why: str) -> UsageError:
     return UsageError(
-        f"{path} is no plan{': ' + why if why else ''}",
-        "make one: deltaproto plan-downgrade TABLE … --format json --output FILE.json",
+        f"{path} is not a plan{': ' + why if why else ''}",
+        "create one: deltaproto plan-downgrade TABLE … --format json --output FILE.json",
     )

@@ -1,4 +1,4 @@
-"""The members of a plan's JSON, back as a plan."""
+"""Converts a plan's JSON back to a plan."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _Member = TypeVar("_Member")
 
 
 def plan_of(entry: Mapping[str, Any], command: str) -> Plan:
-    """The plan; its alternatives are not read, as nobody carries them out.
+    """Return the plan, without its alternatives, which are never executed.
 
     Raises:
-        KeyError: naming a member that is missing.
-        TypeError, ValueError, AttributeError, OverflowError: for one that is something else.
+        KeyError: naming a missing member.
+        TypeError, ValueError, AttributeError, OverflowError: for a member of the wrong type.
     """
     print_ = entry["fingerprint"]
     goal = dict(entry["goal"])
@@ -74,7 +74,7 @@ def plan_of(entry: Mapping[str, Any], command: str) -> Plan:
 
 
 def earliest_times(entry: Mapping[str, Any]) -> tuple[float | None, ...]:
-    """For each step its earliest time, in seconds since the epoch; else as `plan_of`."""
+    """Return each step's earliest time, in seconds since the epoch. Raises like `plan_of`."""
     return _each(entry["steps"], lambda step: _moment(step["not_before"]))
 
 
@@ -133,14 +133,14 @@ def _client(entry: Mapping[str, Any]) -> ClientChange:
 
 def _each(values: Any, made: Callable[[Any], _Member]) -> tuple[_Member, ...]:
     if not isinstance(values, list):
-        raise TypeError(f"{values!r} is no list")
+        raise TypeError(f"{values!r} is not a list")
     return tuple(made(each) for each in values)
 
 
 def text(value: Any) -> str:
-    """A text, and nothing else."""
+    """Require a string."""
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not a string")
     return value
 
 

@@ -1,4 +1,4 @@
-"""What must hold before a plan, and before each of its steps. Pure."""
+"""Checks before a plan and before each of its steps. Pure."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _CLIENTS_FIRST = "upgrade these clients first, or plan a change that they suppor
 
 
 class GateResult(NamedTuple):
-    """One gate: passed, or why not."""
+    """The result of one gate, with the reason if it failed."""
 
     name: str
     passed: bool
     message: str
     hint: str = ""
     code: ExitCode = ExitCode.OK
-    """when it is not passed"""
+    """exit code if the gate failed"""
 
 
 def plan_gate(plan: Plan) -> GateResult:
-    """Whether the plan is one to carry out at all."""
+    """Check that the plan can be executed at all."""
     if plan.blocked:
         why = "; ".join(
             f"{each.feature}: {each.reason}" if each.feature else each.reason
@@ -54,7 +54,7 @@ def plan_gate(plan: Plan) -> GateResult:
         return GateResult(
             "plan",
             False,
-            "the plan was made without seeing the whole table",
+            "the plan was made without reading the whole table",
             "plan again where the table can be read",
             ExitCode.UNREADABLE,
         )
@@ -62,8 +62,8 @@ def plan_gate(plan: Plan) -> GateResult:
         return GateResult(
             "plan",
             False,
-            f"{', '.join(steps)} make a new table that takes the place of this one, which is "
-            "done by hand",
+            f"{', '.join(steps)} create a new table that replaces this one, which must be done "
+            "manually",
             "print the statements with --script sql",
             ExitCode.USAGE,
         )
@@ -72,20 +72,20 @@ def plan_gate(plan: Plan) -> GateResult:
             return GateResult(
                 "plan",
                 False,
-                f"{step.id} is a statement on {other}, and not surely on this table",
+                f"{step.id} is a statement on {other}, which may be a different table",
                 f"name the table {plan.sql_name} in the SQL, and plan again",
                 ExitCode.USAGE,
             )
-    return GateResult("plan", True, "it is whole, and nothing blocks it")
+    return GateResult("plan", True, "valid, no blockers")
 
 
 def by_hand(plan: Plan) -> list[str]:
-    """The steps that make a copy take the place of the table, which nothing here carries out."""
+    """Return the steps that replace the table by a copy, which deltaproto does not execute."""
     return [step.id for step in plan.steps if step.action in _BY_HAND]
 
 
 def refusal(gates: Iterable[GateResult]) -> GateResult | None:
-    """All gates that did not pass, in one that names each; None if all passed."""
+    """Combine all failed gates into one that names each; None if all passed."""
     failed = [gate for gate in gates if not gate.passed]
     if len(failed) < 2:
         return next(iter(failed), None)
@@ -99,31 +99,31 @@ def refusal(gates: Iterable[GateResult]) -> GateResult | None:
 
 
 def is_forged(planned: LoadedPlan, table: Table | None) -> GateResult | None:
-    """The plan gate of a plan whose statements are not those that its steps describe.
+    """Return the failed plan gate if the plan's statements differ from what its steps describe.
 
-    A plan with the id of another one would resume that one's journal.
+    A plan with the id of another plan would resume from the other plan's journal.
 
     Args:
-        table: as it is now, to predict the first steps once more; None: some steps are done.
+        table: current state, for predicting the first steps again; None if steps are finished.
     """
     plan = planned.plan
     why = mismatch(plan) or (None if table is None else misprediction(plan, table))
     why = why or unrequested(plan)
     if why is None and planned.id != plan_id(plan):
-        why = f"its plan_id is {planned.id}, and its goal and steps have {plan_id(plan)}"
+        why = f"its plan_id is {planned.id}, but its goal and steps have {plan_id(plan)}"
     if why is None:
         return None
     return GateResult(
         "plan",
         False,
         f"the plan contradicts itself: {why}",
-        "plan again; edit nothing in plans",
+        "plan again, and do not edit plans",
         ExitCode.USAGE,
     )
 
 
 def _other_table(plan: Plan, step: Step) -> str | None:
-    """The table that a statement of the user's own is on, where that may be another one."""
+    """Return the table that a user statement names, if it may be a different table."""
     if step.action is not Action.SQL or step.sql is None:
         return None
     for parsed in parse(step.sql):
@@ -133,14 +133,14 @@ def _other_table(plan: Plan, step: Step) -> str | None:
 
 
 def comparable(plan: Plan) -> GateResult | None:
-    """The fingerprint gate of a plan that nobody made from the table itself."""
+    """Return the failed fingerprint gate of a plan that was not made from the table itself."""
     if plan.fingerprint.metadata is not None or not plan.steps:
         return None
     return GateResult(
         "fingerprint",
         False,
-        "the plan holds no fingerprint of schema and properties, as it was made from an inventory "
-        "or a saved inspection: nothing shows whether they changed since",
+        "the plan has no fingerprint of schema and properties, because it was made from an "
+        "inventory or a saved inspection: changes since then cannot be detected",
         "plan again with --fresh, or from the table itself",
         ExitCode.USAGE,
     )
@@ -149,19 +149,19 @@ def comparable(plan: Plan) -> GateResult | None:
 def fingerprint_gate(
     plan: Plan, sight: TableObservation, stands: Progress, started: bool
 ) -> GateResult:
-    """Whether the table is still the one that was planned for; data commits may have come.
+    """Check that the table is the one that was planned for. Data commits since then are allowed.
 
-    `started`: steps of the plan are done already.
+    `started`: steps of the plan are finished already.
     """
     code = ExitCode.FAILED if started else ExitCode.STALE
-    again = "plan again: the rest follows from the table as it is now" if started else "plan again"
+    again = _AGAIN if started else "plan again"
     wanted = plan.fingerprint.table_id
     if wanted is not None and sight.table_id != wanted:
-        said = f"it is another table now: its id is {sight.table_id}, and was {wanted}"
+        said = f"this is a different table: its id is {sight.table_id}, but was {wanted}"
         return GateResult("fingerprint", False, said, again, code)
     if sight.now.version < plan.fingerprint.version:
         said = (
-            f"the table is at version {sight.now.version}, and was at {plan.fingerprint.version} "
+            f"the table is at version {sight.now.version}, but was at {plan.fingerprint.version} "
             "when it was planned: it was replaced or rolled back"
         )
         return GateResult("fingerprint", False, said, again, code)
@@ -171,25 +171,25 @@ def fingerprint_gate(
     expected = expected_before(plan, stands)
     if stands.point.protocol != expected and not stands.partial:
         said = (
-            f"the protocol is {stands.point.protocol.in_words}, and should be {expected.in_words}"
+            f"the protocol is {stands.point.protocol.in_words}, but should be {expected.in_words}"
         )
         return GateResult("fingerprint", False, said, again, code)
     count = len(sight.commits)
     return GateResult(
         "fingerprint",
         True,
-        f"version {sight.now.version}; {count} commit{'s' * (count != 1)} since, none of others "
-        "that matters",
+        f"version {sight.now.version}; {count} commit{'s' * (count != 1)} since, none of them by "
+        "other writers with an effect on the plan",
     )
 
 
 def engine_gate(wanted: Engine, facts: EngineFacts) -> GateResult:
-    """Whether the engine is the one that the predictions are for."""
+    """Check that the engine is the one that the predictions are for."""
     if facts.name is not wanted.name:
         return GateResult(
             "engine",
             False,
-            f"the plan is for {wanted}, and {facts} would execute it",
+            f"the plan is for {wanted}, but {facts} would execute it",
             f"plan again with --engine {facts.name}@VERSION",
             ExitCode.STALE,
         )
@@ -205,13 +205,13 @@ def engine_gate(wanted: Engine, facts: EngineFacts) -> GateResult:
         return GateResult(
             "engine",
             True,
-            f"Spark {facts.spark} does not tell its version of Delta; the plan is for {wanted}",
+            f"Spark {facts.spark} does not report its Delta version; the plan is for {wanted}",
         )
     if _minor(facts.version) != _minor(wanted.version):
         return GateResult(
             "engine",
             False,
-            f"the plan is for {wanted}, and {facts} would execute it: it may do otherwise",
+            f"the plan is for {wanted}, but {facts} would execute it and may behave differently",
             f"plan again with --engine {facts.name}@{facts.version}",
             ExitCode.STALE,
         )
@@ -219,32 +219,33 @@ def engine_gate(wanted: Engine, facts: EngineFacts) -> GateResult:
 
 
 def policy_gate(effect: PolicyImpact) -> GateResult:
-    """Whether the result costs a declared client its access, or breaks the policy otherwise.
+    """Check that no declared client loses access, and that the result meets the policy.
 
-    A loss that the policy approves passes, and the message names who approved it.
+    A loss that the policy approves passes; the message names the approver.
     """
     approved = [each.text for each in effect.rulings if each.approved]
     found = effect.in_words
     if not found:
-        rest = f"; {effect.remaining} errors that are there today stay" if effect.remaining else ""
+        noun = "error remains" if effect.remaining == 1 else "errors remain"
+        rest = f"; {effect.remaining} existing {noun}" if effect.remaining else ""
         lost = "no other client loses" if approved else "no client loses"
         message = f"{lost} access and no new policy violations{rest}"
         if effect.unasked:
-            message = "the policy asks nothing of this table"
+            message = "the policy does not cover this table"
         hidden = [f"findings on the result: {effect.hidden}"] if effect.hidden else []
         return GateResult("policy", True, "; ".join([message, *approved, *hidden]))
     hint = _CLIENTS_FIRST if effect.unapproved else effect.violations[0].hint
     return GateResult(
         "policy",
         False,
-        f"the result breaks the policy: {'; '.join(found)}",
+        f"the result violates the policy: {'; '.join(found)}",
         hint,
         ExitCode.FINDINGS,
     )
 
 
 def unpredictable_gate(why: str) -> GateResult:
-    """The policy gate of a plan whose result is not known on the table as it is now."""
+    """Return the failed policy gate of a plan whose result cannot be predicted."""
     return GateResult(
         "policy",
         False,
@@ -255,7 +256,7 @@ def unpredictable_gate(why: str) -> GateResult:
 
 
 def window_gate(opening: MaintenanceWindowStatus, outside: bool) -> GateResult:
-    """Whether a maintenance window is open, or the user does without."""
+    """Check that a maintenance window is open, or that the user overrides it."""
     if opening.open:
         return GateResult("window", True, "a maintenance window is open")
     until = f" until {opening.next:%Y-%m-%d %H:%M} UTC" if opening.next else ""
@@ -265,26 +266,26 @@ def window_gate(opening: MaintenanceWindowStatus, outside: bool) -> GateResult:
         "window",
         False,
         f"no maintenance window of the policy is open{until}",
-        "run it then, or give --outside-window",
+        "run again then, or pass --outside-window",
         ExitCode.STALE,
     )
 
 
 def irreversible_gate(left: Iterable[Step], allowed: bool) -> GateResult:
-    """Whether steps beyond the point of no return are allowed."""
+    """Check that irreversible steps are allowed if there are any."""
     steps = [step for step in left if not step.reversible]
     if not steps:
-        return GateResult("irreversible", True, "every step that is left can be taken back")
+        return GateResult("irreversible", True, "all remaining steps are reversible")
     names = ", ".join(step.id for step in steps)
     if allowed:
         return GateResult(
-            "irreversible", True, f"{names} cannot be taken back; --allow-irreversible"
+            "irreversible", True, f"{names} cannot be rolled back; --allow-irreversible"
         )
     return GateResult(
         "irreversible",
         False,
-        f"{names} cannot be taken back: {'; '.join(_given_up(steps))}",
-        "give --allow-irreversible when that is what you want",
+        f"{names} cannot be rolled back: {'; '.join(_given_up(steps))}",
+        "pass --allow-irreversible to accept this",
         ExitCode.USAGE,
     )
 
@@ -297,14 +298,14 @@ def _given_up(steps: Iterable[Step]) -> Iterator[str]:
 
 
 def expected_before(plan: Plan, stands: Progress) -> Protocol:
-    """The protocol before the next step, or after the last."""
+    """Return the protocol before the next step, or after the last."""
     if stands.done == 0:
         return plan.fingerprint.protocol
     return without_comments(plan.steps[stands.done - 1].protocol_after, stands.early)
 
 
 def describe_commit(commit: Commit) -> str:
-    """A commit, for people."""
+    """Describe a commit for people."""
     who = " by ".join(part for part in (commit.engine, commit.user) if part)
     return f"version {commit.version}, {commit.operation}" + (f" ({who})" if who else "")
 
@@ -313,30 +314,28 @@ def _minor(version: str) -> list[str]:
     return version.split(".")[:2]
 
 
-_AGAIN = "plan again: the rest follows from the table as it is now"
+_AGAIN = "plan again: the remaining steps depend on the table's current state"
 
 
 class StopReason(NamedTuple):
-    """Why the steps ended before the last."""
+    """Why execution stopped before the last step."""
 
     code: ExitCode
     message: str
     hint: str
     earliest: float | None = None
-    """when to go on, in seconds since the epoch; None: something has to be done first"""
+    """when to resume, in seconds since the epoch; None: user action is needed first"""
 
 
 def changed(plan: Plan, step: Step, stands: Progress, code: ExitCode) -> StopReason | None:
-    """Why the step must not be executed; `code` is that of a table that somebody changed."""
+    """Return why the step must not run; `code` is used if another writer changed the table."""
     if stands.foreign is not None:
         who = describe_commit(stands.foreign.commit)
-        return StopReason(
-            code, f"before {step.id}, {stands.foreign.what} was changed: {who}", _AGAIN
-        )
+        return StopReason(code, f"before {step.id}, {stands.foreign.what} changed: {who}", _AGAIN)
     expected = expected_before(plan, stands)
     if stands.point.protocol != expected and not stands.partial:
         said = (
-            f"before {step.id} the protocol is {stands.point.protocol.in_words}, and should be "
+            f"before {step.id} the protocol is {stands.point.protocol.in_words}, but should be "
             f"{expected.in_words}"
         )
         return StopReason(code, said, _AGAIN)
@@ -346,18 +345,18 @@ def changed(plan: Plan, step: Step, stands: Progress, code: ExitCode) -> StopRea
 def another_run(
     own: Iterable[Sequence[Commit]], run: str, since: int, code: ExitCode
 ) -> StopReason | None:
-    """Whether somebody else carries out the same plan: their commits come after ours began."""
+    """Return a StopReason if another run of the same plan committed after this run began."""
     for commits in own:
         for commit in commits:
             mark = mark_of(commit)
             if mark is not None and mark.run != run and commit.version > since:
-                said = f"another run carries out this plan: {describe_commit(commit)}"
+                said = f"another run is executing this plan: {describe_commit(commit)}"
                 return StopReason(code, said, "let it finish, then run the same command again")
     return None
 
 
 def closed(windows: Sequence[Window] | None, now: float) -> StopReason | None:
-    """Whether the policy's maintenance windows are all closed; without windows none is needed."""
+    """Return a StopReason if all maintenance windows are closed; without windows, return None."""
     moment = datetime.fromtimestamp(now, UTC)
     if windows is None or is_open(windows, moment):
         return None
@@ -365,6 +364,6 @@ def closed(windows: Sequence[Window] | None, now: float) -> StopReason | None:
     return StopReason(
         ExitCode.CHANGES,
         "the maintenance window has closed",
-        "run the same command again when it opens, or give --wait",
+        "run the same command again when it opens, or pass --wait",
         None if coming is None else coming.timestamp(),
     )

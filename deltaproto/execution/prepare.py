@@ -1,4 +1,4 @@
-"""Before anything is executed: where the plan stands, the warning, the gates."""
+"""Before execution: progress so far, the warning, and the gates."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from deltaproto.tables.engine_errors import one_table
 from deltaproto.tables.log.reader import LogReader
 
 _BEFORE_ENGINE = 2
-"""how many gates, `plan` and `fingerprint`, are shown before the engine's"""
+"""number of gates (`plan` and `fingerprint`) shown before the engine's"""
 
 
 class Context(NamedTuple):
-    """What all plans of one call share."""
+    """Inputs shared by all plans of one call."""
 
     storage_options: Mapping[str, str]
     spark: SparkSettings
     folder: Callable[[str], str]
-    """where the journals of a plan file lie"""
+    """returns the journal folder of a plan file"""
     policy: Policy | None = None
     checker: Checker | None = None
     allow_irreversible: bool = False
@@ -57,43 +57,43 @@ class Context(NamedTuple):
 
 
 class PreparedPlan(NamedTuple):
-    """A plan that was looked at."""
+    """A plan whose table was inspected."""
 
     planned: LoadedPlan
     watched: TableWatcher
     stands: Progress
     sight: TableObservation
     since: float | None
-    """when the last step was done"""
+    """when the last step finished"""
     gates: tuple[GateResult, ...]
     warning: Warning
     windows: tuple[Window, ...] | None = None
-    """maintenance windows that hold; None: none do"""
+    """applicable maintenance windows; None: no restriction"""
     unaudited: tuple[Sent, ...] = ()
-    """statements of earlier runs that the audit log lacks"""
+    """statements of earlier runs that are missing in the audit log"""
     approvals: tuple[str, ...] = ()
-    """each loss of access with the approval that permits it"""
+    """each loss of access, with the approval that permits it"""
 
     @property
     def left(self) -> tuple[Step, ...]:
-        """The steps that are not done."""
+        """The remaining steps."""
         return self.planned.plan.steps[self.stands.done :]
 
     @property
     def refused(self) -> GateResult | None:
-        """All gates that did not pass, in one; None if all passed."""
+        """All failed gates, combined into one; None if all passed."""
         return preflight.refusal(self.gates)
 
 
 def prepare(
     planned: LoadedPlan, context: Context, runner: Callable[[], StatementRunner] | None, now: float
 ) -> PreparedPlan:
-    """Look at the table and judge.
+    """Inspect the table and evaluate the gates.
 
-    The engine's gate is the last one to be judged, and only when all others pass: it starts Spark.
+    The engine gate comes last and runs only if all others pass, because it starts Spark.
 
     Args:
-        runner: None: without the engine's gate and without recent activity.
+        runner: None: skip the engine gate and recent activity.
         now: in seconds since the epoch.
 
     Raises:
@@ -123,12 +123,12 @@ def prepare(
 def foreseen(
     planned: LoadedPlan, context: Context, now: float, unread: TableError | None = None
 ) -> tuple[GateResult, ...]:
-    """The gates of `apply` at a time (seconds since the epoch), all but that of the engine.
+    """Evaluate the gates of `apply`, except the engine gate, at a time in seconds since the epoch.
 
-    Of a table that cannot be read, a gate says so in place of those that need it.
+    If the table cannot be read, one gate reports that instead of those that need the table.
 
     Args:
-        unread: why the table is not to be read.
+        unread: why the table could not be read.
     """
     try:
         if unread is not None:
@@ -159,27 +159,27 @@ def _unread(
 
 
 class LocatedProgress(NamedTuple):
-    """How far a plan has come, and what shows it."""
+    """The progress of a plan, and its evidence."""
 
     watched: TableWatcher
     sight: TableObservation
     stands: Progress
     since: float | None
-    """when the last step was done"""
+    """when the last step finished"""
     unaudited: tuple[Sent, ...]
-    """statements of earlier runs that the audit log lacks"""
+    """statements of earlier runs that are missing in the audit log"""
 
 
 def locate_progress(planned: LoadedPlan, context: Context) -> LocatedProgress:
-    """Where a plan stands, by its journal and by the table; else as `prepare`."""
+    """Determine a plan's progress from its journal and the table. Raises like `prepare`."""
     plan = planned.plan
     watched = TableWatcher(plan, context.storage_options, context.spark)
     journal = recorded(journal_path(context.folder(planned.path), planned.id), planned.id)
     if journal.done > len(plan.steps):
         path = journal_path(context.folder(planned.path), planned.id)
         raise UsageError(
-            f"{path} has more steps as done than the plan holds",
-            "move it away: what is done is then found in the table",
+            f"{path} has more finished steps than the plan has steps",
+            "move it away: finished steps are then read from the table",
         )
     print_ = plan.fingerprint
     start = journal.point or Baseline(print_.version, print_.protocol, print_.metadata)
@@ -190,7 +190,7 @@ def locate_progress(planned: LoadedPlan, context: Context) -> LocatedProgress:
 
 
 def _last(stands: Progress) -> float | None:
-    """When the plan's last commit was made, in seconds since the epoch."""
+    """Return when the plan's last commit was made, in seconds since the epoch."""
     times = [each.timestamp for commits in stands.own.values() for each in commits]
     return max((time / 1000 for time in times if time is not None), default=None)
 
@@ -211,7 +211,7 @@ def _gates(
         plan, sight, stands, stands.started
     )
     if whole.passed:
-        # Predictions hold for the table as it was planned for.
+        # Predictions are valid for the table as it was planned for.
         again = print_.passed and not stands.started
         table = observe(_inspection(watched).state) if again else None
         whole = preflight.is_forged(planned, table) or whole
@@ -250,7 +250,7 @@ def _effect(
 ) -> PolicyImpact | UnpredictableError:
     """Check the policy's clients and requirements before and after the remaining steps."""
     inspection = _inspection(watched)
-    # A plan file could call the table otherwise than the policy's patterns do.
+    # A plan file could name the table differently from the policy's patterns.
     today = facts(inspection)._replace(table=named(plan))
     checker.observe(checker.check(today))
     try:

@@ -1,4 +1,4 @@
-"""Where a plan stands, told from the table itself."""
+"""Determines a plan's progress from the table itself."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from deltaproto.tables.open import OpenedLog, open_table_log
 
 
 class Baseline(NamedTuple):
-    """What a plan depends on, at one version."""
+    """The state that a plan depends on, at one version."""
 
     version: int
     protocol: Protocol
     metadata: str | None
-    """digest of schema, partitioning and Delta's own properties; None: not known"""
+    """digest of schema, partitioning and Delta's own properties; None: unknown"""
 
 
 class TableObservation(NamedTuple):
-    """The table at its newest version, and how it came there."""
+    """The latest table state and the commits leading to it."""
 
     table_id: str | None
     now: Baseline
     commits: tuple[Commit, ...]
-    """those after the moment that was asked about, oldest first, as far as they are left"""
+    """commits after the given version, oldest first, excluding any already cleaned up"""
 
 
 def named(plan: Plan) -> str:
-    """What finds the plan's table from any folder: its location, or its name in a catalog."""
+    """Return the address of the plan's table from any folder: its location or catalog name."""
     return plan.location if plan.sql_name.startswith("delta.`") else plan.table
 
 
 class TableWatcher:
-    """One table's log, looked at again and again.
+    """Observes one table's log repeatedly.
 
     Raises:
-        TableError: when the table cannot be found, or lies elsewhere than its plan says.
-        EngineError: when a catalog name needs Spark and there is none.
+        TableError: when the table cannot be found, or its location differs from the plan's.
+        EngineError: when a catalog name needs Spark and it is not available.
     """
 
     def __init__(
@@ -58,21 +58,21 @@ class TableWatcher:
         if self.reached.location.uri.rstrip("/") != plan.location.rstrip("/"):
             raise TableError(
                 ErrorCode.NOT_FOUND,
-                f"{plan.table} lies at {self.reached.location.uri} now, and at {plan.location} "
+                f"{plan.table} is now at {self.reached.location.uri}, but was at {plan.location} "
                 "when it was planned",
-                "plan again for the table that the name means now",
+                "plan again for the table that the name now refers to",
             )
 
     @property
     def uri(self) -> str:
-        """Where the table lies."""
+        """The table's location."""
         return self.reached.location.uri
 
     def look(self, since: int) -> TableObservation:
-        """The table now, with the commits after version `since`.
+        """Read the table's current state and the commits after version `since`.
 
         Raises:
-            TableError: when the log cannot be read, or a commit in it.
+            TableError: when the log or one of these commits cannot be read.
         """
         location, store = self.reached
         state = self._reader.read_from(location, store)
@@ -80,8 +80,8 @@ class TableWatcher:
         if not is_whole(store, state.protocol):
             raise TableError(
                 ErrorCode.CATALOG_MANAGED,
-                f"{location.text}: the catalog has commits that its log does not show",
-                "run again, or read it by its catalog name",
+                f"{location.text}: the catalog has commits that the log does not show",
+                "run again, or read the table by its catalog name",
             )
         found: list[Commit] = []
         for commit in commits(store, listing):
@@ -104,7 +104,7 @@ _DROPPED = "DROP FEATURE"
 
 
 class ForeignCommit(NamedTuple):
-    """A commit of somebody else that changed what the plan depends on."""
+    """A conflicting commit by another writer."""
 
     commit: Commit
     what: str
@@ -112,23 +112,23 @@ class ForeignCommit(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a plan has come."""
+    """How far execution of a plan has come."""
 
     done: int
-    """so many steps, from the first on, are finished"""
+    """number of finished steps, from the first on"""
     early: frozenset[str]
-    """features that went in the first of two calls, so that the rest of the two is not needed"""
+    """features dropped in the first of two calls, so that the rest of the two is not needed"""
     own: Mapping[str, tuple[Commit, ...]]
-    """the commits of each step since the point"""
+    """commits of each step since the baseline"""
     point: Baseline
-    """the table as the plan's own commits, and harmless ones of others, left it"""
+    """table state after the plan's own commits and harmless commits by others"""
     foreign: ForeignCommit | None
     partial: bool = False
-    """the next step has made commits already, and was cut off"""
+    """whether the next step was interrupted after its first commits"""
 
     @property
     def started(self) -> bool:
-        """Whether some of the plan is done, a step that was cut off included."""
+        """Whether any part of the plan was executed, including an interrupted step."""
         return self.done > 0 or bool(self.own)
 
 
@@ -140,9 +140,9 @@ def progress_from_commits(
     sight: TableObservation,
     start: Baseline,
 ) -> Progress:
-    """Where the plan stands, from `start` on, where `done` steps were finished.
+    """Compute progress since `start`, given that `done` steps are already complete.
 
-    `sight` holds the commits after `start`.
+    `sight` contains the commits after `start`.
     """
     own: dict[str, list[Commit]] = {}
     protocol, metadata = start.protocol, start.metadata
@@ -182,7 +182,7 @@ def progress_from_commits(
 
 
 def _unseen(now: Baseline, protocol: Protocol, metadata: str | None) -> ForeignCommit | None:
-    """A change that no commit shows which is left: log files of before it may have been deleted."""
+    """Return a change whose commit is no longer in the log, as old log files may be deleted."""
     commit = Commit(now.version, {}, None, None)
     if now.protocol != protocol:
         return ForeignCommit(commit, "the protocol")
@@ -194,9 +194,9 @@ def _unseen(now: Baseline, protocol: Protocol, metadata: str | None) -> ForeignC
 def is_finished(
     step: Step, own: Sequence[Commit], early: frozenset[str], protocol: Protocol
 ) -> bool:
-    """Whether these commits are all that the step makes.
+    """Return True if these commits complete the step.
 
-    The last operation that a statement makes is made last; a statement that was cut off lacks it.
+    A statement's last operation is committed last, so an interrupted statement lacks it.
     """
     if not step.operations or not own:
         return False
@@ -206,7 +206,7 @@ def is_finished(
 
 
 def dropped_in_first_call(step: Step, own: Sequence[Commit], protocol: Protocol) -> bool:
-    """Whether the first of two calls to drop a feature was enough."""
+    """Return True if the first of two calls to drop a feature was enough."""
     return (
         step.expects is not None
         and step.feature is not None
@@ -216,7 +216,7 @@ def dropped_in_first_call(step: Step, own: Sequence[Commit], protocol: Protocol)
 
 
 def without_comments(protocol: Protocol, features: frozenset[str]) -> Protocol:
-    """The protocol that is predicted where these went earlier."""
+    """Return the predicted protocol, given that `features` were dropped earlier."""
     for feature in features & protocol.supported:
         protocol = protocol.without_feature(feature)
     return protocol

@@ -1,7 +1,7 @@
-"""Check that the statements of a plan file are those that its actions stand for. Pure.
+"""Check that the statements of a plan file match its actions. Pure.
 
-The seal of a plan file shows slips; it is not a signature. So each statement is parsed, rebuilt
-from its action, feature and table, and compared, before anything is sent.
+A plan file's checksum reveals accidents; it is not a signature. So each statement is parsed,
+rebuilt from its action, feature and table, and compared, before anything is sent.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.isolation import PROPERTY as ISOLATION
 from deltaproto.sql.quoting import identifier, name_parts, table_name
 
-# What these do depends on files and history, which a look before each plan does not read.
+# The effect of these depends on files and history, which are not read before each plan.
 _BY_HISTORY = (Action.DROP, Action.REORG, Action.SQL, Action.WAIT)
 _PREDICTED = ("commits", "truncates", "losses", "undo", "optional", "expects")
 _VERSIONS = (READER.lower(), WRITER.lower())
 
 
 def mismatch(plan: Plan) -> str | None:
-    """Describe the first part of the plan that does not fit the rest; None if all fits."""
+    """Describe the first part of the plan that contradicts the rest; None if all is consistent."""
     return next(_mismatches(plan), None)
 
 
 def misprediction(plan: Plan, table: Table) -> str | None:
     """Describe the first step that the plan predicts differently from its statement.
 
-    Compares the protocol, the commits, what is lost, the rollback and whether the step may be
-    skipped, for the steps up to the first one that depends on files or history.
+    Compares the protocol, commits, losses, rollback and whether the step may be skipped, for the
+    steps up to the first one that depends on files or history.
 
     Args:
-        table: as it is before the first step.
+        table: its state before the first step.
     """
     moves: list[PredictedStatement] = []
     for step in plan.steps:
@@ -62,18 +62,18 @@ def misprediction(plan: Plan, table: Table) -> str | None:
         table = outcome.table
         if table.protocol != step.protocol_after:
             return (
-                f"{step.id} would lead to {table.protocol.in_words}, and the plan says "
+                f"{step.id} would lead to {table.protocol.in_words}, but the plan has "
                 f"{step.protocol_after.in_words}"
             )
         predicted = steps(moves, plan.engine, Files(), plan.sql_name)[-1]
         for member in _PREDICTED:
             if getattr(predicted, member) != getattr(step, member):
-                return f"{step.id}: its {member} is not the one that its statement has"
+                return f"{step.id}: {member} does not match its statement"
     return None
 
 
 def unrequested(plan: Plan) -> str | None:
-    """Describe the first table property that the plan sets and its goal does not call for."""
+    """Describe the first table property that the plan sets without being part of its goal."""
     if "undo" in plan.goal:
         return None
     requested = _requested_properties(plan)
@@ -84,14 +84,14 @@ def unrequested(plan: Plan) -> str | None:
             for key, value in parsed.statement.properties.items():
                 lower = key.lower()
                 if lower.startswith(FEATURE) or lower in _VERSIONS:
-                    continue  # the protocol shows these
+                    continue  # already compared with the protocol
                 if value.lower() not in requested.get(lower, ()):
-                    return f"{step.id} sets {key} to {value}, which its goal does not call for"
+                    return f"{step.id} sets {key} to {value}, which is not part of its goal"
     return None
 
 
 def _requested_properties(plan: Plan) -> dict[str, set[str]]:
-    """The values that a plan may set, by property, all in lower case."""
+    """Return the values that a plan may set, by property, all in lower case."""
     found: dict[str, set[str]] = {}
 
     def allow(key: str, values: Iterable[str]) -> None:
@@ -126,18 +126,18 @@ def _requested_properties(plan: Plan) -> dict[str, set[str]]:
 
 def _mismatches(plan: Plan) -> Iterator[str]:
     if plan.sql_name != _name(plan):
-        yield f"the plan is for {_name(plan)}, and its statements are on {plan.sql_name}"
+        yield f"the plan is for {_name(plan)}, but its statements are on {plan.sql_name}"
     if not _names_location(plan):
-        yield f"it is called a plan for {plan.table}, and changes the table at {plan.location}"
+        yield f"the plan names {plan.table}, but changes the table at {plan.location}"
     protocol = plan.fingerprint.protocol
     if plan.protocol_before != protocol:
         yield "protocol_before differs from the protocol of the fingerprint"
     asked = _asked(plan)
     for number, step in enumerate(plan.steps, 1):
         if step.id != f"s{number}":
-            yield f"step {number} is called {step.id}, and not s{number}"
+            yield f"step {number} has the id {step.id} instead of s{number}"
         if step.protocol_before != protocol:
-            yield f"{step.id} does not begin with the protocol that the step before it leads to"
+            yield f"{step.id} does not start with the protocol after the previous step"
         protocol = step.protocol_after
         if (why := _wrong(plan, step, asked)) is not None:
             yield f"{step.id}: {why}"
@@ -146,16 +146,16 @@ def _mismatches(plan: Plan) -> Iterator[str]:
 
 
 def _name(plan: Plan) -> str:
-    """The table as statements must name it."""
+    """Return the name by which statements must address the table."""
     if plan.sql_name.startswith("delta.`"):
         return table_name(locate(plan.location))
     return ".".join(identifier(part) for part in name_parts(plan.table))
 
 
 def _names_location(plan: Plan) -> bool:
-    """Whether a plan for a path says the path that it changes, as far as a relative one shows it.
+    """Return True if the path in a plan is the one it changes, as far as a relative path shows.
 
-    The gates of a plan for a catalog name look the name up.
+    Catalog names are resolved by the gates.
     """
     if not plan.sql_name.startswith("delta.`"):
         return True
@@ -171,14 +171,14 @@ def _names_location(plan: Plan) -> bool:
 
 
 def _folder(path: str) -> str:
-    """A path without `..`, and without the log of its table."""
+    """Return a path without `..` and without the table's `_delta_log`."""
     if "://" in path:
         return path
     return posixpath.normpath(path).removesuffix("/_delta_log")
 
 
 def _asked(plan: Plan) -> frozenset[str] | None:
-    """The user's own statements, as the goal of the plan holds them; None in an undo plan."""
+    """Return the user statements in the plan's goal; None for an undo plan."""
     if "undo" in plan.goal:
         return None
     texts = plan.goal.get("sql")
@@ -194,24 +194,24 @@ def _wrong(plan: Plan, step: Step, asked: frozenset[str] | None) -> str | None:
         return None if same else "a wait does not change the protocol"
     statements = parse(step.sql)
     if len(statements) != 1:
-        return f"it holds {len(statements)} statements instead of one"
+        return f"it has {len(statements)} statements instead of one"
     (parsed,) = statements
     statement = _as_planned(parsed.statement, step)
     if not parsed.understood:
-        return "its statement is not understood"
+        return "its statement is not supported"
     if parsed.target is None or not is_it(parsed.target, plan.sql_name):
         return f"its statement is not on {plan.sql_name}"
     if statement.action is not step.action:
-        return f"its statement is {statement.action}, and the plan says {step.action}"
+        return f"its statement is {statement.action}, but the plan has {step.action}"
     if statement.sql(plan.sql_name) != step.sql:
-        return "its statement is not the one that its action stands for"
+        return "its statement does not match its action"
     if isinstance(statement, UserStatement):
         return _not_asked(statement, step.sql, asked)
     return _other_feature(statement, step)
 
 
 def _as_planned(statement: Statement, step: Step) -> Statement:
-    """The planner's own form of a statement that is parsed as one of the user's."""
+    """Return the planner's form of a statement that was parsed as a user statement."""
     if step.action is not Action.CLUSTER_BY or not isinstance(statement, UserStatement):
         return statement
     if not isinstance(statement.effect, ClusterByPaths):
@@ -222,7 +222,7 @@ def _as_planned(statement: Statement, step: Step) -> Statement:
 def _not_asked(statement: UserStatement, sql: str, asked: frozenset[str] | None) -> str | None:
     if asked is None:
         restores = isinstance(statement.effect, AddConstraint | ClusterByPaths)
-        return None if restores else "an undo plan holds no such statement"
+        return None if restores else "an undo plan has no such statement"
     return None if sql in asked else "its statement is not part of the goal"
 
 

@@ -1,4 +1,4 @@
-"""What a run puts on record: the journal that resumes, and the audit log that stays."""
+"""Writes the journal (used to resume) and the audit log (kept)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from deltaproto.tables.log.commits import Commit
 
 
 class Ledger:
-    """Writes both; times are in seconds since the epoch.
+    """Writes the journal and the audit log. Times are in seconds since the epoch.
 
-    A journal that fails stops the run (`JournalError`). An audit log that fails (`unaudited`) stops
-    it before the next statement. The next run completes the log: a statement that the journal has
-    as sent, and not as audited, gets its line then.
+    A journal failure stops the run (`JournalError`). An audit log failure (`unaudited`) stops it
+    before the next statement. The next run completes the audit log: it adds a line for each
+    statement that the journal has as sent but not as audited.
     """
 
     def __init__(
@@ -37,14 +37,14 @@ class Ledger:
         self._journal, self._audit = journal, audit
         self.remarks: list[str] = []
         self.unaudited: str | None = None
-        """why the audit log lacks the last statement; None: it does not"""
+        """why the audit log lacks the last statement, or None"""
 
     def sent(self, step: Step, before: int, now: float) -> None:
-        """A statement is about to be sent; `before` is the table's version."""
+        """Record that a statement is about to be sent; `before` is the table's version."""
         self._journal.add("start", now, step=step.id, run=self._run, version=before)
 
     def complete(self, sent: Sequence[Sent], watched: TableWatcher, now: float) -> None:
-        """Write the audit lines that earlier runs could not, from the commits in the table."""
+        """Write the audit lines missing from earlier runs, from the commits in the table."""
         steps = {step.id: step for step in self._planned.plan.steps}
         for each in sent:
             if each.step not in steps:
@@ -70,7 +70,7 @@ class Ledger:
             self._journal.add("audited", now, step=each.step, run=each.run)
 
     def done(self, stands: Progress, record: StepRecord | None, now: float) -> None:
-        """So many steps are done; `record` is the last, None where the table told."""
+        """Record the finished steps; `record` is the last one, None if read from the table."""
         point = stands.point
         self._journal.add(
             "done",
@@ -85,11 +85,11 @@ class Ledger:
         )
 
     def waits(self, step: Step, until: float, now: float) -> None:
-        """The next step comes later."""
+        """Record that the next step waits."""
         self._journal.add("waiting", now, step=step.id, until=until)
 
     def failed(self, step: Step, message: str, now: float) -> None:
-        """A step failed."""
+        """Record a failed step."""
         try:
             self._journal.add("failed", now, step=step.id, message=message)
         except JournalError as error:
@@ -106,7 +106,7 @@ class Ledger:
         seconds: float,
         now: float,
     ) -> None:
-        """What came of one statement; `before` is the table's version before it."""
+        """Record the result of one statement; `before` is the table's version before it."""
         done = self._audited(
             step,
             before,
@@ -123,7 +123,7 @@ class Ledger:
             self._journal.add("audited", now, step=step.id, run=self._run)
 
     def unseen(self, step: Step, message: str, before: int, now: float) -> None:
-        """A statement was sent, and nobody could see what came of it."""
+        """Record a statement whose effect could not be determined."""
         self._audited(step, before, now, version_after=None, outcome="unseen", message=message)
 
     def _audited(self, step: Step, before: int, now: float, **told: Any) -> bool:

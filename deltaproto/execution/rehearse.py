@@ -1,4 +1,4 @@
-"""Rehearsing a plan on a shallow clone: real statements, none of them on the table itself."""
+"""Rehearses a plan on a shallow clone: real statements, none of them on the table itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TABLE, _RECORDS = "clone", "records"
 
 
 class Rehearsal(NamedTuple):
-    """What a rehearsal works with."""
+    """Inputs of a rehearsal."""
 
     context: Context
     runner: Callable[[], StatementRunner]
@@ -42,13 +42,13 @@ class Rehearsal(NamedTuple):
     limits: WaitLimits
     redact: Redactor
     scratch: str | None = None
-    """a folder or URI to clone into; None: a temporary folder of this machine"""
+    """folder or URI to clone into; None: a local temporary folder"""
 
 
 def rehearse(planned: LoadedPlan, by: Rehearsal) -> Applied:
     """Execute the plan's statements on a clone, and compare each with its prediction.
 
-    The clone is removed, whatever happens, and the source is shown to be untouched.
+    The clone is always removed, and the source is verified to be unchanged.
 
     Raises:
         UsageError: when the scratch folder cannot be used.
@@ -63,7 +63,7 @@ def rehearse(planned: LoadedPlan, by: Rehearsal) -> Applied:
         preflight.fingerprint_gate(plan, sight, stands, started=False),
     )
     if plan.steps and not stands.started and preflight.refusal(passed) is None:
-        # Spark is started last: every gate before decides without it.
+        # Spark is started last: every gate before it works without Spark.
         try:
             passed = (*passed, preflight.engine_gate(plan.engine, by.runner().facts()))
         except DeltaprotoError as error:
@@ -79,8 +79,8 @@ def rehearse(planned: LoadedPlan, by: Rehearsal) -> Applied:
     )
     failed = preflight.refusal(passed)
     if failed is None and stands.started:
-        hint = "plan again: the rest follows from the table as it is now"
-        failed = GateResult("fingerprint", False, "the plan is begun already", hint, ExitCode.STALE)
+        hint = "plan again: the remaining steps depend on the table's current state"
+        failed = GateResult("fingerprint", False, "the plan was started", hint, ExitCode.STALE)
     if failed is not None:
         return ended._replace(code=failed.code, message=failed.message, hint=failed.hint)
     if not plan.steps:
@@ -101,7 +101,7 @@ def rehearse(planned: LoadedPlan, by: Rehearsal) -> Applied:
     if harm is not None:
         return result._replace(status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=harm)
     count = len(before)
-    proof = f"the source is untouched: version {sight.now.version}, {count} files as before"
+    proof = f"the source is unchanged: version {sight.now.version}, {count} files as before"
     return result._replace(message=f"{result.message}; {proof}", remarks=tuple(remarks))
 
 
@@ -121,14 +121,14 @@ def _on_clone(
         return ended._replace(code=error.exit_code, message=error.message, hint=error.hint)
     made = by.runner().run(f"CREATE TABLE {on_clone.sql_name} SHALLOW CLONE {plan.sql_name}", _MARK)
     if made.error is not None:
-        said = f"Spark makes no shallow clone of it: {by.redact(made.message)}"
+        said = f"Spark cannot create a shallow clone of it: {by.redact(made.message)}"
         return ended._replace(code=ExitCode.FAILED, status=ApplyStatus.FAILED, message=said)
     watched = TableWatcher(on_clone, by.context.storage_options, by.context.spark)
     first = watched.look(-1).now
     if first.protocol != plan.fingerprint.protocol:
         said = (
-            f"a clone has {first.protocol.in_words}, and the table "
-            f"{plan.fingerprint.protocol.in_words}: it cannot stand in for it"
+            f"the clone has {first.protocol.in_words}, but the table has "
+            f"{plan.fingerprint.protocol.in_words}: the clone cannot stand in for the table"
         )
         return ended._replace(code=ExitCode.FINDINGS, message=said)
     on_clone = on_clone._replace(fingerprint=Fingerprint(None, first.version, first.protocol, None))
@@ -173,7 +173,7 @@ def _told(
         rest = [step.id for step in plan.steps[len(done) :]]
         said = (
             f"{', '.join(each.id for each in done) or 'no step'} went as predicted on a clone; "
-            f"{', '.join(rest)} cannot be rehearsed: they need history that has grown old"
+            f"{', '.join(rest)} cannot be rehearsed: they need expired history"
         )
         return result._replace(status=ApplyStatus.DONE, message=said)
     return result._replace(
@@ -182,7 +182,7 @@ def _told(
 
 
 def _scratch(plan: Plan, by: Rehearsal) -> tuple[str, str]:
-    """Where the clone goes, and a folder of this machine for the records."""
+    """Return the clone's location, and a local folder for the records."""
     local = tempfile.mkdtemp(prefix="deltaproto-rehearsal-")
     if by.scratch is not None:
         where = locate(by.scratch)
@@ -194,7 +194,7 @@ def _scratch(plan: Plan, by: Rehearsal) -> tuple[str, str]:
         except OSError as error:
             os.rmdir(local)
             raise UsageError(
-                f"cannot use {by.scratch}: {error.strerror}", "give another --scratch"
+                f"cannot use {by.scratch}: {error.strerror}", "pass another --scratch"
             ) from None
         os.rmdir(local)
         return folder, folder
@@ -202,22 +202,22 @@ def _scratch(plan: Plan, by: Rehearsal) -> tuple[str, str]:
     if not here:
         os.rmdir(local)
         raise UsageError(
-            "the table is not on this machine, so that a clone needs a place beside it",
-            "give --scratch URI, where Spark may write",
+            "the table is not on this machine, so its clone needs a location writable by Spark",
+            "pass --scratch URI",
         )
     return local, local
 
 
 def _removed(folder: str, local: str, runner: StatementRunner) -> str:
-    """What is left of the clone, in a sentence; empty when nothing is."""
+    """Remove the clone. Return a sentence about what could not be removed, or an empty string."""
     shutil.rmtree(local, ignore_errors=True)
     if folder == local or runner.removed(folder):
-        return "" if not os.path.exists(local) else f"{local} could not be removed whole"
-    return f"the clone is still at {folder}: remove it"
+        return "" if not os.path.exists(local) else f"could not remove all of {local}"
+    return f"the clone is still at {folder}: remove it manually"
 
 
 def _files(source: TableWatcher) -> dict[str, tuple[int, ...]]:
-    """The table's files with size and time of change: all of a local one, else those of its log."""
+    """Return size and modification time of the table's files (object store: of its log)."""
     location, store = source.reached
     if location.path is None:
         return {each.name: (each.size or 0, each.modified_ms or 0) for each in store.list_dated()}
@@ -238,11 +238,11 @@ def _walked(path: str) -> Iterator[tuple[str, tuple[int, ...]]]:
 def _harmed(
     plan_id: str, source: TableWatcher, version: int, before: dict[str, tuple[int, ...]]
 ) -> str | None:
-    """What the rehearsal did to the source, which is nothing; others may have written meanwhile."""
+    """Describe what the rehearsal changed in the source, or None; other writers are ignored."""
     after = _files(source)
     lost = sorted(name for name, seen in before.items() if after.get(name) != seen)
     if lost:
-        return f"files of the source changed or are gone: {', '.join(lost[:3])}"
+        return f"files of the source changed or are missing: {', '.join(lost[:3])}"
     for commit in source.look(version).commits:
         mark = mark_of(commit)
         if mark is not None and mark.plan == plan_id:

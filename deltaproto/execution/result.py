@@ -1,4 +1,4 @@
-"""What came of executing a plan, and who is told meanwhile."""
+"""Results of executing a plan, and progress callbacks."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from deltaproto.protocol.protocol import Protocol
 
 
 class ApplyStatus(StrEnum):
-    """How it ended."""
+    """How execution of a plan ended."""
 
     DONE = "done"
     NOTHING = "nothing-to-do"
     READY = "ready"
     """a dry run passed every gate"""
     WAITING = "waiting"
-    """steps are left that may be executed only later"""
+    """steps remain that may be executed only later"""
     REFUSED = "refused"
-    """a gate was not passed, or nobody confirmed; this run changed nothing"""
+    """a gate failed, or the run was not confirmed; this run changed nothing"""
     FAILED = "failed"
     """a step failed, or a concurrent writer won"""
     UNREADABLE = "unreadable"
 
 
 class StepStatus(StrEnum):
-    """What became of one step."""
+    """The result of one step."""
 
     EARLIER = "done-earlier"
     DONE = "done"
@@ -42,23 +42,23 @@ class StepStatus(StrEnum):
 
 
 class StepRecord(NamedTuple):
-    """One step, in this run."""
+    """One step in this run."""
 
     id: str
     done: StepStatus
     versions: tuple[int, ...] = ()
-    """that its commits made"""
+    """versions of its commits"""
     operations: tuple[str, ...] = ()
     attempts: int = 0
     seconds: float = 0.0
     message: str = ""
     remarks: tuple[str, ...] = ()
     delta_rs: str = ""
-    """what delta-rs says of the table afterwards: `agrees`, or why it does not answer"""
+    """delta-rs's reading of the table afterwards: `agrees`, or why it has no result"""
 
 
 class Applied(NamedTuple):
-    """One plan, after a run."""
+    """The result of one plan after a run."""
 
     planned: LoadedPlan
     status: ApplyStatus
@@ -69,45 +69,45 @@ class Applied(NamedTuple):
     gates: tuple[GateResult, ...] = ()
     warning: Warning | None = None
     version: int | None = None
-    """of the table in the end; None: not looked at"""
+    """protocol of the table at the end; None: not read"""
     protocol: Protocol | None = None
     earliest: float | None = None
     """when the next step may be executed, in seconds since the epoch"""
     journal: str | None = None
     remarks: tuple[str, ...] = ()
-    """what went wrong beside the steps"""
+    """problems that did not stop the steps"""
 
 
 class Observer(Interface):
-    """Is told of every event; its calls may come from several threads."""
+    """Receives progress events; may be called from several threads."""
 
     def began(self, planned: LoadedPlan, step: Step) -> None:
-        """A step's statement is sent."""
+        """Handle a statement being sent."""
         ...
 
     def progress(self, planned: LoadedPlan, step: Step, done: int, known: int) -> None:
-        """Of the engine's tasks for the step, so many are done."""
+        """Handle progress: how many of the step's engine tasks are finished."""
         ...
 
     def retries(self, planned: LoadedPlan, step: Step, winner: str, seconds: float) -> None:
-        """A concurrent transaction won; the step is tried again after some seconds."""
+        """Handle a lost conflict; the step is retried after `seconds`."""
         ...
 
     def waits(self, planned: LoadedPlan, step: Step, until: float) -> None:
-        """The next step comes at `until`, in seconds since the epoch."""
+        """Handle a wait until `until`, in seconds since the epoch."""
         ...
 
     def finished(self, planned: LoadedPlan, record: StepRecord) -> None:
-        """A step is over."""
+        """Handle a finished step."""
         ...
 
     def halts(self) -> None:
-        """The run was interrupted: statements that were sent are waited for, no other is sent."""
+        """Handle an interruption: running statements finish, no new ones are sent."""
         ...
 
 
 class NullObserver:
-    """Tells nobody."""
+    """Ignores all events."""
 
     def began(self, planned: LoadedPlan, step: Step) -> None: ...
 

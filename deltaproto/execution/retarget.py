@@ -1,4 +1,4 @@
-"""A plan for another table that is like its own: a clone."""
+"""Retargets a plan to a clone of its table."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from deltaproto.sql.quoting import table_name
 
 
 def moved(plan: Plan, to: Location) -> Plan:
-    """The plan with every statement on the table at `to`.
+    """Return the plan with every statement on the table at `to`.
 
     Raises:
-        UsageError: for a statement that would change another table even so.
+        UsageError: for a statement that would still change another table.
     """
     name = table_name(to)
     steps = tuple(
@@ -26,11 +26,11 @@ def moved(plan: Plan, to: Location) -> Plan:
 
 def _moved(step: Step, sql: str, before: str, name: str) -> str:
     made = sql.replace(before, name, 1)
-    # Users write names in many ways, and more than once: only the statement itself tells.
+    # Users write names in many ways, and more than once: only parsing the statement shows them.
     for parsed in parse(made):
         if parsed.target is None or not is_it(parsed.target, name):
             raise UsageError(
                 f"{step.id} cannot be rehearsed: it does not name the table as {before}",
-                "write the table so in the SQL, and plan again",
+                "use this name for the table in the SQL, and plan again",
             )
     return made

@@ -1,4 +1,4 @@
-"""Spark as the engine that executes: what it is, and one statement after the other."""
+"""Runs statements in Spark one after the other, and identifies the engine."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from deltaproto.tables.spark_connect import stop_retrying
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# A DROP FEATURE looks at the table anew for each attempt to commit, so that writers who are quick
-# starve it; Delta itself would go on for ten million attempts.
+# A DROP FEATURE reads the table again for each attempt to commit, so fast writers starve it.
+# Delta itself would retry ten million times.
 ATTEMPTS = "spark.databricks.delta.maxCommitAttempts"
 _MOST_ATTEMPTS = "100"
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -30,18 +30,18 @@ _RUNTIME = "spark.databricks.clusterUsageTags.sparkVersion"
 _EXTENSION = "DeltaSparkSessionExtension"
 _POLL_SECONDS = 0.5
 Progress = Callable[[int, int], None]
-"""takes tasks done and tasks known so far"""
+"""receives the finished tasks and the tasks known so far"""
 
 
 class EngineFacts(NamedTuple):
-    """The engine that executes."""
+    """The executing engine."""
 
     name: EngineName
     version: str | None
-    """of Delta Lake, or of the Databricks runtime; None: it does not tell"""
+    """version of Delta Lake or the Databricks runtime; None: not reported"""
     spark: str
     delta: bool
-    """Delta's statements are understood"""
+    """whether Delta's SQL extension is loaded"""
     conf: Mapping[str, str]
     """the session's settings"""
 
@@ -52,7 +52,7 @@ class EngineFacts(NamedTuple):
 
 
 class StatementRunner:
-    """Statements through one Spark session, marked."""
+    """Runs statements in one Spark session, and tags their commits."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -60,7 +60,7 @@ class StatementRunner:
 
     @classmethod
     def started(cls, settings: SparkSettings) -> StatementRunner:
-        """With the active session, a remote one, or a new one.
+        """Return a runner for the active session, a remote one, or a new one.
 
         Raises:
             EngineError: naming what is missing or wrong.
@@ -68,10 +68,10 @@ class StatementRunner:
         return cls(spark_session(settings))
 
     def apart(self) -> StatementRunner:
-        """A runner for another thread, whose statements carry marks of their own.
+        """Return a runner for another thread, whose statements have their own commit tags.
 
-        Marks are settings of a session. Where no session can be had beside this one, which is so on
-        Spark Connect, it is this runner: statements then go one after the other.
+        Tags are settings of a session. Spark Connect has no separate session, so this runner itself
+        is returned; statements then run one after the other.
         """
         try:
             return StatementRunner(self._session.newSession())
@@ -79,10 +79,10 @@ class StatementRunner:
             return self
 
     def facts(self) -> EngineFacts:
-        """What executes.
+        """Identify the engine.
 
         Raises:
-            EngineError: when it does not answer.
+            EngineError: when it does not respond.
         """
         try:
             rows = self._session.sql("SET").collect()
@@ -91,7 +91,8 @@ class StatementRunner:
             if is_gone(spark_text(error)):
                 stop_retrying(self._session)
             raise EngineError(
-                f"Spark does not answer: {Redactor()(first_line(error))}", "start it, and run again"
+                f"Spark does not respond: {Redactor()(first_line(error))}",
+                "start it and run again",
             ) from None
         conf = {str(row[0]): str(row[1]) for row in rows}
         runtime = self._session.conf.get(_RUNTIME, None)
@@ -129,12 +130,12 @@ class StatementRunner:
         return StatementResult()
 
     def removed(self, uri: str) -> bool:
-        """Remove a folder through Spark's file system; False where the session has none to show."""
+        """Remove a folder through Spark's file system. Return False if the session exposes none."""
         return remove_folder(self._session, uri)
 
     @contextmanager
     def _set(self, key: str, value: str, *, must: bool) -> Iterator[None]:
-        """A setting for the block; without `must`, where the session takes it."""
+        """Set a property for the block; without `must`, ignore a session that rejects it."""
         before = self._session.conf.get(key, None)
         try:
             self._session.conf.set(key, value)
@@ -144,7 +145,7 @@ class StatementRunner:
         try:
             yield
         except Exception as error:
-            # Asking a session that is gone takes half a minute, and there is nothing to restore.
+            # A disconnected session takes half a minute to fail, and there is nothing to restore.
             if not is_gone(spark_text(error)):
                 self._restore(key, before)
             raise
@@ -154,7 +155,7 @@ class StatementRunner:
         self._restore(key, before)
 
     def _restore(self, key: str, before: str | None) -> None:
-        # The session may be gone; its answer is told already.
+        # The session may be disconnected, which is reported elsewhere.
         with suppress(Exception):
             if before is None:
                 self._session.conf.unset(key)
@@ -163,7 +164,7 @@ class StatementRunner:
 
 
 def _delta_version(session: SparkSession) -> str | None:
-    """The version of Delta's jars; None over Spark Connect, which does not tell."""
+    """Return the version of Delta's jars; None over Spark Connect, which does not report it."""
     jvm = getattr(session, "_jvm", None)
     if jvm is None:
         return None
@@ -176,7 +177,7 @@ def _delta_version(session: SparkSession) -> str | None:
 
 @contextmanager
 def _watched(session: SparkSession, progress: Progress | None) -> Iterator[None]:
-    """Tell of Spark's tasks while the block runs, where the session shows them."""
+    """Report Spark's tasks while the block runs, if the session exposes them."""
     try:
         tracker = session.sparkContext.statusTracker() if progress is not None else None
     except Exception:

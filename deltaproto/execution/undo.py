@@ -1,6 +1,6 @@
-"""The way back: a plan of the statements that take a plan's finished steps back.
+"""Undo plans: statements that roll back the finished steps of a plan.
 
-RESTORE is none: it brings back rows and schema, never a protocol.
+RESTORE does not help: it restores data and schema, not the protocol.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class StalePlan(DeltaprotoError):
 
 
 def undo(planned: LoadedPlan, context: Context, now: float | None = None) -> Plan:
-    """The plan that takes back what is done of `planned`, the last step first.
+    """Return the plan that rolls back the finished steps of `planned`, last step first.
 
-    Each statement is predicted on the table as it is now.
+    Each statement is predicted on the table's current state.
 
     Raises:
-        StalePlan: when somebody has changed the table since.
+        StalePlan: when another writer has changed the table since.
         UsageError: when the plan contradicts itself.
         TableError: when the table cannot be read.
     """
@@ -44,7 +44,7 @@ def undo(planned: LoadedPlan, context: Context, now: float | None = None) -> Pla
     _, sight, stands, *_ = locate_progress(planned, context)
     gate = fingerprint_gate(plan, sight, stands, started=False)
     if not gate.passed:
-        raise StalePlan(gate.message, "plan the way back from the table as it is: plan-upgrade")
+        raise StalePlan(gate.message, "plan the rollback from the current state: plan-upgrade")
     done = plan.steps[: stands.done]
     script = ";\n".join(step.undo for step in reversed(done) if step.undo is not None)
     given = load_plan_input(
@@ -54,8 +54,8 @@ def undo(planned: LoadedPlan, context: Context, now: float | None = None) -> Pla
     back = plan_upgrade(given, Upgrade(statements=tuple(parse(script)) if script else ()))
     return back._replace(
         goal={"kind": "upgrade", "undo": planned.id},
-        goal_text=f"take back plan {planned.id}",
-        warnings=(*_stays(done), "RESTORE brings no protocol back.", *back.warnings),
+        goal_text=f"undo plan {planned.id}",
+        warnings=(*_stays(done), "RESTORE does not restore the protocol.", *back.warnings),
     )
 
 
@@ -64,8 +64,8 @@ def _stays(done: tuple[Step, ...]) -> Iterator[str]:
         if step.sql is None:
             continue
         if step.undo is None and step.protocol_after != step.protocol_before:
-            yield f"{step.id} ({step.sql}) has no way back."
+            yield f"{step.id} ({step.sql}) has no rollback."
         for loss in step.losses:
-            yield f"{step.id}: {loss}, for good."
+            yield f"{step.id}: {loss}, irreversibly."
         if step.truncates:
-            yield f"{step.id}: the history that it deleted stays gone."
+            yield f"{step.id}: the history that it deleted cannot be restored."

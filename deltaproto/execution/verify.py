@@ -1,4 +1,4 @@
-"""Whether a step did what the plan says: the engine's answer, the table, a second reader."""
+"""Verifies a step: the engine's result, the table's state, and a second reader."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LATER = frozenset(
         "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
     }
 )
-"""a drop that has to wait for history to grow old"""
+"""error class of a drop that has to wait until history expires"""
 NOT_PRESENT = "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT"
 _CONFLICTS = frozenset(
     {
@@ -49,13 +49,13 @@ _CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 
 
 class StatementResult(NamedTuple):
-    """The answer to one statement."""
+    """The result of one statement."""
 
     error: str | None = None
-    """the error class; empty where the engine names none; None: the statement succeeded"""
+    """the error class; empty if the engine names none; None: the statement succeeded"""
     message: str = ""
     lost: bool = False
-    """the connection to the engine broke, so that nobody knows what came of the statement"""
+    """the connection to the engine broke, so the statement's effect is unknown"""
 
     @property
     def conflict(self) -> bool:
@@ -66,41 +66,41 @@ class StatementResult(NamedTuple):
 
 
 def denied(message: str) -> bool:
-    """Whether the storage or the catalog did not let the engine write."""
+    """Return True if the storage or the catalog denied the engine write access."""
     return _DENIED.search(message) is not None
 
 
 def error_class(text: str) -> str:
-    """The error class that a message begins with or holds; empty where it holds none."""
+    """Return the error class that a message begins with or contains; empty if none."""
     found = _CLASS.search(text)
     return found[1] if found else ""
 
 
 class StepVerdict(StrEnum):
-    """What to make of a step."""
+    """The outcome of a step."""
 
     AS_PREDICTED = "as-predicted"
     EARLY = "early"
     """the first of two calls was enough"""
     NOT_NEEDED = "not-needed"
     WAIT = "wait"
-    """the engine wants more history to grow old first"""
+    """the engine requires more history to expire first"""
     CONFLICT = "conflict"
     """a concurrent transaction won"""
     LOST = "lost"
-    """the engine is gone"""
+    """the engine disconnected"""
     REFUSED = "refused"
     UNEXPECTED = "unexpected"
-    """it was done, and the table is not as predicted"""
+    """it was executed, but the table is not as predicted"""
 
 
 class VerifiedStep(NamedTuple):
-    """A verdict, in words."""
+    """A verdict, with an explanation."""
 
     verdict: StepVerdict
     message: str = ""
     remarks: tuple[str, ...] = ()
-    """differences that do no harm"""
+    """harmless differences"""
 
 
 def verify_step(
@@ -112,26 +112,28 @@ def verify_step(
     *,
     resumed: bool = False,
 ) -> VerifiedStep:
-    """What became of a step.
+    """Determine the outcome of a step.
 
     Args:
-        operations: of the commits that the step made.
+        operations: operations of the step's commits.
         now: the table's protocol afterwards.
-        early: features that went earlier than planned.
-        resumed: an earlier run has made commits of the step already.
+        early: features dropped earlier than planned.
+        resumed: an earlier run has already made commits of the step.
     """
     if answer.lost:
         return VerifiedStep(StepVerdict.LOST, answer.message)
     if answer.conflict:
         return VerifiedStep(StepVerdict.CONFLICT, answer.message)
     if step.optional and answer.error == NOT_PRESENT and step.feature in early:
-        return VerifiedStep(StepVerdict.NOT_NEEDED, f"{step.feature} went in the first call")
+        return VerifiedStep(StepVerdict.NOT_NEEDED, f"{step.feature} was dropped in the first call")
     wanted = without_comments(step.protocol_after, early)
     feature = step.feature or ""
     if step.expects in LATER and answer.error is None and feature in wanted.supported:
         sooner = without_comments(wanted, frozenset({feature}))
         if now == sooner:
-            return VerifiedStep(StepVerdict.EARLY, f"{feature} went at once: no history shows it")
+            return VerifiedStep(
+                StepVerdict.EARLY, f"{feature} was dropped at once: no history uses it"
+            )
         wanted = sooner
     elif answer.error in LATER and step.expects not in LATER:
         return VerifiedStep(StepVerdict.WAIT, answer.message)
@@ -142,13 +144,13 @@ def verify_step(
         return VerifiedStep(StepVerdict.UNEXPECTED, _difference(wanted, now))
     if step.commits[0] and not operations and not resumed:
         predicted = ", ".join(step.operations)
-        said = f"no commit of {step.id} is in the table; predicted: {predicted}"
+        said = f"the table has no commit of {step.id}; predicted: {predicted}"
         return VerifiedStep(StepVerdict.UNEXPECTED, said)
     return VerifiedStep(StepVerdict.AS_PREDICTED, remarks=tuple(_remarks(step, operations)))
 
 
 def _fits(expected: str | None, error: str | None) -> bool:
-    # Delta can lose count of deletion vectors, and then names another reason to wait.
+    # Delta can miscount deletion vectors, and then reports another reason to wait.
     return error == expected or (expected in LATER and error in LATER)
 
 
@@ -172,18 +174,18 @@ def _difference(wanted: Protocol, now: Protocol) -> str:
 def second_opinion(
     uri: str, storage_options: Mapping[str, str], protocol: Protocol
 ) -> tuple[bool, str]:
-    """Whether delta-rs contradicts nothing, and what it says: `agrees`, or why it is silent."""
+    """Compare with delta-rs. Return False if it contradicts; and `agrees` or why it does not."""
     try:
         seen = DeltaRsReader(storage_options).read(uri).protocol
     except DeltaprotoError as error:
-        return True, f"no answer: {error.message}"
+        return True, f"no result: {error.message}"
     if _comparable(seen) == _comparable(protocol):
         return True, "agrees"
     return False, f"delta-rs reads {seen.in_words}"
 
 
 def _comparable(protocol: Protocol) -> tuple[object, ...]:
-    # delta-rs shows an empty list and an absent one alike.
+    # delta-rs does not distinguish an empty list from a missing one.
     return (
         protocol.min_reader_version,
         protocol.min_writer_version,

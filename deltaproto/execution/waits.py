@@ -1,4 +1,4 @@
-"""Waits between steps: when one is over, and whether the run stays until then."""
+"""Waits between steps: when a wait ends, and whether the run stays until then."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ HOUR = 3600.0
 
 
 class WaitLimits(NamedTuple):
-    """How long and how often."""
+    """How long to wait and how often to retry."""
 
     retries: int = 5
-    """of a step that lost against a concurrent transaction"""
+    """retries of a step that lost a conflict"""
     wait: bool = False
-    """stay until waiting steps may go on"""
+    """wait instead of exiting"""
     now: Callable[[], float] = time.time
-    """seconds since the epoch"""
+    """the current time, in seconds since the epoch"""
     sleep: Callable[[float], None] = time.sleep
     halted: Callable[[], bool] = lambda: False
-    """whether no further statement may be sent, as the run was interrupted"""
+    """whether the run was interrupted, so that no further statement may be sent"""
 
 
 def wait_ends_at(planned: LoadedPlan, stands: Progress, since: float | None) -> float:
-    """When the wait that comes next is over, in seconds since the epoch.
+    """Return when the next wait ends, in seconds since the epoch.
 
     Args:
-        since: when the step before it was done; None: none was.
+        since: completion time of the previous step, or None.
     """
     if since is None:
         at = planned.not_before[stands.done]
@@ -43,7 +43,7 @@ def wait_ends_at(planned: LoadedPlan, stands: Progress, since: float | None) -> 
 
 
 def wait_not_needed(plan: Plan, stands: Progress) -> bool:
-    """Whether every drop up to the next wait has succeeded in its first call."""
+    """Return True if every drop up to the next wait has succeeded in its first call."""
     coming = []
     for step in plan.steps[stands.done + 1 :]:
         if step.sql is None:
@@ -53,7 +53,7 @@ def wait_not_needed(plan: Plan, stands: Progress) -> bool:
 
 
 class Waiting:
-    """Ends the run where a step has to wait, or stays with `Limits.wait`."""
+    """Ends the run at a step that has to wait, or waits if `WaitLimits.wait` is set."""
 
     def __init__(
         self, planned: LoadedPlan, limits: WaitLimits, observer: Observer, ledger: Ledger
@@ -62,7 +62,7 @@ class Waiting:
         self._observer, self._ledger = observer, ledger
 
     def ends(self, step: Step, stop: StopReason) -> bool:
-        """Whether the run ends with `stop`; else the time has come when this returns."""
+        """Return True if the run ends with `stop`; otherwise return after the wait."""
         if stop.earliest is None or not self._limits.wait:
             if stop.earliest is not None:
                 self._ledger.waits(step, stop.earliest, self._limits.now())

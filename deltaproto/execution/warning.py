@@ -1,7 +1,7 @@
-"""The warning before a plan is carried out: whom it hits, on the evidence of the recent log. Pure.
+"""The warning before execution: affected writers and readers, from recent commits. Pure.
 
-Source: Delta Spark's conflict checker and Databricks' documents on write conflicts, as the plan's
-clashes hold them; what other engines do with a commit that they do not expect is never promised.
+Source: Delta Spark's conflict checker and the Databricks documentation on write conflicts, as
+recorded in the plan. How other engines react to an unexpected commit is never promised.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ _COORDINATED = "DynamoDB"
 
 
 class Hit(NamedTuple):
-    """Somebody whom steps hit."""
+    """A writer or reader affected by the plan."""
 
     steps: tuple[str, ...]
     engine: str
     who: str
     exceptions: tuple[str, ...]
     loser: str
-    """`writer` or `step`"""
+    """who fails: `writer` or `step`"""
 
 
 class MaintenanceWindowStatus(NamedTuple):
-    """The policy's maintenance windows at this moment."""
+    """The current status of the policy's maintenance windows."""
 
     open: bool
     next: datetime | None
 
 
 class Warning(NamedTuple):
-    """What to know before anything is committed."""
+    """What to know before the first commit."""
 
     steps: tuple[Step, ...]
-    """those that are left"""
+    """the remaining steps"""
     hits: tuple[Hit, ...]
     streams: tuple[tuple[str, StreamImpact], ...]
-    """step and stream; those that go on are left out"""
+    """step and stream, for the streams that stop"""
     activity: Activity | None
-    """None: the log's commits could not be read"""
+    """recent activity; None: the log's commits could not be read"""
     window: MaintenanceWindowStatus | None
-    """None: the policy has none"""
+    """window status; None: the policy has no windows"""
     sources: tuple[str, ...]
-    """what would bring back the features that leave"""
+    """possible causes that re-enable a dropped feature"""
     notes: tuple[str, ...]
 
 
@@ -71,7 +71,7 @@ def warning(
     windows: Sequence[Window] | None,
     now: float,
 ) -> Warning:
-    """The warning for the steps that are left; `now` is in seconds since the epoch."""
+    """Build the warning for the remaining steps; `now` is in seconds since the epoch."""
     statements = [step for step in left if step.sql is not None]
     moment = datetime.fromtimestamp(now, UTC)
     return Warning(
@@ -93,7 +93,7 @@ def warning(
 
 
 def windows_of(policy: Policy | None, plan: Plan) -> tuple[Window, ...] | None:
-    """The maintenance windows that a policy sets for a plan's table; None: it sets none."""
+    """Return the maintenance windows that a policy sets for a plan's table, or None."""
     if policy is None:
         return None
     return settings_for(policy, named(plan), plan.location).maintenance_windows
@@ -102,7 +102,7 @@ def windows_of(policy: Policy | None, plan: Plan) -> tuple[Window, ...] | None:
 def rulings(
     plan: Plan, approvals: Approvals | None, today: date | None = None
 ) -> tuple[Ruling, ...]:
-    """Which of the losses that a plan lists the policy approves; empty without approvals."""
+    """Return the losses of a plan that the policy approves; empty without approvals."""
     if not approvals:
         return ()
     names, day = Names(named(plan), plan.location), today or datetime.now(UTC).date()
@@ -133,12 +133,15 @@ def _notes(plan: Plan, steps: Sequence[Step], engine: EngineFacts | None) -> Ite
     if not steps:
         return
     yield (
-        "Other engines need not notice such a commit: nothing promises that a writer that is "
-        "neither Delta Spark nor Databricks fails cleanly. Stop those first."
+        "Other engines may not detect such a commit: only Delta Spark and Databricks are known to "
+        "fail cleanly. Stop writers on other engines first."
     )
     yield from _log_store(plan.location, engine)
     if any(not step.reversible for step in steps):
-        yield "RESTORE brings no protocol back: what is dropped stays dropped, history stays gone."
+        yield (
+            "RESTORE does not restore the protocol: dropped features stay dropped, deleted history "
+            "stays deleted."
+        )
 
 
 def _sources(plan: Plan, engine: EngineFacts | None) -> Iterator[str]:
@@ -155,7 +158,7 @@ def _log_store(location: str, engine: EngineFacts | None) -> Iterator[str]:
     stores = [conf.get(key.format(scheme), "") for key in _LOG_STORES]
     if not any(_COORDINATED in store for store in stores):
         yield (
-            "The table is on S3, and this session has no log store for several clusters: if "
-            "another driver writes now, commits can be lost. Stop every other writer, or set "
+            "The table is on S3, and this session has no multi-cluster log store. If another "
+            "driver writes at the same time, commits can be lost. Stop every other writer, or set "
             f"spark.delta.logStore.{scheme}.impl to S3DynamoDBLogStore in all of them."
         )

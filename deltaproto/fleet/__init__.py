@@ -1,1 +1,1 @@
-"""The fleet: finding tables, reading them all, and the inventory that keeps the answers."""
+"""Fleets: discovery of tables, scans, and the inventory that stores their results."""

@@ -1,4 +1,4 @@
-"""The Delta tables of catalogs and schemas, as Spark knows them."""
+"""Lists the Delta tables of catalogs and schemas with Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
-# A catalog that is not there is taken for a part of the schema's name.
+# Spark takes a missing catalog for a part of the schema's name.
 _UNKNOWN = ("NOT_FOUND", "SINGLE_PART_NAMESPACE", "Nested databases are not supported")
 _PLAIN = re.compile(r"\w+", re.ASCII)
 
@@ -25,10 +25,10 @@ _PLAIN = re.compile(r"\w+", re.ASCII)
 def tables_of(
     session: SparkSession, names: tuple[str, ...]
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
-    """Every Delta table of the catalogs, schemas and tables that are named.
+    """Every Delta table of the named catalogs, schemas and tables.
 
-    Views and tables of other formats are passed over. What Spark may not show, or shows without a
-    location, is told as a place that could not be looked into.
+    Skips views and tables of other formats. A schema or table that Spark may not show, or shows
+    without a location, is returned as an unreadable place.
 
     Raises:
         UsageError: for a name that Spark does not know.
@@ -54,7 +54,7 @@ def _named(session: SparkSession, name: str) -> Iterator[DiscoveredTable | Unrea
         case [catalog, schema, table]:
             yield from _described(session, [catalog, schema], table)
         case _:
-            raise UsageError(f"--catalog {name} names nothing", "CATALOG, CATALOG.SCHEMA or SCHEMA")
+            raise UsageError(f"--catalog {name} is not a name", "CATALOG, CATALOG.SCHEMA or SCHEMA")
 
 
 def _parts(name: str) -> list[str]:
@@ -67,7 +67,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _catalogs(session: SparkSession) -> set[str]:
-    # Spark lists only those catalogs that a session has used; the current one may be missing.
+    # Spark lists only catalogs that the session has used; the current one may be missing.
     listed = {row[0] for row in sql_rows(session, "SHOW CATALOGS")}
     return {*listed, _current(session)}
 
@@ -96,7 +96,7 @@ def _of_schema(
     except Exception as error:
         if given and any(sign in str(error) for sign in _UNKNOWN):
             raise UsageError(
-                f"Spark knows no catalog or schema {'.'.join(map(_readable, schema))}",
+                f"Spark has no catalog or schema {'.'.join(map(_readable, schema))}",
                 "see SHOW SCHEMAS; a single table is CATALOG.SCHEMA.TABLE",
             ) from None
         yield UnreadablePlace(".".join(map(_readable, schema)), _refused(error))
@@ -112,7 +112,7 @@ def _of_schema(
 
 
 def _extended(session: SparkSession, schema: str) -> dict[str, dict[str, str]]:
-    """What one statement tells of all tables; nothing where the catalog does not know it."""
+    """Describe all tables with one statement; empty if the catalog does not support it."""
     try:
         rows = sql_rows(session, f"SHOW TABLE EXTENDED IN {schema} LIKE '*'")
     except Exception:
@@ -121,10 +121,10 @@ def _extended(session: SparkSession, schema: str) -> dict[str, dict[str, str]]:
 
 
 def _information(text: str) -> dict[str, str]:
-    """Type, provider and location out of what Spark writes for people.
+    """Parse type, provider and location from Spark's description of a table.
 
-    A comment or a property may hold lines of its own: the type and provider stand before them, the
-    location after.
+    Comments and properties may contain newlines: type and provider precede them, the location
+    follows.
     """
     described = text.partition("\nSchema: ")[0]
     found: dict[str, str] = {}
@@ -143,7 +143,7 @@ def _described(
     except Exception as error:
         yield UnreadablePlace(".".join(map(_readable, (*schema, table))), _refused(error))
         return
-    # After the columns, whose names may be anything, comes a heading.
+    # The columns, whose names may be anything, are followed by a heading.
     names = [row["col_name"] for row in rows]
     heading = max((i for i, n in enumerate(names) if n.startswith("# Detailed")), default=0)
     yield from _found(
@@ -161,7 +161,7 @@ def _found(
     if location:
         yield DiscoveredTable(name, location)
     else:
-        said = f"Spark does not say where {name} lies"
+        said = f"Spark does not show the location of {name}"
         hint = f"`deltaproto inspect {name}` reads it through Spark"
         yield UnreadablePlace(name, TableError(ErrorCode.NOT_FOUND, said, hint))
 
@@ -170,7 +170,7 @@ def _refused(error: Exception) -> TableError:
     message = Redactor()(first_line(error))
     denied = "PERMISSION" in message.upper() or "PRIVILEGE" in message.upper()
     code = ErrorCode.PERMISSION_DENIED if denied else ErrorCode.STORAGE
-    return TableError(code, message, "ask for USE SCHEMA and BROWSE or SELECT, or leave it out")
+    return TableError(code, message, "request USE SCHEMA and BROWSE or SELECT, or leave it out")
 
 
 def _quoted(parts: list[str]) -> str:

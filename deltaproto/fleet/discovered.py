@@ -1,4 +1,4 @@
-"""What discovery gives: tables, and places that could not be looked into."""
+"""Results of discovery: tables, and places that could not be searched."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from deltaproto.tables.storage.interface import FolderEntry
 
 
 class DiscoveredTable(NamedTuple):
-    """One table, to be read."""
+    """A table that discovery found."""
 
     table: str
-    """a path, a URI or a catalog name, as people call it"""
+    """path, URI or catalog name as given by the user"""
     location: str
-    """the path or URI where it lies"""
+    """the table's path or URI"""
     listed: tuple[FolderEntry, ...] | None = None
-    """what its log folder holds, where discovery had to look"""
+    """contents of the log folder, if discovery had to list it"""
 
     @property
     def uri(self) -> str:
@@ -30,36 +30,36 @@ class DiscoveredTable(NamedTuple):
         return locate(self.location).uri
 
     def inside(self, own: str | None) -> bool:
-        """Whether it lies below `own`, a place with a slash at its end."""
+        """Whether it is below `own`, a path or URI that ends with a slash."""
         return own is not None and place(self.location).startswith(own)
 
 
 class UnreadablePlace(NamedTuple):
-    """A place that could not be looked into: tables may be missing below it."""
+    """A place that could not be searched: tables below it may be missing."""
 
     place: str
     error: TableError
 
     @property
     def uri(self) -> str:
-        """The place as a URI; as it stands where it is none."""
+        """The place as a URI, or unchanged if it cannot be converted."""
         try:
             return locate(self.place).uri
         except TableError:
             return self.place
 
     def inside(self, own: str | None) -> bool:
-        """Whether it lies below `own`; a root without tables is reported wherever it lies."""
+        """Whether it is below `own`; a root without tables is always reported."""
         empty = self.error.code is ErrorCode.NO_TABLES
         return own is not None and not empty and place(self.place).startswith(own)
 
 
 class Selection(NamedTuple):
-    """Which folders are entered, and which tables count. Patterns are globs.
+    """Which folders are searched, and which tables count. Patterns are globs.
 
-    A pattern with a slash is held against the path below the root, another against each folder's
-    name. Folders named `_…` or `.…`, and `key=value` inside a table, are entered only where an
-    `include` names them.
+    A pattern with a slash is matched against the path below the root, any other against each
+    folder's name. Folders named `_…` or `.…`, and `key=value` inside a table, are searched only if
+    an `include` matches them.
     """
 
     include: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Selection(NamedTuple):
 
     @property
     def flat(self) -> bool:
-        """Whether a folder's name alone decides, from whichever root it is seen."""
+        """Whether a folder's name alone decides, independent of the root."""
         return not self.include and not any("/" in pattern for pattern in self.exclude)
 
     def enters(self, below: str, *, in_table: bool = False) -> bool:
@@ -79,7 +79,7 @@ class Selection(NamedTuple):
         return not apart or _any(self.include, below, name)
 
     def hides(self, below: str) -> bool:
-        """Whether a folder that is not entered is one that nobody excluded."""
+        """Whether a folder is skipped without being excluded by the user."""
         name = below.rpartition("/")[2]
         return name.startswith((".", "_")) and not _any(self.exclude, below, name)
 
@@ -94,20 +94,20 @@ class Selection(NamedTuple):
 
 
 class Place(StrEnum):
-    """What a walk met besides tables and folders that it searched."""
+    """Special places found by a walk."""
 
     HIDDEN = "hidden"
-    """a folder that was not searched, because of its name"""
+    """a folder skipped because of its name"""
     INSIDE = "inside"
-    """a table whose folder was not searched, or not to its end, for other tables"""
+    """a table whose folder was not searched completely for other tables"""
     OUTSIDE = "outside"
-    """a link to a folder outside of every root, which was searched"""
+    """a followed link to a folder outside every root"""
     NOWHERE = "nowhere"
     """a link whose target does not exist"""
 
 
 class Passed:
-    """Counts places that a reader of the result must know of, and keeps the first of each kind."""
+    """Counts special places, and keeps the first of each kind."""
 
     def __init__(self) -> None:
         self._own: str | None = None
@@ -115,17 +115,17 @@ class Passed:
         self._first: dict[Place, str] = {}
 
     def leave_out(self, own: str | None) -> None:
-        """Count nothing at or below this path or URI, which ends in a slash."""
+        """Ignore places at or below this path or URI, which ends with a slash."""
         self._own = own
 
     def add(self, kind: Place, path: str, shown: str = "") -> None:
-        """Count the place at `path`; `shown` says more of it."""
+        """Count the place at `path`; `shown` replaces the path in the note."""
         if self._own is None or not f"{path}/".startswith(self._own):
             self._counts[kind] += 1
             self._first.setdefault(kind, shown or path)
 
     def notes(self) -> tuple[str, ...]:
-        """One line for each kind that was met."""
+        """One line for each kind found."""
         return tuple(
             f"{_counted(self._counts[kind], *_PLACES[kind])}{self._first[kind]}"
             for kind in Place
@@ -139,18 +139,18 @@ _PLACES = {
         "folders whose names start with . or _ were not searched; --include searches them: first ",
     ),
     Place.INSIDE: (
-        "1 table's folder was not searched, or not to its end, for tables inside it; name it as a "
+        "1 table's folder was not searched completely for tables inside it; name it as a "
         "root to search it: ",
-        "tables' folders were not searched, or not to their end, for tables inside them; name one "
+        "tables' folders were not searched completely for tables inside them; name one "
         "as a root to search it: first ",
     ),
     Place.OUTSIDE: (
-        "1 link leads out of the roots, and its target was searched: ",
-        "links lead out of the roots, and their targets were searched: first ",
+        "1 link points outside the roots, and its target was searched: ",
+        "links point outside the roots, and their targets were searched: first ",
     ),
     Place.NOWHERE: (
-        "1 link leads to nothing; a table may be missing there: ",
-        "links lead to nothing; tables may be missing there: first ",
+        "1 link is broken; a table may be missing there: ",
+        "links are broken; tables may be missing there: first ",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Every table below the roots and in the lists that a scan was given, each once."""
+"""Finds every table in a scan's roots, lists and catalogs, each once."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from deltaproto.redaction import public
 
 
 class Source(NamedTuple):
-    """Where tables are looked for."""
+    """Where to search for tables."""
 
     roots: tuple[str, ...] = ()
     """folders and URIs"""
     lists: tuple[str, ...] = ()
-    """files with a table in each line"""
+    """files with one table per line"""
     selection: Selection = Selection()
     inventory: str | None = None
-    """path or URI below which no table of the fleet lies"""
+    """path or URI of the inventory, which contains no tables of the fleet"""
     catalogs: tuple[str, ...] = ()
-    """catalogs and schemas that a Spark session knows"""
+    """catalogs and schemas of a Spark session"""
     from_catalogs: Callable[[], Iterable[DiscoveredTable | UnreadablePlace]] = tuple
-    """asks that session for their tables"""
+    """lists their tables"""
     allow_empty: bool = False
     """whether a root, list or catalog without tables is not an error"""
 
     def named(self) -> list[str]:
-        """Its roots and lists, so that they mean the same from every folder."""
+        """Its roots, lists and catalogs, independent of the working directory."""
         lists = [os.path.abspath(path) for path in self.lists]
         roots = {locate(root).uri for root in self.roots}
         return [*sorted(roots), *sorted(lists), *(f"catalog {name}" for name in self.catalogs)]
 
 
 class Split(NamedTuple):
-    """What is on disks of this machine, and what on object stores."""
+    """Tables on local disks and on object stores."""
 
     local: Iterator[DiscoveredTable | UnreadablePlace]
     remote: Iterator[DiscoveredTable | UnreadablePlace]
@@ -48,15 +48,15 @@ class Split(NamedTuple):
 def discover(
     source: Source, options: Mapping[str, str], parallel: int, passed: Passed | None = None
 ) -> Split:
-    """The tables, found while they are taken; each location once.
+    """The tables, found lazily; each location once.
 
-    `passed` counts what is not searched, and links out of the roots.
+    `passed` counts places that are not searched, and links out of the roots.
 
     Raises:
-        UsageError: when a root is no folder and no URI, or a list cannot be read.
+        UsageError: when a root is neither a folder nor a URI, or a list cannot be read.
     """
     roots = [_root(root) for root in source.roots]
-    # First those with names: a location that comes again later keeps the name.
+    # Named tables first: a location found again later keeps its name.
     listed = [_linked(each) for each in source.from_catalogs()]
     listed += [each for path in source.lists for each in _listed(path)]
     seen: set[str] = set()
@@ -78,7 +78,7 @@ def discover(
         remote: bool, walked: Iterable[DiscoveredTable | UnreadablePlace]
     ) -> Iterator[DiscoveredTable | UnreadablePlace]:
         yield from _once((e for e in listed if _remote(e) is remote), seen, own, remember=True)
-        # A walk that does not meet a table twice needs no memory of those that it met.
+        # A walk that finds each table once needs no memory of the tables found.
         yield from _once(walked, seen, own, remember=not chosen.flat)
 
     def not_empty(
@@ -102,7 +102,7 @@ def _root(text: str) -> Location:
     except TableError as error:
         raise UsageError(error.message, error.hint) from None
     if location.kind is LocationKind.NAME:
-        # A folder of such a name would have been taken for a path.
+        # A folder with this name would have been recognized as a path.
         raise UsageError(
             f"{text} is neither a folder nor a URI", "check the path of the root to scan"
         )
@@ -126,14 +126,14 @@ def _listed(path: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
             continue
         if location.kind is LocationKind.NAME:
             said = f"{line} is neither a path that exists nor a URI"
-            hint = "give the table's path or URI in the list"
+            hint = "put the table's path or URI in the list"
             yield UnreadablePlace(line, TableError(ErrorCode.NOT_FOUND, said, hint))
         else:
             yield DiscoveredTable(line, _real(location))
 
 
 def _linked(each: DiscoveredTable | UnreadablePlace) -> DiscoveredTable | UnreadablePlace:
-    """With the path or URI that roots and lists would give."""
+    """Replace links in its location, as for roots and lists."""
     if isinstance(each, UnreadablePlace):
         return each
     try:
@@ -147,7 +147,7 @@ def _remote(each: DiscoveredTable | UnreadablePlace) -> bool:
 
 
 def _real(location: Location) -> str:
-    """The path without links, or the URI."""
+    """The path with links resolved, or the URI."""
     return location.uri if location.path is None else os.path.realpath(location.path)
 
 

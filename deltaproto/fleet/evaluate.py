@@ -1,4 +1,4 @@
-"""A policy over the tables of one scan: verdicts once for equal states, and counts."""
+"""Evaluates a policy for the tables of one scan: equal states once, with counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from deltaproto.protocol.table_state import ReaderName, TableState
 from deltaproto.tables.engine_errors import one_table
 
 _REMEMBERED = 10_000
-# Each table has its own values of these, and nothing is told from them.
+# Per-table values that are irrelevant to evaluation.
 _OF_ONE_TABLE = frozenset(
     {
         "delta.columnMapping.maxColumnId",
@@ -33,12 +33,12 @@ _OF_ONE_TABLE = frozenset(
         "delta.rowTracking.materializedRowIdColumnName",
     }
 )
-# It counts the rows of one table.
+# Counts the rows of one table.
 _COUNTING_DOMAIN = "delta.rowTracking"
 
 
 class SharedEvaluation(NamedTuple):
-    """What holds for every table of a kind."""
+    """The evaluation shared by all tables of a group."""
 
     reader: ReaderName
     protocol: Protocol
@@ -47,19 +47,19 @@ class SharedEvaluation(NamedTuple):
     isolation: Isolation
     row_level: RowLevelConcurrency
     findings: tuple[Finding, ...]
-    """of one of the tables: their `table` is that one's"""
+    """findings of one of the tables; `table` is that table's name"""
     lowest: Protocol | None
     complete: bool
 
 
 class TableEvaluator:
-    """Judges tables; equal kinds once. History is not looked at, so that no log is read for it."""
+    """Evaluates tables, equal states once. Ignores history, so that no log is read for it."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], SharedEvaluation] = {}
 
     def judge(self, state: TableState) -> SharedEvaluation:
-        """The judgement on one table."""
+        """Evaluate one table."""
         key = _kind(state)
         found = self._known.get(key)
         if found is None:
@@ -90,7 +90,7 @@ def _kind(state: TableState) -> tuple[object, ...]:
 
 
 def _telling(configuration: Mapping[str, str | None]) -> dict[str, str]:
-    # A property without a value is one of its own kind, which no value looks like.
+    # A property without a value forms its own group, distinct from every value.
     return {
         key: "" if _is_of_one_table(key, value) else f"={value}" if value is not None else "-"
         for key, value in configuration.items()
@@ -98,7 +98,7 @@ def _telling(configuration: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def _is_of_one_table(key: str, value: str | None) -> bool:
-    """Whether nothing is told from a value, because it is a good one of a property of one table."""
+    """Whether a value is irrelevant: a valid value of a property that differs per table."""
     return key in _OF_ONE_TABLE and value is not None and wanted(key, value) is None
 
 
@@ -132,7 +132,7 @@ def check_row(row: Mapping[str, Any], checker: Checker) -> Checked:
 
 
 def checked(questions: LocalQuestions, scan: PastScan, checker: Checker) -> Iterator[Checked]:
-    """The check of every table of the scan, by location; at the end what it could not read.
+    """The check of every table of the scan, by location, followed by those it could not read.
 
     Raises:
         UsageError: when the inventory cannot be read.
@@ -153,13 +153,13 @@ class PolicyTally:
     def __init__(self) -> None:
         self.tables = 0
         self.unreadable = 0
-        """tables that could not be read, or not wholly"""
+        """tables that could not be read, or only partly"""
         self.waived = self.off = 0
-        """findings that the policy waives, and findings of rules that it switches off"""
+        """findings that the policy waives, and findings of disabled rules"""
         self.verdicts: Counter[tuple[str, str, str]] = Counter()
-        """by client, access and verdict"""
+        """counts by client, access and verdict"""
         self.rules: Counter[tuple[str, str]] = Counter()
-        """by rule and severity"""
+        """counts by rule and severity"""
         self.first: list[tuple[str, str, str]] = []
         """table, rule and message of the first error of each rule"""
 
@@ -183,11 +183,11 @@ class PolicyTally:
 
     @property
     def severities(self) -> frozenset[Severity]:
-        """Those of the findings."""
+        """The severities of the findings."""
         return frozenset(Severity(severity) for _, severity in self.rules)
 
     def dumped(self) -> str:
-        """The counts as text, for `merge` elsewhere."""
+        """The counts as text, for `merge` in another process."""
         counters = {
             name: [[*key, count] for key, count in getattr(self, name).items()]
             for name in ("verdicts", "rules")

@@ -1,8 +1,8 @@
-"""The inventory: five Delta tables that hold what scans have seen.
+"""The inventory: five Delta tables with the results of scans.
 
-Every table is partitioned by `scan_id`, as each scan adds one partition, questions are about one or
-two of them, and old ones are forgotten without rewriting a file. A scan's partition is one commit
-in each table, and the row in `scans` comes last: a scan without one did not happen.
+Every table is partitioned by `scan_id`: each scan adds one partition, queries read one or two,
+and old partitions are deleted without rewriting files. A scan is one commit in each table. The
+row in `scans` is committed last: a scan without one is ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class InventoryTables:
         self._options = dict(storage_options)
 
     def staging_folder(self) -> str:
-        """Where unfinished scans are kept: beside a local inventory, else in the user's cache."""
+        """Folder of unfinished scans: next to a local inventory, else in the user's cache."""
         if self.location.path is not None:
             return self.location.path
         import platformdirs
@@ -50,7 +50,7 @@ class InventoryTables:
         return os.path.join(platformdirs.user_cache_dir("deltaproto"), digest)
 
     def uri(self, name: Inventory) -> str:
-        """Where one of its tables lies."""
+        """The URI of one of its tables."""
         base = self.location.path or self.location.uri
         return f"{base.rstrip('/')}/{name}"
 
@@ -61,7 +61,7 @@ class InventoryTables:
     ) -> None:
         """Make a scan visible: its rows first, then its row in `scans`.
 
-        What an earlier try has added already is not added again.
+        Rows that an earlier attempt has added are not added again.
 
         Raises:
             UsageError: when the inventory cannot be written.
@@ -94,7 +94,7 @@ class InventoryTables:
         except (DeltaError, OSError) as error:
             raise UsageError(
                 f"cannot write the inventory's table {name}: {self._told(error)}",
-                "give another --inventory, or mend it: it is a Delta table like any other",
+                "pass another --inventory, or repair it: it is a regular Delta table",
             ) from None
 
     def _create(self, name: Inventory) -> None:
@@ -112,19 +112,19 @@ class InventoryTables:
                 storage_options=self._options or None,
             )
         except DeltaError:
-            # Another scan may have made it at the same moment.
+            # Another scan may have created it at the same time.
             if self._table(name) is None:
                 raise
 
     def scan_ids(self, name: Inventory) -> set[str]:
-        """The scans of which one of its tables holds rows."""
+        """The scans with rows in one of its tables."""
         table = self._table(name)
         if table is None:
             return set()
         return {row[PARTITION] for row in table.partitions()}
 
     def drop(self, name: Inventory, condition: str) -> None:
-        """Delete the rows of one of its tables for which the condition holds, and old files.
+        """Delete the rows of one of its tables that match the condition, and old files.
 
         Raises:
             UsageError: when the table cannot be written.
@@ -140,12 +140,12 @@ class InventoryTables:
             table.vacuum(dry_run=False)
         except (DeltaError, OSError) as error:
             raise UsageError(
-                f"cannot forget old scans in the inventory's table {name}: {self._told(error)}",
-                "run again; what was forgotten already stays so",
+                f"cannot delete old scans from the inventory's table {name}: {self._told(error)}",
+                "run again; scans that are already deleted stay deleted",
             ) from None
 
     def _told(self, error: BaseException) -> str:
-        """What deltalake says, in a line and without credentials."""
+        """deltalake's error message in one line and without credentials."""
         from deltaproto.tables.delta_rs import store_refusal
 
         if refused := store_refusal(error):
@@ -156,11 +156,11 @@ class InventoryTables:
         return scan_id in self.scan_ids(name)
 
     def readable(self, name: Inventory) -> Any:
-        """One of its tables, as deltalake reads it.
+        """Open one of its tables with deltalake.
 
         Raises:
-            UsageError: when it is not there or cannot be read.
-            TableError: corrupt-log, when a column has another type than `scan` writes.
+            UsageError: when it does not exist or cannot be read.
+            TableError: corrupt-log, when a column has a different type from what `scan` writes.
         """
         table = self._table(name)
         if table is None:
@@ -179,7 +179,7 @@ class InventoryTables:
         except (DeltaError, OSError) as error:
             raise UsageError(
                 f"cannot read the inventory's table {name}: {self._told(error)}",
-                "give another --inventory, or mend it: it is a Delta table like any other",
+                "pass another --inventory, or repair it: it is a regular Delta table",
             ) from None
 
 
@@ -196,7 +196,7 @@ def _require_types(name: Inventory, found: Any) -> None:
 
 
 def wrong_type(name: Inventory, column: str, found: str, wanted: str) -> TableError:
-    """Return the error of an inventory with a column of another type than `scan` writes."""
+    """Return the error of an inventory column whose type differs from what `scan` writes."""
     return TableError(
         ErrorCode.CORRUPT_LOG,
         f"column {column} of the inventory's table {name} has the type {found}, not {wanted}",
@@ -205,7 +205,7 @@ def wrong_type(name: Inventory, column: str, found: str, wanted: str) -> TableEr
 
 
 def _plain(type_: Any) -> Any:
-    """A Delta type without what may differ by engine: whether values may be null, and comments."""
+    """A Delta type without nullability and comments, which differ by engine."""
     if isinstance(type_, list):
         return [_plain(each) for each in type_]
     if not isinstance(type_, dict):
@@ -215,9 +215,10 @@ def _plain(type_: Any) -> Any:
 
 
 def no_inventory(where: str) -> UsageError:
-    """There is no inventory at that place, or no scan was ever finished there."""
+    """Return the error of a place without an inventory or without a finished scan."""
     return UsageError(
-        f"{where} is no inventory", "make one with `deltaproto scan ROOT --inventory INVENTORY`"
+        f"{where} is not an inventory",
+        "create one with `deltaproto scan ROOT --inventory INVENTORY`",
     )
 
 
@@ -232,5 +233,5 @@ def inventory_at(where: str, storage_options: Mapping[str, str]) -> InventoryTab
     except TableError as error:
         raise UsageError(error.message, error.hint) from None
     if not found.location.local and "://" not in found.location.uri:
-        raise UsageError(f"{where} is no folder", "give a path or a URI for the inventory")
+        raise UsageError(f"{where} is not a folder", "pass a path or a URI for the inventory")
     return found

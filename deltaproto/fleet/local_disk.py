@@ -1,4 +1,4 @@
-"""Finding tables on a local or mounted disk."""
+"""Finds tables on a local or mounted disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deltaproto.tables.storage.local import LOG_FOLDER
 
 _MOST_ENTRIES = 10_000
 _MOST_FOLDERS = 100
-"""what is listed at the most to find tables inside a table, which may have any number of files"""
+"""limits for listing inside a table, which may have any number of files"""
 
 
 def tables_under(
@@ -21,16 +21,16 @@ def tables_under(
     own: str | None = None,
     passed: Passed | None = None,
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
-    """Every table at or below the absolute paths, none of which leads through a link.
+    """Every table at or below the absolute paths.
 
-    A folder that holds a `_delta_log` is a table, also when that is a link to nothing. What else it
-    holds is searched without its partitions; if it is not a root itself, only as far as that is
-    cheap. `passed` counts what was not searched. Links to folders are followed, each target once;
-    what lies there goes by its real path. Where the selection is `flat`, no table comes twice; else
-    one may, by one path. A root without tables is an error.
+    A folder with a `_delta_log` is a table, even if that is a broken link. The rest of such a
+    folder is searched except for its partitions; unless it is a root, only within limits. `passed`
+    counts what was not searched. Links to folders are followed, each target once; tables there have
+    their real path. If the selection is `flat`, no table is returned twice; otherwise it may be,
+    with the same path. A root without tables is an error.
 
     Args:
-        own: the inventory's place, as `place` makes it with a slash; its tables do not count.
+        own: path of the inventory with a slash at the end; its tables do not count.
     """
     walk = _Walk(roots, selection, Passed() if passed is None else passed)
     for root in dict.fromkeys(roots):
@@ -46,27 +46,27 @@ class _Table:
     """A table whose folder is searched for other tables.
 
     Args:
-        path: of the table; None for a root, which is searched whatever it takes.
+        path: the table's path; None for a root, which is searched without limits.
     """
 
     def __init__(self, path: str | None, passed: Passed) -> None:
         self._path, self._passed = path, passed
         self._entries, self._folders = _MOST_ENTRIES, _MOST_FOLDERS
         self.open = True
-        """whether its folder is searched further"""
+        """whether its folder is still searched"""
 
     def lists(self) -> bool:
-        """Count one more folder that is listed; whether it may be."""
+        """Count a listed folder; return whether the limit allows it."""
         self._folders -= 1
         return self._within(self._folders)
 
     def meets(self) -> bool:
-        """Count one more entry of its folders; whether the listing may go on."""
+        """Count an entry of its folders; return whether the limit allows more."""
         self._entries -= 1
         return self._within(self._entries)
 
     def fails(self) -> bool:
-        """Whether a folder that cannot be listed only ends the search: its data lie there."""
+        """Whether a folder that cannot be listed is ignored, as it contains data files."""
         if self._path is None:
             return False
         self._within(-1)
@@ -80,20 +80,20 @@ class _Table:
 
 
 class _Walk:
-    """Walks trees, which may hold each other and lead into each other by links."""
+    """Walks trees that may contain each other or link to each other."""
 
     def __init__(self, roots: Sequence[str], selection: Selection, passed: Passed) -> None:
         self._selection = selection
         self._passed = passed
         self._roots = [f"{root.rstrip('/')}/" for root in roots]
         self._starts = dict.fromkeys(roots, ("", False))
-        """folders that are walked on their own, with the path below a root that led there and
-        whether that lies in a table"""
+        """folders with a walk of their own, with the path below a root that led there and whether
+        that is inside a table"""
         self.shared = False
-        """whether a folder was left to the walk of another start"""
+        """whether a folder was left to another walk"""
 
     def under(self, root: str) -> Iterator[DiscoveredTable | UnreadablePlace]:
-        """The tables at and below one of the roots, without those of the others."""
+        """The tables at and below one of the roots, except those of the other roots."""
         if not os.path.isdir(root):
             missing = not os.path.lexists(root)
             yield UnreadablePlace(
@@ -101,7 +101,7 @@ class _Walk:
                 TableError(
                     ErrorCode.NOT_FOUND,
                     f"{root} does not exist" if missing else f"{root} is a file, not a folder",
-                    "give a folder that holds tables",
+                    "pass a folder with tables",
                 ),
             )
             return
@@ -124,7 +124,7 @@ class _Walk:
                     yield UnreadablePlace(path, _unreadable(path, error))
                 continue
             if not found and any(name == LOG_FOLDER for name, _ in folders):
-                # It may be listed and not entered, or be a link to nothing; reading will tell.
+                # It may be listable but not searchable, or a broken link; reading it reports that.
                 table = self._table(path, below)
                 if self._selection.takes(below):
                     yield DiscoveredTable(path, path)
@@ -160,7 +160,7 @@ class _Walk:
             yield folder, inside + name, table
 
     def _reached(self, folder: str) -> bool:
-        """Whether a walk from one of the starts comes to the folder without a link."""
+        """Whether one of the walks reaches the folder without following a link."""
         return any(self._leads(start, *led, folder) for start, led in self._starts.items())
 
     def _leads(self, start: str, below: str, in_table: bool, folder: str) -> bool:
@@ -172,14 +172,14 @@ class _Walk:
             below = f"{below}/{name}" if below else name
             path = f"{path.rstrip('/')}/{name}"
             if path in self._starts:
-                # From there on it is that start's walk.
+                # From here on, the other walk covers it.
                 return False
             if not self._selection.enters(below, in_table=in_table):
                 return False
         return True
 
     def _folders(self, path: str, table: _Table | None) -> list[tuple[str, bool]]:
-        """Names of a folder's folders, and of its log whatever it is; whether each is a link."""
+        """Names of a folder's subfolders and its log (of any type), and whether each is a link."""
         found = []
         with os.scandir(path) as entries:
             for entry in entries:
@@ -194,7 +194,7 @@ class _Walk:
 
 
 def _target(link: str) -> str:
-    """Where a link leads; itself where nobody may know, which listing it will tell."""
+    """Resolve a link; return it unchanged when unreadable (listing will report that)."""
     try:
         return os.path.realpath(link)
     except OSError:
@@ -202,7 +202,7 @@ def _target(link: str) -> str:
 
 
 def _below(path: str, folders: Sequence[str]) -> bool:
-    """Whether the path is one of the folders, which end in a slash, or lies in one."""
+    """Whether the path equals or is inside one of the folders, which end with a slash."""
     return f"{path.rstrip('/')}/".startswith(tuple(folders))
 
 
@@ -210,8 +210,8 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
     except OSError as error:
-        # A link that leads to itself leads nowhere; another may hide a folder, which is then
-        # entered and told as unreadable.
+        # A link to itself is ignored. Any other unresolvable link may hide a folder, which is then
+        # reported as unreadable.
         return error.errno != errno.ELOOP
 
 
@@ -220,6 +220,6 @@ def _unreadable(path: str, error: OSError) -> TableError:
         return TableError(
             ErrorCode.PERMISSION_DENIED,
             f"no permission to list {path}",
-            "run as a user who may, or leave it out with --exclude",
+            "run as a user with permission, or leave it out with --exclude",
         )
-    return TableError(ErrorCode.STORAGE, f"{path} cannot be listed: {error.strerror}")
+    return TableError(ErrorCode.STORAGE, f"cannot list {path}: {error.strerror}")

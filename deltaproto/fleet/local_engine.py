@@ -1,4 +1,4 @@
-"""A scan on this machine: processes for local disks, threads for object stores."""
+"""Scans on this machine: processes for local disks, threads for object stores."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 THREADS = 32
-"""for object stores, where a table is waiting for answers most of the time"""
+"""threads for object stores, where a table mostly waits for responses"""
 _FEW = 200
-"""tables that are not worth a process; and what a worker takes at first"""
+"""number of tables too small for a process; also a worker's first chunk"""
 _ON_DISK, _REMOTE = 500, 8
-"""tables that a worker takes at a time"""
+"""tables per chunk of a worker"""
 _AHEAD = 3
 _GARBAGE = 100_000
-"""new objects, about those of ten chunks, after which a worker looks for garbage"""
+"""number of new objects (about ten chunks) after which a worker collects garbage"""
 
 
 def on_disk(
     tables: Iterable[DiscoveredTable], settings: ReadSettings, parallel: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Staged rows of tables on local disks, as they come; `parallel` processes."""
+    """Staged rows of tables on local disks as they are read, with `parallel` processes."""
     _fast_json()
     count = parallel or _processors()
     source = iter(tables)
@@ -43,10 +43,10 @@ def on_disk(
             yield looker.look(first)
             first = list(islice(source, _FEW))
         return
-    # Forked children need it, and find it there.
+    # Forked children need it; imported here, they inherit it.
     import pyarrow.compute  # noqa: F401
 
-    # The first answers come soon, and a small fleet has enough for all processes.
+    # Small first chunks give early results, and enough chunks for all processes.
     sizes = chain(repeat(_FEW, 2 * count), repeat(_ON_DISK))
     while first:
         left: list[list[DiscoveredTable]] = []
@@ -64,7 +64,7 @@ def on_disk(
 def on_objects(
     tables: Iterable[DiscoveredTable], settings: ReadSettings, parallel: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Staged rows of tables on object stores, as they come; `parallel` threads."""
+    """Staged rows of tables on object stores as they are read, with `parallel` threads."""
     _fast_json()
     count, looker = parallel or THREADS, TableScanner(settings)
     threads = _Threads(ThreadPoolExecutor(count), looker.look)
@@ -76,7 +76,7 @@ def on_objects(
 
 
 class _Threads(NamedTuple):
-    """What `Workers` is, without processes."""
+    """The interface of `Workers`, with threads."""
 
     pool: ThreadPoolExecutor
     ask: Callable[[list[DiscoveredTable]], Any]
@@ -86,9 +86,9 @@ class _Threads(NamedTuple):
 def _spread(
     workers: Workers | _Threads, source: Iterator[DiscoveredTable], count: int, sizes: Iterator[int]
 ) -> Iterator[tuple[list[DiscoveredTable], Future[Any]]]:
-    """Keep every worker busy, and take in no more tables than that needs.
+    """Keep every worker busy without reading ahead more tables than necessary.
 
-    Ends early, with what is under way, when a worker is lost.
+    Ends early, with running chunks incomplete, when a worker dies.
     """
     waiting: dict[Future[Any], list[DiscoveredTable]] = {}
     while True:
@@ -106,7 +106,7 @@ def _spread(
 
 
 def _halved(tables: list[DiscoveredTable], settings: ReadSettings) -> Iterator[pa.RecordBatch]:
-    """Tables of which one, perhaps, is the end of every process that reads it."""
+    """Rows of tables, one of which may kill every process that reads it."""
     with Workers(1, _begin, settings) as workers:
         try:
             yield _batch(workers.ask(tables))
@@ -118,8 +118,8 @@ def _halved(tables: list[DiscoveredTable], settings: ReadSettings) -> Iterator[p
         yield from _halved(tables[:middle], settings)
         yield from _halved(tables[middle:], settings)
         return
-    said = "the process that read it was killed, perhaps for want of memory"
-    error = Defect(said, "look at it alone: deltaproto inspect")
+    said = "the worker process was killed (out of memory?)"
+    error = Defect(said, "read it alone: deltaproto inspect")
     yield failed(settings.scan_id, tables[0], error)
 
 
@@ -130,7 +130,7 @@ def _batch(data: bytes) -> pa.RecordBatch:
 
 
 class _NoPandas:
-    """Arrow would import pandas in each process, for half a second, to see that no value is its."""
+    """Prevents the import of pandas, which Arrow would do in each process for half a second."""
 
     @staticmethod
     def find_spec(name: str, *_: Any) -> None:
@@ -142,7 +142,7 @@ def _begin(settings: ReadSettings) -> Work:
     _fast_json()
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _NoPandas())
-    # What the parent had made is nobody's garbage, and tables leave next to none.
+    # Inherited objects are never collected; per-table garbage is negligible.
     gc.freeze()
     gc.set_threshold(_GARBAGE)
     looker = TableScanner(settings)
@@ -150,7 +150,7 @@ def _begin(settings: ReadSettings) -> Work:
 
 
 def _fast_json() -> None:
-    # Once it is imported, the log reader uses it.
+    # The log reader uses it if it is imported.
     import msgspec  # noqa: F401
 
 

@@ -1,4 +1,4 @@
-"""The newest state of every root of an inventory, put together from several scans."""
+"""The newest state of every root of an inventory, combined from several scans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deltaproto.policy.document import place
 def newest_of_each_root(scans: Sequence[PastScan]) -> list[PastScan]:
     """Return the scans that no newer one replaces, newest first.
 
-    A scan replaces an older one if it searched all of its roots and left nothing out that the older
+    A scan replaces an older one if it searched all its roots and skipped nothing that the older
     one searched. A scan with `--include` or `--exclude` replaces only scans with the same patterns.
 
     Raises:
@@ -36,10 +36,10 @@ def _replaces(newer: PastScan, older: PastScan, root: str) -> bool:
 
 
 class NewestState:
-    """Decides which rows of several scans are the newest of their table.
+    """Decides which rows of several scans are the newest state of their table.
 
-    A row of an older scan counts until a newer scan has one of the same location, or has searched
-    the place without finding a table there.
+    A row of an older scan counts until a newer scan has a row for the same location, or has
+    searched the place without finding a table there.
 
     Args:
         scans: newest first.
@@ -52,7 +52,7 @@ class NewestState:
         self.scans = tuple(scans)
         self.contributing = self.scans[:1]
         """the scans with at least one row that no newer scan replaces; always the newest"""
-        # A bit for each scan that has a row of the location.
+        # Per location, one bit for each scan that has a row.
         self._seen: dict[str, int] = {}
         if len(self.scans) == 1:
             return
@@ -83,13 +83,13 @@ class NewestState:
         selection = Selection(scan.included, scan.excluded)
         for root in map(place, scan.roots):
             if where == root:
-                # What is wrong with a root as a whole, such as that it holds no table.
+                # Errors of a root as a whole, such as a root without tables.
                 return True
             if not where.startswith(f"{root}/"):
                 continue
             parts = where[len(root) + 1 :].split("/")
             folders = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
-            # Below a table and below what could not be listed, not everything is searched.
+            # Below a table, or below a place that could not be listed, not everything is searched.
             left = any(self._seen.get(f"{root}/{above}", 0) >> number & 1 for above in folders[:-1])
             if not left and all(map(selection.enters, folders)) and selection.takes(folders[-1]):
                 return True

@@ -1,7 +1,7 @@
-"""Finding tables on an object store, with as few requests as that takes.
+"""Finds tables on an object store with few requests.
 
-A folder's `_delta_log/` is listed first: where it holds something the folder is a table, that
-listing is all that the reader needs, and the table's data files are never listed.
+A folder's `_delta_log/` is listed first: if it is not empty, the folder is a table. The reader
+needs only this listing, and the table's data files are never listed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def tables_under(
     own: str | None = None,
     passed: Passed | None = None,
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
-    """Every table at or below the URI `root`, as they are found, `parallel` requests at a time.
+    """Every table at or below the URI `root`, with `parallel` requests at a time.
 
-    What lies at the places `apart`, as `place` makes them of URIs, is left out. Inside a table
-    nothing is searched, because its data files would have to be listed; inside a root that is a
-    table, all but its partitions. `passed` counts the tables that were not searched, and hidden
-    folders outside of tables. A root without tables is an error; tables below `own`, the
-    inventory's place with a slash, do not count.
+    The places `apart` (URIs that `place` returns) are skipped. Tables are not searched for other
+    tables, because this would list their data files; a root that is a table is searched except for
+    its partitions. `passed` counts the tables that were not searched, and hidden folders outside
+    tables. A root without tables is an error. Tables below `own`, the inventory's place with a
+    slash, do not count.
     """
     found_something = in_table = taken = False
     passed = Passed() if passed is None else passed
@@ -77,7 +77,7 @@ def tables_under(
             root,
             TableError(
                 ErrorCode.NOT_FOUND,
-                f"nothing lies at {root}",
+                f"{root} is empty or does not exist",
                 "check the bucket and the path; object stores have no empty folders",
             ),
         )
@@ -98,7 +98,7 @@ def _attempt(
     options: Mapping[str, str],
     look: Callable[[str, Mapping[str, str]], DiscoveredTable | list[str]],
 ) -> _Answer:
-    """What `look` finds at the folder, with retries."""
+    """Call `look` on the folder, with retries."""
     uri = _uri(root, below)
     try:
         return with_retries(lambda _: look(uri, options), Deadline(_SECONDS))
@@ -107,7 +107,7 @@ def _attempt(
 
 
 def _look_into(uri: str, options: Mapping[str, str]) -> DiscoveredTable | list[str]:
-    """The table that a folder is, or the names of its folders."""
+    """The table if the folder is one, else the names of its subfolders."""
     try:
         return DiscoveredTable(uri, uri, tuple(ObjectLogStore(uri, options).list()))
     except TableError as error:
@@ -117,7 +117,7 @@ def _look_into(uri: str, options: Mapping[str, str]) -> DiscoveredTable | list[s
 
 
 def _folders(uri: str, options: Mapping[str, str]) -> list[str]:
-    """The names of a folder's folders."""
+    """The names of a folder's subfolders."""
     import obstore
 
     with failures(uri, options):

@@ -1,4 +1,4 @@
-"""A whole fleet as one scan saw it, for a report: tables, verdicts, and the scans before it."""
+"""The data of a fleet report: tables, verdicts, and earlier scans."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from deltaproto.policy.finding import Finding
 
 _MORE = ("isolation_level", "last_commit_at", "last_operation", "last_engine")
 _SCANS = 30
-"""of the past that are looked at"""
+"""number of earlier scans included"""
 
 
 class Said(NamedTuple):
     """What one client can do with one table."""
 
     client: str
-    """as people write it, with version and path"""
+    """the client with version and path"""
     access: Access
     verdict: Verdict
     because: tuple[str, ...]
@@ -46,7 +46,7 @@ class TableRow(NamedTuple):
     features: tuple[tuple[str, bool | None, bool | None], ...]
     """name, whether enabled, whether present"""
     isolation: str | None
-    """as declared"""
+    """declared isolation level"""
     last_commit: datetime | None
     last_operation: str | None
     last_engine: str | None
@@ -65,7 +65,7 @@ class Unread(NamedTuple):
 
 
 class ScanFigures(NamedTuple):
-    """The fleet in figures, as the inventory knew it after one scan."""
+    """Counts for the fleet after one scan."""
 
     scan: PastScan
     protocols: Mapping[tuple[int, int], int]
@@ -75,20 +75,20 @@ class ScanFigures(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """Everything that a report tells."""
+    """All data of a report."""
 
     scan: PastScan
-    """the newest"""
+    """the newest scan"""
     sources: Sequence[PastScan]
     """the scans that tables come from, newest first"""
     tables: Sequence[TableRow]
     unread: Sequence[Unread]
     past: Sequence[ScanFigures]
-    """the fleet after each scan up to this one, the oldest first"""
+    """the fleet after each scan up to this one, oldest first"""
     pairs: Sequence[Pair]
-    """each source and the last scan of the same extent before it"""
+    """each source, with the last scan of the same extent before it"""
     changes: Sequence[Difference]
-    """between each two, of the tables that come from the later"""
+    """changes between each two, for the tables that come from the later scan"""
     of_policy: tuple[Finding, ...] = ()
     """findings on the policy itself"""
     waived: int = 0
@@ -98,11 +98,11 @@ class Overview(NamedTuple):
 
 
 def overview(questions: LocalQuestions, state: NewestState, checker: Checker) -> Overview:
-    """Look at the newest state of all tables, and at the scans before the newest one.
+    """Read the newest state of all tables, and the scans before the newest one.
 
     Raises:
         UsageError: when the inventory cannot be read.
-        TableError: corrupt-log, when rows of a scan that is compared are lost.
+        TableError: corrupt-log, when a compared scan lacks rows.
     """
     scan, known = state.scans[0], questions.scans()
     pairs = [pair for part in state.contributing if (pair := _pair(known, part)) is not None]
@@ -143,15 +143,15 @@ def _pair(scans: Sequence[PastScan], now: PastScan) -> Pair | None:
 
 
 class _Rows:
-    """The tables of a fleet, and those that could not be read, as they come."""
+    """Collects the tables of a fleet, and those that could not be read."""
 
     def __init__(self, checker: Checker) -> None:
         self._checker = checker
         self.tables: list[TableRow] = []
         self.unread: list[Unread] = []
         self.waived = self.off = 0
-        # Tables of equal needs share their verdicts, here as in the checker; holding them keeps
-        # their identity from being reused.
+        # Tables with equal requirements share their verdicts. Keeping references to them prevents
+        # reuse of their ids.
         self._known: dict[int, tuple[tuple[DeclaredVerdict, ...], tuple[Said, ...]]] = {}
 
     def add(self, row: Mapping[str, Any], checked: Checked) -> None:
@@ -205,7 +205,7 @@ def _row(row: Mapping[str, Any], checked: Checked, said: tuple[Said, ...]) -> Ta
 def _past(
     questions: LocalQuestions, scans: Sequence[PastScan], state: NewestState
 ) -> list[ScanFigures]:
-    """The fleet after each of the last scans; as the newest state, it is put together by root."""
+    """The fleet after each of the last scans; like the newest state, combined by root."""
     if len(state.scans) == 1:
         scans = [each for each in scans if each.extent == state.scans[0].extent]
     ends = range(max(0, len(scans) - _SCANS), len(scans))
@@ -223,7 +223,7 @@ def _past(
         )
         for each in parts
     ]
-    # Only the first is compared with the newest.
+    # Only the first one is compared with the newest.
     first = _features(questions, parts[0]) if len(parts[0]) == 1 else rows.features(parts[0])
     return [found[0]._replace(features=first), *found[1:]]
 
@@ -257,7 +257,7 @@ def _features(questions: LocalQuestions, scans: Sequence[PastScan]) -> Counter[s
 
 
 class _ProtocolRows:
-    """Counts over states of several scans, of which each is read once."""
+    """Counts over the states of several scans; each scan is read once."""
 
     def __init__(self, questions: LocalQuestions) -> None:
         self._questions = questions

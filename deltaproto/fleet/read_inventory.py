@@ -1,4 +1,4 @@
-"""Tables as a scan kept them, for checks and for the planner."""
+"""Reads tables from a scan in the inventory, for checks and for the planner."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def query(
     where: str | None = None,
     more: Iterable[str] = (),
 ) -> str:
-    """Every table that the scan read, with its features and findings inside.
+    """Query for every table that the scan read, with its features and findings nested.
 
     Args:
-        quote: what the engine puts around names.
-        names: what the engine calls the tables of the inventory.
+        quote: the engine's quote character for names.
+        names: the engine's names of the inventory's tables.
         where: a condition on the columns of `tables`, in the user's SQL.
         more: columns of `tables` besides those that a check needs.
     """
@@ -80,7 +80,7 @@ def query(
 
 
 def _whole(where: str) -> str:
-    """A condition that ends where it seems to end; others would reach into other scans.
+    """Check that the condition is balanced; otherwise it could reach into other scans.
 
     Raises:
         UsageError: when a parenthesis or a quote is not closed.
@@ -97,14 +97,14 @@ def _whole(where: str) -> str:
             break
     if depth or quote:
         raise UsageError(
-            "--where is no whole condition: a parenthesis or a quote has no other half",
+            "--where is not a complete condition: a parenthesis or a quote is not closed",
             'for example --where "min_reader_version = 3"',
         )
     return where
 
 
 def errors_query(scan_id: str, quote: str, errors: str) -> str:
-    """What the scan could not read."""
+    """Query for the tables that the scan could not read."""
     scan = literal(scan_id)
     return (
         f"SELECT location, {quote}table{quote}, code, message, hint "  # noqa: S608
@@ -118,10 +118,10 @@ def tables(
     where: str | None = None,
     more: Iterable[str] = (),
 ) -> Iterator[Mapping[str, Any]]:
-    """The rows of `query` by location, asked on this machine.
+    """The rows of `query` by location, read on this machine.
 
     Raises:
-        UsageError: when the inventory cannot be read, or `where` cannot be understood.
+        UsageError: when the inventory cannot be read, or `where` is invalid.
     """
     names = {name: str(name) for name in NEEDED}
     asked = f"{query(scan.scan_id, questions.quote, names, where, more)} ORDER BY t.location"
@@ -130,24 +130,23 @@ def tables(
 
 
 def errors(questions: LocalQuestions, scan: PastScan) -> Iterator[Mapping[str, Any]]:
-    """The rows of `errors_query`, asked on this machine; else as `tables`."""
+    """The rows of `errors_query`, read on this machine. Raises like `tables`."""
     asked = errors_query(scan.scan_id, questions.quote, Inventory.ERRORS)
     for batch in questions.ask(asked, (Inventory.ERRORS,)):
         yield from batch.to_pylist()
 
 
 def facts_of(row: Mapping[str, Any]) -> TableFacts:
-    """What a check needs to know of one row of the query.
+    """Convert one row of the query to a check's input.
 
     Raises:
-        TableError: corrupt-log, for a version that no table can have, and when the row of a
-            feature is lost.
+        TableError: corrupt-log, for an impossible version, or when a feature's row is missing.
     """
     table, location = row["table"], row["location"]
     if not isinstance(row["version"], int) or row["version"] < 0:
         raise TableError(
             ErrorCode.CORRUPT_LOG,
-            f"the inventory holds {row['version']} as the table's version",
+            f"the inventory has {row['version']} as the table's version",
             "the inventory is damaged; scan again",
         )
     stored = {
@@ -186,10 +185,10 @@ def facts_of(row: Mapping[str, Any]) -> TableFacts:
 
 
 def lost_features(names: Iterable[str]) -> TableError:
-    """Return the error of a table of which the inventory holds no row of a supported feature."""
+    """Return the error of a table whose supported features lack rows in the inventory."""
     return TableError(
         ErrorCode.CORRUPT_LOG,
-        f"the inventory lost the table's features {', '.join(sorted(names))}",
+        f"the inventory lacks the table's features {', '.join(sorted(names))}",
         "the inventory is damaged; scan again",
     )
 
@@ -200,7 +199,7 @@ def _finding(table: str, row: Mapping[str, Any]) -> Finding:
 
 
 def error_of(row: Mapping[str, Any]) -> TableError:
-    """Why a table could not be read."""
+    """Return the error of a table that could not be read."""
     code = row["code"]
     known = ErrorCode(code) if code in set(ErrorCode) else ErrorCode.STORAGE
     return TableError(known, row["message"], row["hint"] or "")
@@ -209,13 +208,13 @@ def error_of(row: Mapping[str, Any]) -> TableError:
 def kept_tables(
     questions: LocalQuestions, scan: PastScan, where: str | None, notice: str | None = None
 ) -> Iterator[tuple[str, str, PlanInput | TableError]]:
-    """Name, location, and what the scan saw of each table; without `where` also what it could not.
+    """Name, location and planner input of each table; without `where`, also of unreadable ones.
 
     Args:
-        notice: what to know of the age of the scan, for each plan.
+        notice: a remark on the scan's age, added to each plan.
 
     Raises:
-        UsageError: when the inventory cannot be read, or `where` cannot be understood.
+        UsageError: when the inventory cannot be read, or `where` is invalid.
     """
     for row in tables(questions, scan, where):
         try:

@@ -1,4 +1,4 @@
-"""Old scans that an inventory forgets."""
+"""Deletes old scans from an inventory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deltaproto.tables.session import sql_rows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# What is no longer in `scans` did not happen; so it goes first.
+# Delete from `scans` first: unlisted scans are ignored by readers.
 _ORDER = (
     Inventory.SCANS,
     Inventory.TABLES,
@@ -25,10 +25,10 @@ _ORDER = (
 
 
 def outdated(scans: list[PastScan], stored: Iterable[str], days: int, now: datetime) -> list[str]:
-    """The ids of scans that ended more than so many days ago, oldest first.
+    """The ids of scans that ended more than `days` days ago, oldest first.
 
-    The newest scan of each extent is kept, however old. What is stored of a scan that never ended
-    goes when it began so long ago.
+    Keeps the newest scan of each extent. Rows of an unfinished scan are included if the scan began
+    that long ago.
     """
     limit = now - timedelta(days=days)
     newest = {scan.extent: scan.scan_id for scan in scans}
@@ -46,9 +46,9 @@ def _began(scan_id: str, now: datetime) -> datetime:
 
 
 def forget(inventory: InventoryTables, scans: list[PastScan], days: int) -> list[str]:
-    """Forget old scans through delta-rs; their ids.
+    """Delete old scans with delta-rs; return their ids.
 
-    Partitions are dropped, no file is rewritten. Files go with the tables' own retention.
+    Partitions are dropped, no file is rewritten. Files are removed after the tables' retention.
 
     Raises:
         UsageError: when the inventory cannot be written.
@@ -64,7 +64,7 @@ def forget(inventory: InventoryTables, scans: list[PastScan], days: int) -> list
 def forget_with_spark(
     session: SparkSession, where: str, scans: list[PastScan], days: int
 ) -> list[str]:
-    """As `forget`, through a Spark session."""
+    """Like `forget`, through a Spark session."""
     names = {name: named(where.rstrip("/"), name) for name in _ORDER}
     stored: set[str] = set()
     for name in names.values():

@@ -1,4 +1,4 @@
-"""Rows of the inventory, built column by column."""
+"""Builds rows of the inventory column by column."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 
 class Gathered:
-    """What was learnt of some tables; `batch` makes Arrow of it.
+    """Collects the results of some tables; `batch` converts them to Arrow.
 
     Args:
-        scan_id: stands in every row.
+        scan_id: value of this column in every row.
     """
 
     def __init__(self, scan_id: str) -> None:
         self._scan_id = scan_id
         self._own: dict[str, list[Any]] = {name: [] for name in _OWN}
         self._errors: list[dict[str, Any] | None] = []
-        # Few kinds of tables: what is told of each kind is made once, and rows point to it.
+        # Values shared by a group of tables are built once, and rows refer to them.
         self._kinds: list[Mapping[str, Any]] = [_NOTHING]
         self._known: dict[int, tuple[SharedEvaluation, int]] = {}
         self._rows: list[int] = []
-        """of each row its kind; 0 is that of errors, of which nothing is told"""
+        """group of each row; 0 = error row without details"""
 
     def __len__(self) -> int:
         return len(self._errors)
 
-    def add(self, state: TableState, judgement: SharedEvaluation) -> None:
+    def add(self, state: TableState, evaluation: SharedEvaluation) -> None:
         """One table that was read."""
         metadata, commit = state.metadata, state.last_commit
         values = (
@@ -57,11 +57,11 @@ class Gathered:
         )
         for column, value in zip(self._own.values(), values, strict=True):
             column.append(value)
-        self._rows.append(self._kind(judgement))
+        self._rows.append(self._kind(evaluation))
         self._errors.append(None)
 
     def add_error(self, table: str, location: str, error: DeltaprotoError) -> None:
-        """One table, or a place where tables may be, that could not be read."""
+        """Add a table that could not be read, or a place where tables may be."""
         for column in self._own.values():
             column.append(None)
         self._own["location"][-1], self._own["table"][-1] = location, table
@@ -76,7 +76,7 @@ class Gathered:
         self._errors.append(told)
 
     def batch(self) -> pa.RecordBatch:
-        """All rows, as `staged` has them."""
+        """All rows, with the columns of `staged`."""
         import pyarrow as pa
 
         schema = staged()
@@ -106,12 +106,12 @@ class Gathered:
         values = pa.StructArray.from_arrays(inner, fields=columns)
         return pa.ListArray.from_arrays(ends, values, type=field.type)
 
-    def _kind(self, judgement: SharedEvaluation) -> int:
-        # Judgements are shared by all tables of a kind; holding one keeps its id from being reused.
-        known = self._known.get(id(judgement))
+    def _kind(self, evaluation: SharedEvaluation) -> int:
+        # Evaluations are shared by a group; keeping a reference prevents reuse of the id.
+        known = self._known.get(id(evaluation))
         if known is None:
-            known = self._known[id(judgement)] = (judgement, len(self._kinds))
-            self._kinds.append(_told(judgement))
+            known = self._known[id(evaluation)] = (evaluation, len(self._kinds))
+            self._kinds.append(_told(evaluation))
         return known[1]
 
 
@@ -127,33 +127,33 @@ _OWN = (
     "last_operation",
     "last_engine",
 )
-"""columns that each table has a value of its own for"""
+"""columns with a separate value for each table"""
 
 
 def unseen_rows(scan_id: str, unseen: Iterable[UnreadablePlace]) -> pa.RecordBatch:
-    """The staged rows of places that could not be looked into."""
+    """The staged rows of places that could not be searched."""
     gathered = Gathered(scan_id)
     for each in unseen:
         gathered.add_error(each.place, each.uri, each.error)
     return gathered.batch()
 
 
-def _told(judgement: SharedEvaluation) -> dict[str, Any]:
-    lowest, effective = judgement.lowest, judgement.isolation.effective
+def _told(evaluation: SharedEvaluation) -> dict[str, Any]:
+    lowest, effective = evaluation.lowest, evaluation.isolation.effective
     return {
-        "reader": str(judgement.reader),
-        **_protocol(judgement.protocol),
+        "reader": str(evaluation.reader),
+        **_protocol(evaluation.protocol),
         "lowest_reader_version": None if lowest is None else lowest.min_reader_version,
         "lowest_writer_version": None if lowest is None else lowest.min_writer_version,
-        "isolation_level": judgement.isolation.declared,
+        "isolation_level": evaluation.isolation.declared,
         "isolation_delta_spark": effective[WriterEngine.DELTA_SPARK],
         "isolation_databricks": effective[WriterEngine.DATABRICKS],
         "isolation_delta_rs": effective[WriterEngine.DELTA_RS],
-        "row_level_concurrency": str(judgement.row_level.databricks),
-        "partition_columns": judgement.partition_columns,
-        "complete": judgement.complete,
-        "features": _feature_columns(judgement.features),
-        "findings": _finding_columns(judgement.findings),
+        "row_level_concurrency": str(evaluation.row_level.databricks),
+        "partition_columns": evaluation.partition_columns,
+        "complete": evaluation.complete,
+        "features": _feature_columns(evaluation.features),
+        "findings": _finding_columns(evaluation.findings),
     }
 
 
@@ -185,10 +185,10 @@ _NOTHING = {"features": _feature_columns(()), "findings": _finding_columns(())}
 
 
 def array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """An Arrow array of what was read.
+    """Convert values to an Arrow array.
 
-    Logs may hold what no Arrow array can: half a surrogate pair appears as an escape, a number
-    that is too large as null.
+    Logs may contain values that Arrow cannot store: an unpaired surrogate is escaped, a number that
+    is too large becomes null.
     """
     import pyarrow as pa
 
@@ -234,19 +234,19 @@ def _microseconds(commit: Mapping[str, Any]) -> int | None:
 
 
 def microseconds(milliseconds: object) -> int | None:
-    """A time of a log as a column of times holds it; None where no reader could show it."""
+    """Convert a timestamp to microseconds; None if it is out of range for readers."""
     if isinstance(milliseconds, int) and abs(milliseconds) < _LATEST_MS:
         return milliseconds * 1000
     return None
 
 
 _LARGEST = 2**31
-# Beyond the year 9999 a timestamp is damage, and many readers fail on it.
+# A timestamp beyond the year 9999 is corrupt, and many readers fail on it.
 _LATEST_MS = 253_402_300_800_000
 
 
 def unfolded(batch: pa.RecordBatch, name: Inventory) -> pa.RecordBatch:
-    """What a staged batch holds for one of the tables; `scans` is none of them."""
+    """The rows of a staged batch for one of the tables, except `scans`."""
     import pyarrow.compute as pc
 
     error = batch.column("error")

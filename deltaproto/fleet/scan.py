@@ -1,4 +1,4 @@
-"""One scan from its first folder to its row in the inventory."""
+"""One scan, from discovery to its row in the inventory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Progress = Callable[[int], None]
-"""takes the number of tables that were looked at so far"""
+"""receives the number of tables read so far"""
 
 
 class ScanRequest(NamedTuple):
@@ -37,29 +37,29 @@ class ScanRequest(NamedTuple):
     source: Source
     storage_options: Mapping[str, str]
     inventory: InventoryTables | None = None
-    """None: count, and keep nothing"""
+    """None: count only, and save nothing"""
     parallel: int | None = None
     seconds: float = 60.0
-    """for one table"""
+    """time limit for one table"""
     resume: bool = False
     policy: str | None = None
-    """path of the policy that it is checked against afterwards"""
+    """path of the policy that is checked afterwards"""
 
 
 class Scan(NamedTuple):
-    """A scan that is over."""
+    """A finished scan."""
 
     scan_id: str
     seconds: float
     tally: Tally
     resumed: int
-    """tables that an earlier, unfinished run had looked at already"""
+    """tables read by an earlier, unfinished run"""
     notes: tuple[str, ...] = ()
-    """what was not searched, and links out of the roots; a line each"""
+    """places that were not searched, and links out of the roots; one line each"""
 
 
 def scan(request: ScanRequest, progress: Progress) -> Scan:
-    """Look at every table, and add what was seen to the inventory.
+    """Read every table, and add the results to the inventory.
 
     Raises:
         UsageError: when a root, a list or the inventory cannot be used.
@@ -103,7 +103,7 @@ def tables(
     unseen: list[UnreadablePlace],
     done: set[str],
 ) -> Iterator[DiscoveredTable]:
-    """The tables among what was found; what could not be looked into is put into `unseen`."""
+    """Yield the tables found; unreadable places are appended to `unseen`."""
     for each in found:
         if (
             done
@@ -135,14 +135,12 @@ def _staging(request: ScanRequest, began: datetime) -> Iterator[Staging]:
 
 
 def none_to_resume() -> UsageError:
-    """There is nothing to go on with."""
-    return UsageError(
-        "there is no unfinished scan to resume", "leave out --resume to begin a new one"
-    )
+    """Return the error of `--resume` without an unfinished scan."""
+    return UsageError("no unfinished scan to resume", "leave out --resume to start a new one")
 
 
 def new_id(began: datetime) -> str:
-    """Sorts by time; two that begin in one second differ."""
+    """Return an id that sorts by time and is unique within a second."""
     return f"{began:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 

@@ -1,6 +1,6 @@
-"""The scans that an inventory holds, and questions to it in SQL.
+"""The scans of an inventory, and SQL queries on it.
 
-The SQL is the part that DataFusion (in deltalake) and Spark have in common.
+The SQL is limited to what DataFusion (in deltalake) and Spark have in common.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class PastScan(NamedTuple):
 
     @property
     def extent(self) -> tuple[frozenset[str], ...]:
-        """What it looked at: scans of one extent tell which tables are new and which are gone."""
+        """Scan scope; only scans with equal scope can be diffed for added/removed tables."""
         return extent_of(self.roots, self.included, self.excluded)
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> PastScan:
-        """The scan of a row; moments without a time zone are UTC."""
+        """Convert a row; timestamps without a zone are UTC."""
         return cls(
             row["scan_id"],
             _utc(row["started_at"]),
@@ -56,7 +56,7 @@ class PastScan(NamedTuple):
 
 
 def extent_of(*looked: Iterable[str]) -> tuple[frozenset[str], ...]:
-    """Roots, and patterns that let folders in and leave them out, in no order."""
+    """Roots, include patterns and exclude patterns, in no order."""
     return tuple(frozenset(each) for each in looked)
 
 
@@ -66,16 +66,16 @@ COLUMNS = (
 )
 
 
-NOT_ANSWERED = "check the condition, and that the inventory is whole: any Delta client reads it"
+NOT_ANSWERED = "check the condition, and that the inventory is intact: any Delta client can read it"
 
 
 def scans_query(scans: str = "scans") -> str:
-    """All scans; `scans` is what the engine calls the table."""
+    """Query for all scans; `scans` is the engine's name of the table."""
     return f"SELECT {', '.join(COLUMNS)} FROM {scans}"  # noqa: S608  names of ours only
 
 
 def in_order(rows: Iterable[Mapping[str, Any]]) -> list[PastScan]:
-    """The scans of rows, oldest first."""
+    """Convert rows to scans, oldest first."""
     return sorted(map(PastScan.of, rows), key=lambda scan: (scan.ended_at, scan.scan_id))
 
 
@@ -84,21 +84,21 @@ def _utc(moment: datetime) -> datetime:
 
 
 def literal(text: str) -> str:
-    """A string in the SQL of both engines, which read a backslash differently.
+    """Quote a string for the SQL of both engines, which differ in backslashes.
 
     Raises:
-        UsageError: for a backslash; no scan has one in its id.
+        UsageError: for a backslash; scan ids have none.
     """
     if "\\" in text:
-        raise UsageError(f"{text} is no scan's id", "the inventory's table scans has them")
+        raise UsageError(f"{text} is not a scan id", "see the inventory's table scans")
     return "'" + text.replace("'", "''") + "'"
 
 
 class LocalQuestions:
-    """Asks an inventory through delta-rs, on this machine.
+    """Queries an inventory with delta-rs, on this machine.
 
     Raises:
-        UsageError: when it cannot be read, or is no inventory.
+        UsageError: when it cannot be read, or is not an inventory.
     """
 
     quote = '"'
@@ -118,7 +118,7 @@ class LocalQuestions:
             yield from batch.column("location").to_pylist()
 
     def require_whole(self, scan: PastScan) -> None:
-        """Check that no row of the scan is missing or stored twice; raises as `require_rows`."""
+        """Check that no row of the scan is missing or stored twice. Raises like `require_rows`."""
         require_rows(
             scan,
             {
@@ -130,10 +130,10 @@ class LocalQuestions:
         )
 
     def ask(self, sql: str, names: Iterable[Inventory]) -> Iterator[pa.RecordBatch]:
-        """The answer to a query on the named tables.
+        """The result of a query on the named tables.
 
         Raises:
-            UsageError: when a table cannot be read, or the query cannot be understood.
+            UsageError: when a table cannot be read, or the query is invalid.
         """
         import pyarrow as pa
         from deltalake import QueryBuilder
@@ -146,29 +146,29 @@ class LocalQuestions:
             yield from pa.RecordBatchReader.from_stream(builder.execute(sql))
         except (DeltaError, pa.ArrowException, OSError) as error:
             told = Redactor()(" ".join(str(error).split()))
-            raise UsageError(f"the inventory does not answer: {told}", NOT_ANSWERED) from None
+            raise UsageError(f"the query on the inventory failed: {told}", NOT_ANSWERED) from None
 
 
 def newest(scans: list[PastScan]) -> PastScan:
     """The last scan.
 
     Raises:
-        UsageError: when there is none.
+        UsageError: when there are no scans.
     """
     if not scans:
         raise UsageError(
-            "the inventory holds no scan", "make one with `deltaproto scan --inventory`"
+            "the inventory has no scan", "create one with `deltaproto scan --inventory`"
         )
     return scans[-1]
 
 
 def pick(scans: list[PastScan], wanted: str) -> PastScan:
-    """The scan of that id or beginning of one, or the newest that had ended by that time.
+    """The scan with that id or id prefix, or the newest one that ended by that time.
 
-    A day without a time is its end, in UTC.
+    A date without a time means its end, in UTC.
 
     Raises:
-        UsageError: when there is none, or more than one.
+        UsageError: when no scan matches, or more than one.
     """
     newest(scans)
     named = [scan for scan in scans if scan.scan_id.startswith(wanted)]
@@ -179,7 +179,7 @@ def pick(scans: list[PastScan], wanted: str) -> PastScan:
     except ValueError:
         many = f"{len(named)} scans begin with" if named else "no scan has the id"
         raise UsageError(
-            f"{many} {wanted}, and it is no date or time",
+            f"{many} {wanted}, and it is not a date or time",
             f"the newest is {scans[-1].scan_id}; a time is like 2026-11-01 or 2026-11-01T08:00Z",
         ) from None
     if len(wanted) <= len("2026-11-01"):
@@ -187,7 +187,7 @@ def pick(scans: list[PastScan], wanted: str) -> PastScan:
     ended = [scan for scan in scans if scan.ended_at <= _utc(moment)]
     if not ended:
         raise UsageError(
-            f"no scan had ended by {wanted}",
+            f"no scan ended by {wanted}",
             f"the oldest ended at {scans[0].ended_at:%Y-%m-%dT%H:%M:%SZ}",
         )
     return ended[-1]
@@ -199,14 +199,14 @@ KEYS_OF_ROWS = {
     Inventory.FEATURES: "location, feature",
     Inventory.FINDINGS: "location, number",
 }
-"""the columns of which no two rows of a scan have the same values"""
+"""columns that are unique among the rows of a scan"""
 
 
 def counts_query(scan_id: str, name: Inventory, table: str) -> str:
     """Return the query for the rows of a scan in one table, and for those with distinct keys.
 
     Args:
-        table: what the engine calls the table.
+        table: the engine's name of the table.
     """
     return (
         "SELECT COALESCE(SUM(rows_of_key), 0) AS found, COUNT(*) AS places "  # noqa: S608
@@ -234,7 +234,7 @@ class Counted(NamedTuple):
 def require_rows(scan: PastScan, counts: Mapping[Inventory, Counted]) -> None:
     """Compare the rows of a scan with the counts in its row in `scans`.
 
-    A table whose features are missing is an error of that table (`kept.facts_of`).
+    A table with missing features is an error of that table (`read_inventory.facts_of`).
 
     Raises:
         TableError: corrupt-log, when rows are missing or stored twice.
@@ -244,20 +244,20 @@ def require_rows(scan: PastScan, counts: Mapping[Inventory, Counted]) -> None:
         raise lost_rows(scan, tables.keys, errors.rows)
     for name in (Inventory.FEATURES, Inventory.FINDINGS):
         if twice := counts[name].rows - counts[name].keys:
-            raise _damaged(f"the inventory holds {twice:,} {name} of scan {scan.scan_id} twice")
+            raise _damaged(f"the inventory has {twice:,} {name} of scan {scan.scan_id} twice")
     findings = counts[Inventory.FINDINGS].rows
     if scan.findings is not None and findings != scan.findings:
         raise _damaged(
-            f"the inventory holds {findings:,} findings of scan {scan.scan_id}, which had "
-            f"{scan.findings:,}: rows are lost"
+            f"the inventory has {findings:,} findings of scan {scan.scan_id}, which recorded "
+            f"{scan.findings:,}: rows are missing"
         )
 
 
 def lost_rows(scan: PastScan, tables: int, errors: int) -> TableError:
-    """Return the error of a scan whose rows are not as many as it says."""
+    """Return the error of a scan whose number of rows differs from its record."""
     return _damaged(
-        f"the inventory holds {tables:,} tables and {errors:,} errors of scan {scan.scan_id}, "
-        f"which saw {scan.tables:,} and {scan.errors:,}: rows are lost or stored twice"
+        f"the inventory has {tables:,} tables and {errors:,} errors of scan {scan.scan_id}, "
+        f"which recorded {scan.tables:,} and {scan.errors:,}: rows are missing or stored twice"
     )
 
 
@@ -273,7 +273,7 @@ class Pair(NamedTuple):
 
     @property
     def alike(self) -> bool:
-        """Whether they looked at the same roots in the same way."""
+        """Whether both have the same roots and patterns."""
         return self.before.extent == self.now.extent
 
 
@@ -281,7 +281,7 @@ def pair(scans: list[PastScan], before: str | None, now: str | None) -> Pair:
     """The two scans to compare: the newest and the last one before it of the same extent.
 
     Raises:
-        UsageError: when there are not two.
+        UsageError: when there are not two scans.
     """
     newer = pick(scans, now) if now else newest(scans)
     if before is not None:
@@ -289,7 +289,7 @@ def pair(scans: list[PastScan], before: str | None, now: str | None) -> Pair:
     older = [scan for scan in scans[: scans.index(newer)] if scan.extent == newer.extent]
     if not older:
         raise UsageError(
-            f"there is no scan of the same roots before {newer.scan_id}",
-            "scan again later, or name the other scan with --since",
+            f"no scan of the same roots before {newer.scan_id}",
+            "scan again later, or pass the other scan with --since",
         )
     return Pair(older[-1], newer)

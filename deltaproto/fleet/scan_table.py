@@ -1,4 +1,4 @@
-"""Looking at one table after the other for a scan."""
+"""Reads tables one after the other for a scan."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ def failed(scan_id: str, found: DiscoveredTable, error: DeltaprotoError) -> pa.R
 
 
 class Defect(DeltaprotoError):
-    """A defect of ours on one table, which must not cost the others their answer."""
+    """An internal error on one table, which must not stop the others."""
 
     exit_code = ExitCode.UNREADABLE
     code = "internal"
 
 
 class ReadSettings(NamedTuple):
-    """How tables are read; the same on every machine and in every process of a scan."""
+    """How tables are read; the same in every process of a scan."""
 
     scan_id: str
     storage_options: Mapping[str, str]
     seconds: float = 60.0
-    """for one table"""
+    """time limit for one table"""
 
 
 class TableScanner:
-    """Reads tables with the log reader, and gathers what it sees. Never raises on a table."""
+    """Reads tables with the log reader, and collects the results. Never raises for a table."""
 
     def __init__(self, settings: ReadSettings) -> None:
         self._settings = settings
@@ -78,11 +78,11 @@ class TableScanner:
         said = f"internal error, {type(error).__name__}: {error}"
         return Defect(
             Redactor(self._settings.storage_options)(said),
-            "report it; `deltaproto inspect --debug` on this table shows where",
+            "report it; run `deltaproto inspect --debug` on this table for details",
         )
 
     def _one(self, found: DiscoveredTable, gathered: Gathered, alarm: Alarm) -> None:
-        # What is interrupted must leave `gathered` as it was.
+        # An interrupted table must leave `gathered` unchanged.
         gathered.add(*alarm.within(partial(self._judged, found, alarm.works)))
 
     def _judged(self, found: DiscoveredTable, limited: bool) -> tuple[TableState, SharedEvaluation]:

@@ -1,4 +1,4 @@
-"""The inventory's tables: what their columns hold, in Arrow's and in Spark's words."""
+"""The schemas of the inventory's tables, for Arrow and Spark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Inventory(StrEnum):
 
 
 def is_inventory(name: str) -> bool:
-    """Whether a local folder, by its path or `file:` URI, is an inventory and not a table."""
+    """Whether a local folder, given as path or `file:` URI, is an inventory rather than a table."""
     try:
         folder = locate(name).path
     except TableError:
@@ -39,7 +39,7 @@ def is_inventory(name: str) -> bool:
 
 
 KEYS = ("scan_id", "location", "table")
-"""the first columns of everything but `scans`"""
+"""the first columns of all tables except `scans`"""
 
 
 @cache
@@ -63,7 +63,7 @@ def schema(name: Inventory) -> pa.Schema:
 
 @cache
 def staged() -> pa.Schema:
-    """One row for each table that was looked at, everything about it inside."""
+    """Schema with one row per table, all its details nested."""
     import pyarrow as pa
 
     return pa.schema(
@@ -169,12 +169,12 @@ def _error() -> list[pa.Field]:
 
 
 def named(inventory: str, name: Inventory) -> str:
-    """One of the inventory's tables, as Spark's statements name it."""
+    """The name of one of the inventory's tables in Spark statements."""
     return f"delta.{identifier(f'{inventory}/{name}')}"
 
 
 def types(columns: pa.Schema) -> str:
-    """The columns as DDL, which Spark Connect takes as well."""
+    """The columns as DDL, which Spark Connect accepts as well."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return ", ".join(

@@ -1,4 +1,4 @@
-"""`deltaproto.yaml`: what a scan looks at when the command line does not say.
+"""`deltaproto.yaml`: options of a scan that are missing on the command line.
 
     scan:
       roots: [s3://lake/gold, ./local]
@@ -31,16 +31,16 @@ _OLD = {"to": "inventory"}
 _PATH = ("inventory", "policy")
 _ENGINES = ("local", "spark")
 NUMBERS = {"parallel": 512, "timeout": 86_400, "keep": 100_000}
-"""the highest that makes sense; parallel is a count, timeout in seconds, keep in days"""
+"""upper limits; parallel is a count, timeout in seconds, keep in days"""
 _FIELDS = (*_LISTS, *_PATH, "engine", *NUMBERS, "storage_options", "spark_conf")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def read_settings(path: str, environment: Mapping[str, str]) -> dict[str, Any]:
-    """The keys that the file sets, with their values: texts, numbers, lists, mappings.
+    """The keys that the file sets, with their values: strings, numbers, lists, mappings.
 
     Raises:
-        PolicyError: naming the place in the file that cannot be used.
+        PolicyError: naming the invalid place in the file.
     """
     folder = os.path.dirname(os.path.abspath(path))
     try:
@@ -49,7 +49,7 @@ def read_settings(path: str, environment: Mapping[str, str]) -> dict[str, Any]:
         values = {_OLD.get(key, key): node for key, node in values.items()}
         return {key: _value(key, node, folder, environment) for key, node in values.items()}
     except Fault as fault:
-        hint = "begin it with scan:" if fault.problem == source.EMPTY else fault.hint
+        hint = "start it with scan:" if fault.problem == source.EMPTY else fault.hint
         raise PolicyError(path, fault.position, fault.problem, hint) from None
 
 
@@ -73,12 +73,12 @@ def _below(folder: str, text: str) -> str:
 
 def _filled(node: Node, environment: Mapping[str, str]) -> str:
     if not isinstance(node, Scalar):
-        raise reader.wrong(node, "a text")
+        raise reader.wrong(node, "a string")
     missing = [name for name in _VARIABLE.findall(node.text) if name not in environment]
     if missing:
         raise Fault(
-            f"there is no environment variable {missing[0]}",
-            "set it, or write it out",
+            f"environment variable {missing[0]} is not set",
+            "set it, or write the value",
             node.position,
         )
     return _VARIABLE.sub(lambda found: environment[found[1]], node.text)

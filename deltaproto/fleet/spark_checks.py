@@ -1,7 +1,7 @@
-"""A policy over the tables of one scan, on Spark's executors.
+"""Evaluates a policy for the tables of one scan on Spark's executors.
 
-`verdicts` and `findings` are DataFrames to write, join and count; nothing of them comes to the
-driver. `checked` brings everything through it, a partition in memory at a time.
+`verdicts` and `findings` are DataFrames to write, join and count; their rows never reach the
+driver. `checked` returns everything through the driver, one partition in memory at a time.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def _read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(mapping)
 
 
-# Policies and clients hold some, and what was checked comes back from executors.
+# Policies and clients contain mapping proxies, and executors return them in results.
 copyreg.pickle(MappingProxyType, lambda mapping: (_read_only, (dict(mapping),)))
 
 _TOGETHER = 1000
-"""tables whose equal verdicts are sent once"""
+"""number of tables whose equal verdicts are sent only once"""
 _VERDICT = ("location", "table", "client", "version", "path", "access", "verdict", "reason")
 _FINDING = (
     "location",
@@ -57,34 +57,34 @@ class SparkChecks:
         self._questions, self._scan, self._checker = questions, scan, checker
 
     def verdicts(self) -> DataFrame:
-        """A row for each table, client and access: what the client can do, and why not."""
+        """One row per table, client and access: what the client can do, and why not."""
         return self._over(_rows(self._checker, _verdict_schema, _verdicts), _verdict_schema())
 
     def findings(self) -> DataFrame:
-        """A row for each finding of the policy, those of `inspect` among them."""
+        """One row per finding of the policy, including those of `inspect`."""
         return self._over(_rows(self._checker, _finding_schema, _findings), _finding_schema())
 
     def tally(self) -> PolicyTally:
-        """The counts, made on the executors; what the scan could not read among them."""
+        """Counts computed on the executors, including tables that the scan could not read."""
         import pyarrow as pa
 
         tally = PolicyTally()
         counts = pa.schema([pa.field("counts", pa.string()), pa.field("use", pa.binary())])
         for row in self._over(_counted(self._checker), counts).collect():
             tally.merge(row["counts"])
-            # What was made of our own objects, by our own code.
+            # Pickled by our own code, from our own objects.
             self._checker.use.merge(pickle.loads(row["use"]))  # noqa: S301
         for each in self._checker.with_policy(self._unreadable()):
             tally.add(each)
         return tally
 
     def checked(self) -> Iterator[Checked]:
-        """The check of every table; at the end what the scan could not read."""
+        """The check of every table, followed by those that the scan could not read."""
         import pyarrow as pa
 
         packed = pa.schema([pa.field("packed", pa.binary())])
         for row in self._over(_packed(self._checker), packed).toLocalIterator():
-            # What was made of our own objects, by our own code.
+            # Pickled by our own code, from our own objects.
             yield from pickle.loads(row["packed"])  # noqa: S301
         yield from self._unreadable()
 

@@ -1,11 +1,11 @@
-"""A scan as Spark jobs: the same reader on the executors, the inventory written by Spark.
+"""Scans as Spark jobs: the same reader on the executors, the inventory written by Spark.
 
-The names of some thousand tables make one job: they are spread over the executors, each of which
-reads logs as `look` does. What they see is one commit in a Delta table of the scan's own, the
-staging, so that a scan that dies goes on after its last job. At the end the inventory's tables get
-one commit each. Through the driver go only names and counts.
+Each job covers a few thousand table names, spread over the executors, which read logs as `look`
+does. Its results are one commit in a Delta table that belongs to the scan, the staging, so that
+a failed scan resumes after its last job. At the end, each of the inventory's tables gets one
+commit. Only names and counts pass through the driver.
 
-All of it is public DataFrame API and SQL, so that it is the same over Spark Connect.
+Uses only public DataFrame API and SQL, so that it works over Spark Connect, too.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 _JOB = 20_000
 """tables"""
 _TASK = 200
-"""tables, at the least"""
+"""minimum number of tables per job"""
 _MOST_TASKS = 2_000
-# The lowest protocol, whatever the session's defaults are: every client can read the inventory.
+# The lowest protocol, regardless of session defaults: every client can read the inventory.
 _LOWEST = (
     "'delta.minReaderVersion'='1','delta.minWriterVersion'='2',"
     "'delta.enableDeletionVectors'='false','delta.enableRowTracking'='false',"
@@ -46,11 +46,11 @@ _LOWEST = (
 
 
 class SparkEngine:
-    """Reads tables on the executors of one session, and keeps the inventory with it.
+    """Reads tables on the executors of one session, and writes the inventory with it.
 
     Args:
         inventory: folder or URI, as the session reaches it.
-        resumes: the scan has staged rows already.
+        resumes: whether the scan has staged rows already.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class SparkEngine:
         self._staging = f"{self._inventory}/{SPARK_FOLDER}/{settings.scan_id}"
 
     def look(self, tables: Iterable[DiscoveredTable], tasks: int | None) -> Iterator[int]:
-        """Stage what is to be seen of the tables; how many there were, after each job.
+        """Stage the results of the tables; yield the number of tables after each job.
 
         Raises:
             UsageError: when Spark cannot read them or write the staging.
@@ -79,7 +79,7 @@ class SparkEngine:
             yield len(chunk)
 
     def stage(self, batch: pa.RecordBatch) -> None:
-        """Stage rows that were made here, each once."""
+        """Stage rows built on the driver, each once."""
         frame = self._session.createDataFrame(batch.to_pylist(), types(staged()))
         if self._resumes:
             done = self._staged().select("location")
@@ -102,10 +102,10 @@ class SparkEngine:
         self._append(frame, self._uri(Inventory.SCANS), self._once(Inventory.SCANS))
 
     def clear(self) -> None:
-        """Everything is in the inventory now."""
+        """Delete the staging, after everything was added to the inventory."""
         if remove_folder(self._session, self._staging):
             return
-        # Spark Connect cannot remove a folder; what is left of it are a few files of its log.
+        # Spark Connect cannot remove a folder; a few files of its log remain.
         name = f"delta.{identifier(self._staging)}"
         key = "spark.databricks.delta.retentionDurationCheck.enabled"
         before = self._session.conf.get(key, None)
@@ -119,7 +119,7 @@ class SparkEngine:
             self._session.conf.set(key, before)
 
     def tally(self) -> Tally:
-        """The counts of everything that is staged, made on the executors."""
+        """Counts of all staged rows, computed on the executors."""
         tally = Tally()
         rows = self._staged().mapInArrow(_counted, "counts string").collect()
         for row in rows:
@@ -133,7 +133,7 @@ class SparkEngine:
         return f"{self._inventory}/{name}"
 
     def _once(self, name: Inventory) -> tuple[tuple[str, str], ...]:
-        # Delta passes over an append whose application and version it has committed.
+        # Delta skips an append whose application and version it has already committed.
         return (("txnAppId", f"deltaproto-{self._settings.scan_id}-{name}"), ("txnVersion", "1"))
 
     def _create(self, name: Inventory) -> None:
@@ -165,19 +165,19 @@ class SparkEngine:
 
 
 def _cause(error: Exception) -> str:
-    """What went wrong, also where it went wrong in Python on an executor."""
+    """The cause of an error, even if it was raised in Python on an executor."""
     raised = re.findall(r"^(?:\w+\.)*\w+(?:Error|Exception): .+$", str(error), re.MULTILINE)
     in_python = "Python worker" in first_line(error)
     return str(raised[-1]) if in_python and raised else first_line(error)
 
 
 def unfinished(session: SparkSession, inventory: str) -> str | None:
-    """The id of the newest scan that was staged and not published; None where there is none.
+    """The id of the newest scan that was staged and not published, or None.
 
-    Scans that another process of this machine is at do not count.
+    Ignores scans that another process on this machine is running.
     """
     where = inventory.rstrip("/")
-    # Spark passes over names with an underscore unless the path spells them out.
+    # Spark ignores names with an underscore unless the path contains them literally.
     first = f"{where}/{SPARK_FOLDER}/*/_delta_log/{0:020}.json"
     try:
         files = session.read.format("binaryFile").load(first).select("path").collect()

@@ -1,6 +1,6 @@
-"""Questions to an inventory as Spark DataFrames, for inventories of any size and for notebooks.
+"""Queries on an inventory as Spark DataFrames, for inventories of any size and for notebooks.
 
-Only the list of scans and the errors of a scan come to the driver.
+Only the list of scans and the errors of a scan are collected to the driver.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class SparkQuestions:
-    """Asks an inventory through one Spark session.
+    """Queries an inventory through one Spark session.
 
     Args:
         inventory: folder or URI, as the session reaches it.
@@ -51,7 +51,7 @@ class SparkQuestions:
 
         Raises:
             UsageError: when there is no inventory.
-            TableError: corrupt-log, when a column has another type than `scan` writes.
+            TableError: corrupt-log, when a column has a different type from what `scan` writes.
         """
         try:
             found = sql_rows(self._session, scans_query(self._name(Inventory.SCANS)))
@@ -68,7 +68,7 @@ class SparkQuestions:
             yield row["location"]
 
     def require_whole(self, scan: PastScan) -> None:
-        """Check that no row of the scan is missing or stored twice; raises as `require_rows`."""
+        """Check that no row of the scan is missing or stored twice. Raises like `require_rows`."""
         require_rows(
             scan,
             {
@@ -84,8 +84,8 @@ class SparkQuestions:
         """A row for every change between the two scans; columns as `drift.rows.schema`.
 
         Args:
-            detective: finds the commits, on the executors; None: nobody looks.
-            ordered: by location.
+            detective: finds the commits, on the executors; None: skip this.
+            ordered: sort by location.
         """
         before, now = (
             places_of(row.asDict() for row in self.errors(scan).collect())
@@ -94,21 +94,21 @@ class SparkQuestions:
         places = Places(before, now, pair.alike)
         names = (Inventory.TABLES, Inventory.ERRORS, Inventory.FEATURES)
         asked = query(pair, "`", *map(self._name, names))
-        # Sorted before the logs are read: Spark's sort runs what comes before it twice.
+        # Sort before the logs are read: Spark's sort evaluates its input twice.
         frame = self.ask(f"{asked} ORDER BY location" if ordered else asked)
         return frame.mapInArrow(_drifted(places, detective), types(rows.schema()))
 
     def names(self) -> dict[Inventory, str]:
-        """What Spark calls the inventory's tables."""
+        """Spark's names of the inventory's tables."""
         return {name: self._name(name) for name in Inventory}
 
     def ask(self, sql: str) -> DataFrame:
-        """The answer to a query."""
+        """The result of a query."""
         with as_written(self._session) if has_variable(sql) else nullcontext():
             return self._session.sql(sql)
 
     def errors(self, scan: PastScan) -> DataFrame:
-        """What the scan could not read, and why."""
+        """The tables that the scan could not read, and why."""
         return self.ask(errors_query(scan.scan_id, "`", self._name(Inventory.ERRORS)))
 
     def _name(self, name: Inventory) -> str:
@@ -132,7 +132,7 @@ class SparkQuestions:
 
 
 def changes(frame: DataFrame) -> Iterator[Difference]:
-    """The rows of a frame of changes, a partition in memory at a time."""
+    """The rows of a frame of changes, one partition in memory at a time."""
     for row in frame.toLocalIterator(prefetchPartitions=True):
         yield rows.change_of(row.asDict())
 

@@ -1,4 +1,4 @@
-"""One scan on Spark, from its first folder to its row in the inventory."""
+"""One scan on Spark, from discovery to its row in the inventory."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _THREADS = 32
 
 
 def scan_with_spark(request: ScanRequest, spark: SparkSettings, progress: Progress) -> Scan:
-    """As `scan`, with the executors of a Spark session; `parallel` is the number of tasks.
+    """Like `scan`, on the executors of a Spark session; `parallel` is the number of tasks.
 
     Raises:
         UsageError: when a root, a list or the inventory cannot be used.
-        Held: when another process is at the scan that is resumed.
-        EngineError: when there is no Spark.
+        Held: when another process is running the scan to resume.
+        EngineError: when Spark is not available.
     """
     if request.inventory is None:
         raise UsageError(
-            "--engine spark needs --inventory", "Spark keeps what it sees in the inventory"
+            "--engine spark needs --inventory", "Spark stores its results in the inventory"
         )
     began, clock = datetime.now(UTC), time.monotonic()
     session = spark_session(spark)
@@ -44,7 +44,7 @@ def scan_with_spark(request: ScanRequest, spark: SparkSettings, progress: Progre
     if scan_id is None:
         raise none_to_resume()
     folder = request.inventory.location.path
-    # Spark may run on another machine, where the folder is another one.
+    # Spark may run on another machine, with a different folder at this path.
     shared = folder is not None and (spark.remote is None or os.path.isdir(folder))
     with spark_lock(folder, scan_id) if folder and shared else nullcontext():
         return _scanned(request, session, where, scan_id, began, clock, progress)

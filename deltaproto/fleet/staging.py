@@ -1,7 +1,7 @@
-"""What a scan has learnt so far, on disk: nothing of it is visible in the inventory before the end.
+"""Results of a running scan, on disk and invisible in the inventory until the scan ends.
 
-A part is written aside and renamed, so that a killed scan leaves whole parts, which the next one
-takes up with `--resume`.
+Each part is written to a temporary file and renamed, so a killed scan leaves complete parts,
+which the next scan reuses with `--resume`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _SUFFIX = ".arrow"
 
 
 class Staging:
-    """The parts of one scan, in a folder of this machine; locked until it is closed.
+    """The parts of one scan in a local folder, locked until it is closed.
 
     Raises:
         UsageError: when the folder cannot be written.
-        Held: when another process is at this scan.
+        Held: when another process is running this scan.
     """
 
     def __init__(self, inventory: str, scan_id: str) -> None:
@@ -49,7 +49,7 @@ class Staging:
         self._lock.release()
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """One part more, on disk as a whole or not at all."""
+        """Atomically write one more part file."""
         import pyarrow as pa
 
         path = os.path.join(self._folder, f"{self._next:06}{_SUFFIX}")
@@ -63,7 +63,7 @@ class Staging:
             raise _unwritable(self._folder, error) from None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Every part, from the first on. One that cannot be read is passed over and removed."""
+        """Every part in order. A part that cannot be read is skipped and removed."""
         import pyarrow as pa
 
         for path in self._parts():
@@ -77,7 +77,7 @@ class Staging:
             yield from found
 
     def remove(self) -> None:
-        """Everything is in the inventory now."""
+        """Delete the parts, after everything was added to the inventory."""
         shutil.rmtree(self._folder, ignore_errors=True)
         with suppress(OSError):
             os.remove(f"{self._folder}.lock")
@@ -88,11 +88,11 @@ class Staging:
 
 
 class Held(UsageError):
-    """Another process is at this scan."""
+    """Another process is running this scan."""
 
 
 def last_unfinished(inventory: str) -> Staging | None:
-    """The newest scan that ended before its end, taken up; None where there is none."""
+    """Open the newest unfinished scan for resuming, or return None."""
     folder = os.path.join(inventory, FOLDER)
     try:
         names = sorted(os.listdir(folder), reverse=True)
@@ -123,16 +123,16 @@ def unfinished_after(inventory: str, scan_id: str) -> str | None:
 
 @contextmanager
 def spark_lock(inventory: str, scan_id: str) -> Iterator[None]:
-    """Hold the lock of a scan with Spark while it runs, as `Staging` does of a local one.
+    """Hold the lock of a running Spark scan, as `Staging` does for a local scan.
 
-    Without one where this machine cannot write the folder or lock a file in it: Spark may reach
-    another file system by the same path.
+    Does nothing if this machine cannot write the folder or lock a file in it: Spark may reach a
+    different file system by the same path.
 
     Args:
-        inventory: a folder of this machine.
+        inventory: a local folder.
 
     Raises:
-        Held: when another process is at this scan.
+        Held: when another process is running this scan.
     """
     folder = os.path.join(inventory, SPARK_FOLDER)
     path = os.path.join(folder, f"{scan_id}.lock")
@@ -153,7 +153,7 @@ def spark_lock(inventory: str, scan_id: str) -> Iterator[None]:
 
 
 def is_running(inventory: str, scan_id: str) -> bool:
-    """Whether another process is at a scan with Spark into this folder."""
+    """Whether another process is running a Spark scan into this folder."""
     return _held(os.path.join(inventory, SPARK_FOLDER, f"{scan_id}.lock"))
 
 
@@ -165,7 +165,7 @@ def _held(lock: str) -> bool:
     except Held:
         return True
     except OSError:
-        # Somebody else's lock: whether that scan still runs is unknown.
+        # The lock belongs to another user: whether that scan still runs is unknown.
         return False
     return False
 
@@ -177,12 +177,12 @@ def _locked(path: str) -> Any:
     try:
         lock.acquire()
     except Timeout:
-        raise Held("another process is at this scan", "wait until it has ended") from None
+        raise Held("another process is running this scan", "wait until it has finished") from None
     return lock
 
 
 def _unwritable(folder: str, error: OSError) -> UsageError:
     return UsageError(
         f"cannot write {folder}: {error.strerror or error}",
-        "give another --inventory, or make room",
+        "pass another --inventory, or free some space",
     )

@@ -1,4 +1,4 @@
-"""What a scan says at its end: counts, taken batch by batch."""
+"""The summary at the end of a scan: counts, updated batch by batch."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class Tally:
     def __init__(self) -> None:
         self.tables = 0
         self.incomplete = 0
-        """tables of which the log alone does not show everything"""
+        """tables that the log alone does not show completely"""
         self.errors: Counter[str] = Counter()
-        """by error code"""
+        """counts by error code"""
         self.first_errors: list[tuple[str, str, str]] = []
-        """table, message and hint of the first ones"""
+        """table, message and hint of the first errors"""
         self.findings: Counter[str] = Counter()
-        """by severity"""
+        """counts by severity"""
         self.rules: Counter[tuple[str, str]] = Counter()
-        """by rule and severity"""
+        """counts by rule and severity"""
         self.protocols: Counter[tuple[int, int]] = Counter()
         self.features: Counter[str] = Counter()
-        """tables that support the feature"""
+        """number of tables that support each feature"""
         self.enabled: Counter[str] = Counter()
-        """tables on which it is enabled"""
+        """number of tables on which each is enabled"""
         self.isolation: Counter[str | None] = Counter()
-        """by declared level; None: none is declared"""
+        """counts by declared level; None: not declared"""
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count the rows of one batch."""
@@ -49,7 +49,7 @@ class Tally:
         self.incomplete += read.num_rows - (pc.sum(read.column("complete")).as_py() or 0)
         findings = pc.list_flatten(batch.column("findings"))
         _count(self.findings, pc.struct_field(findings, "severity"))
-        # Arrow's grouping, and scalars in its calls, would import pandas for half a second.
+        # Arrow's grouping functions and scalars would import pandas, which takes half a second.
         rules = (pc.struct_field(findings, name).to_pylist() for name in ("rule", "severity"))
         self.rules.update(zip(*rules, strict=True))
         versions = (read.column(f"min_{name}_version").to_pylist() for name in ("reader", "writer"))
@@ -70,7 +70,7 @@ class Tally:
             self.first_errors.append((each["table"], told["message"], told["hint"]))
 
     def dumped(self) -> str:
-        """The counts as text, for `merge` elsewhere."""
+        """The counts as text, for `merge` in another process."""
         return json.dumps(
             {
                 name: [[key, count] for key, count in value.items()]

@@ -1,4 +1,4 @@
-"""A time limit for work on one table that also interrupts computing, not only waiting."""
+"""A time limit per table that interrupts computing as well as waiting."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 
 class _Rang(BaseException):
-    """Not an `Exception`, so that nothing that handles damaged files takes it for damage."""
+    """Not an `Exception`, so that handlers of damaged files do not catch it."""
 
 
 class Alarm:
-    """Limits the seconds of each call of `within`, between `__enter__` and `__exit__`.
+    """Limits the duration of each call of `within`, between `__enter__` and `__exit__`.
 
-    Only the main thread can be interrupted; elsewhere, and on systems without interval timers,
-    `works` is False and there is no limit. One timer is set for each table: no thread, no process.
+    Only the main thread can be interrupted. In other threads, and on systems without interval
+    timers, `works` is False and there is no limit. Uses one timer, and no thread or process.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -44,10 +44,10 @@ class Alarm:
             self.works = False
 
     def within(self, work: Callable[[], T]) -> T:
-        """The result of `work`.
+        """Return the result of `work`.
 
         Raises:
-            TableError: timeout, when it takes longer.
+            TableError: timeout, when it takes too long.
         """
         if not self.works:
             return work()
@@ -56,12 +56,12 @@ class Alarm:
             signal.setitimer(signal.ITIMER_REAL, self._seconds)
             return work()
         except BaseException:
-            # A library that calls back into Python may report the interruption in its own words.
+            # A library that calls back into Python may wrap the interruption in its own exception.
             if self._rang:
                 raise timed_out(self._seconds) from None
             raise
         finally:
-            # In this order: a signal that comes in between must not hit the next table.
+            # In this order: a signal in between must not interrupt the next table.
             self._running = False
             signal.setitimer(signal.ITIMER_REAL, 0)
 

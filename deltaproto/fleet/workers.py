@@ -1,4 +1,4 @@
-"""Processes that read tables, time limits for one table, and retries."""
+"""Worker processes that read tables, and retries on transient errors."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from deltaproto.tables.storage.interface import Deadline
 
 _TRIES = 6
 _PAUSE_SECONDS = 0.1
-# Stores that throttle or cut off an answer, and logs that were cleaned up while they were read.
-_PASSING = (ErrorCode.STORAGE, ErrorCode.TIMEOUT, ErrorCode.CORRUPT_LOG)
-_TOLD_TWICE = ErrorCode.CORRUPT_LOG
-"""is damage when it is told again"""
+# Stores that throttle or drop a response, and logs that are cleaned up while they are read.
+_TRANSIENT = (ErrorCode.STORAGE, ErrorCode.TIMEOUT, ErrorCode.CORRUPT_LOG)
+_CORRUPT_IF_REPEATED = ErrorCode.CORRUPT_LOG
+"""errors that count as corruption if they repeat"""
 T = TypeVar("T")
 
 
 def with_retries(ask: Callable[[int], T], deadline: Deadline) -> T:
-    """The answer of `ask`, which gets the number of the try, from 0.
+    """Return the result of `ask`, which receives the number of the attempt, from 0.
 
     Raises:
-        TableError: of the last try.
+        TableError: the error of the last attempt.
     """
     told: set[str] = set()
     for tried in range(_TRIES):
@@ -39,31 +39,31 @@ def with_retries(ask: Callable[[int], T], deadline: Deadline) -> T:
             return ask(tried)
         except TableError as error:
             over = tried == _TRIES - 1 or deadline.left <= 0
-            if error.code not in _PASSING or over or error.message in told:
+            if error.code not in _TRANSIENT or over or error.message in told:
                 raise
-            if error.code is _TOLD_TWICE:
+            if error.code is _CORRUPT_IF_REPEATED:
                 told.add(error.message)
-        # Those that failed together must not come back together.
+        # Jitter: requests that failed together must not be retried together.
         time.sleep(_PAUSE_SECONDS * 2**tried * random.uniform(0.5, 1.5))  # noqa: S311
     raise AssertionError
 
 
 Work = Callable[[Any], bytes]
 Begin = Callable[[Any], Work]
-"""makes, in the process, what does the work there; a function of a module"""
-# Whoever has these has threads that a forked child would find dead.
+"""creates the work function in the process; must be a module-level function"""
+# These modules start threads that do not survive fork().
 _THREADED = ("deltalake", "obstore", "pyspark")
 
 
 class WorkerDied(Exception):
-    """The process is gone, and with it its answer."""
+    """The process died before returning a result."""
 
 
 class Workers:
-    """So many processes that all do the same work.
+    """A number of processes that all run the same function.
 
     Args:
-        begin: called with `given` in each process, once.
+        begin: called once in each process, with `given`.
     """
 
     def __init__(self, count: int, begin: Begin, given: Any) -> None:
@@ -73,11 +73,11 @@ class Workers:
         self._processes: list[Any] = []
         self._ends: list[Connection] = []
         self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
-        with _deaf():
+        with _interrupts_blocked():
             for _ in range(count):
                 ours, theirs = context.Pipe()
                 self._ends.append(ours)
-                # A forked child has our ends, too, and would keep its siblings from seeing us go.
+                # A forked child inherits our pipe ends, which would hide our exit from the others.
                 inherited = self._ends if context.get_start_method() == "fork" else ()
                 process = context.Process(
                     target=_serve, args=(theirs, inherited, begin, given), daemon=True
@@ -87,14 +87,14 @@ class Workers:
                 self._processes.append(process)
                 self._idle.put(ours)
         self.pool = ThreadPoolExecutor(count, thread_name_prefix="worker")
-        """threads that wait for an answer each"""
+        """threads that each wait for one result"""
 
     def ask(self, given: Any) -> bytes:
-        """What a process that has nothing else to do makes of `given`.
+        """Process `given` in an idle worker.
 
         Raises:
-            Died: when it ends before its answer does.
-            Exception: whatever the work raises.
+            WorkerDied: when the process dies before it returns.
+            Exception: any exception that the work raises.
         """
         pipe = self._idle.get()
         try:
@@ -111,7 +111,7 @@ class Workers:
         return answer
 
     def close(self) -> None:
-        """End the processes; who waits for an answer of theirs gets none."""
+        """End the processes; pending calls fail."""
         for process in self._processes:
             process.kill()
         self.pool.shutdown(cancel_futures=True)
@@ -131,7 +131,7 @@ def _serve(pipe: Connection, inherited: Sequence[Connection], begin: Begin, give
     for end in inherited:
         end.close()
     work = begin(given)
-    # When our parent is gone, so is the other end.
+    # EOF means the parent exited.
     with suppress(EOFError, ConnectionError):
         while True:
             asked = pipe.recv()
@@ -145,7 +145,7 @@ def _serve(pipe: Connection, inherited: Sequence[Connection], begin: Begin, give
 
 
 def _context() -> Any:
-    """Forked children start at once; where a fork is not safe, each begins from nothing."""
+    """Use fork where it is safe, as it starts fast; otherwise spawn."""
     threaded = threading.active_count() > 1 or any(name in sys.modules for name in _THREADED)
     if "fork" in multiprocessing.get_all_start_methods() and not threaded:
         return multiprocessing.get_context("fork")
@@ -153,8 +153,8 @@ def _context() -> Any:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """What is started meanwhile never hears of an interruption; we do, a moment later."""
+def _interrupts_blocked() -> Iterator[None]:
+    """Block interruptions for child processes started in the block; ours are only delayed."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -1,4 +1,4 @@
-"""One table, read and judged: what `inspect` answers and everything later starts from."""
+"""Inspection: reads one table and evaluates the rules. Other commands build on its result."""
 
 from deltaproto.inspection.inspect import inspect_table, uses_spark
 from deltaproto.inspection.interface import Inspection, ReadRequest, Unreadable

@@ -1,4 +1,4 @@
-"""Who is writing to a table now, how often, when it is quiet, and with which releases."""
+"""Recent writers of a table, their frequency and releases, and idle windows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from deltaproto.tables.storage import LogStore
 _HOUR = 3_600_000
 _DAY = 24 * _HOUR
 _UNNAMED = "unnamed client"
-# Commits that move no rows: they do not make an hour busy for those who write data.
+# Commits without rows: they do not make an hour busy for other writers.
 _METADATA_ONLY = ("SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "Empty Commit", "DROP FEATURE")
 
 
@@ -38,19 +38,19 @@ class Writer(NamedTuple):
 
 
 class StreamingWriter(NamedTuple):
-    """A streaming query that writes here, as its `txn` actions show it."""
+    """A streaming query that writes to the table, from its `txn` actions."""
 
     app_id: str
     last_batch: int
     last_version: int
     last_time: int | None
     clusters: tuple[str, ...] = ()
-    """the clusters that wrote its batches, in the order in which they came, as far as their
-    commits name them; a cluster that came back is there twice"""
+    """the clusters that wrote its batches, in order of appearance and as far as commits name
+    them; a cluster that returned is listed twice"""
 
     @property
     def shared(self) -> bool:
-        """Whether two clusters took turns, so that both ran the query at the same time."""
+        """Whether two clusters alternated, so that both ran the query at the same time."""
         return len(set(self.clusters)) < len(self.clusters)
 
 
@@ -62,11 +62,11 @@ class QuietHour(NamedTuple):
     busiest_hour: int
     busiest_per_day: float
     days: float
-    """how many days of log this rests on"""
+    """number of days of log that this is based on"""
 
 
 class Activity(NamedTuple):
-    """What the recent log shows. Times are milliseconds since the epoch."""
+    """The activity in the recent log. Times are milliseconds since the epoch."""
 
     commits: int
     oldest_version: int | None
@@ -75,22 +75,22 @@ class Activity(NamedTuple):
     longest_gap: int | None
     """longest time without a commit, in milliseconds"""
     writers: tuple[Writer, ...]
-    """the most frequent first"""
+    """most frequent first"""
     streams: tuple[StreamingWriter, ...]
-    """the most recent first"""
+    """most recent first"""
     levels: tuple[tuple[str, int], ...]
-    """isolation levels that commits recorded, with their number; a commit that only rewrites
-    files records SnapshotIsolation whatever the table declares"""
+    """recorded isolation levels with their number of commits; a commit that only rewrites
+    files records SnapshotIsolation regardless of the table's level"""
     quiet_hour: QuietHour | None
     """None when the log covers less than two days"""
     times: tuple[int, ...]
-    """when each commit was made, oldest first; what `forecast` works on"""
+    """time of each commit, oldest first; the input of `forecast`"""
     has_newest: bool = True
     """False: a catalog manages the table, and may have newer commits"""
 
 
 def summarize(commits: Iterable[Commit]) -> Activity:
-    """The activity that these commits, newest first, show."""
+    """Compute the activity from these commits, newest first."""
     seen = [commit for commit in commits if commit.problem is None]
     times = tuple(sorted(c.timestamp for c in seen if c.timestamp is not None))
     return Activity(
@@ -166,28 +166,28 @@ _MINUTE = 60_000
 
 
 class Forecast(NamedTuple):
-    """If the future is like the commits looked at: what a change of `minutes` would meet."""
+    """Expected commits during a change of `minutes`, if the future resembles the recent log."""
 
     minutes: float
     expected: float
     """mean number of commits in a window of that length"""
     most: int
-    """the most that any such window held"""
+    """maximum number of commits in such a window"""
     free: float
     """share of windows without any commit, from 0 to 1"""
 
 
 def forecast(times: Sequence[int], minutes: float) -> Forecast | None:
-    """The forecast from commit times in milliseconds, oldest first.
+    """Compute the forecast from commit times in milliseconds, oldest first.
 
-    Windows of `minutes` lie anywhere between the first and the last commit. None when the times
-    cover no such window: two commits that are further apart than `minutes` are the least.
+    Windows of `minutes` start anywhere between the first and the last commit. None when the times
+    cover no such window: at least two commits must be further apart than `minutes`.
     """
     width = int(minutes * _MINUTE)
     if width <= 0 or len(times) < 2 or times[-1] - times[0] < width:
         return None
     first, last = times[0], times[-1] - width
-    # A window [t, t + width) holds commit c exactly while c - width < t <= c.
+    # A window [t, t + width) contains commit c exactly while c - width < t <= c.
     covered = sum(max(0, min(time, last) - max(time - width, first)) for time in times)
     room = last - first
     if room == 0:
@@ -203,17 +203,17 @@ _DAY = 24 * 3_600_000
 
 
 def read_activity(table: str, storage_options: Mapping[str, str], spark: SparkSettings) -> Activity:
-    """As `recent_activity`, of the table that `table` names.
+    """Like `recent_activity`, for the table named `table`.
 
     Raises:
         TableError: when the log cannot be listed.
-        EngineError: when a catalog name needs Spark and there is none.
+        EngineError: when a catalog name needs Spark and it is not available.
     """
     return recent_activity(open_table_log(table, storage_options, spark).store)
 
 
 def recent_activity(store: LogStore) -> Activity:
-    """The activity of the last 14 days before the newest commit, of 1000 commits at the most.
+    """Compute the activity of the last 14 days before the newest commit, from at most 1000 commits.
 
     Raises:
         TableError: when the log cannot be listed.
@@ -238,23 +238,23 @@ _DELTA_SPARK = re.compile(r"(?:^|[\s/])Delta-Lake/([\w.+-]+)", re.ASCII)
 
 
 def recent_releases(store: LogStore, listing: LogListing) -> frozenset[str] | None:
-    """The releases that made the newest 50 commits; None where these show none."""
+    """Return the engine releases of the newest 50 commits; None if they name none."""
     newest = islice(sorted(listing.commits, reverse=True), MOST_RELEASE_COMMITS)
     return releases_of(_engine(store, listing.commits[version]) for version in newest) or None
 
 
 def _engine(store: LogStore, name: str) -> str | None:
-    """The engine of one commit; None where it names none, and where it cannot be read."""
+    """Return the engine of one commit; None if it names none or cannot be read."""
     try:
         with store.open(name) as file:
-            # Usually the first line: nothing below it is read.
+            # Usually the first line; the rest is not read.
             return Commit(0, commit_info(read_actions(name, file)), None, None).engine
     except TableError:
         return None
 
 
 def releases_of(engines: Iterable[str | None]) -> frozenset[str]:
-    """The releases of Delta Spark among engines as they name themselves."""
+    """Return the releases of Delta Spark among the engines' recorded names."""
     found = (_DELTA_SPARK.search(engine) for engine in engines if engine is not None)
     named = (match[1] for match in found if match is not None)
     return frozenset(name for name in named if version_scheme.parse("dotted", name) is not None)

@@ -1,4 +1,4 @@
-"""The age of what was saved before: inspections and scans of an inventory."""
+"""The age of saved inspections and scans."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 MAX_AGE = 7
-"""days; from this age on, what was saved is reported as old"""
+"""age in days from which saved data is reported as old"""
 _CLOCKS = timedelta(hours=1)
-"""how far the clocks of two machines may differ"""
+"""maximum clock difference between two machines"""
 
 
 def at(made: datetime | None) -> str:
-    """Return a time in UTC to the minute, for people; None is an unknown time."""
+    """Format a time in UTC to the minute; None is an unknown time."""
     return "unknown time" if made is None else f"{made.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def in_words(age: timedelta) -> str:
-    """Return an age, for people."""
+    """Format an age."""
     if age < timedelta(0):
         return "in the future"
     if age.days:
@@ -27,10 +27,10 @@ def in_words(age: timedelta) -> str:
 
 
 def remark(made: datetime, now: datetime, max_age: int) -> str | None:
-    """Return what is wrong with the time of something saved; None if it is recent.
+    """Describe the problem with the time of something saved; None if it is recent.
 
     Args:
-        max_age: days from which on it is old.
+        max_age: age in days from which it counts as old.
     """
     age = now - made
     if age < -_CLOCKS:
@@ -39,11 +39,11 @@ def remark(made: datetime, now: datetime, max_age: int) -> str | None:
 
 
 class Ages:
-    """The ages of the parts of a saved inspection, while they are read.
+    """The ages of the parts of a saved inspection while they are read.
 
     Args:
-        path: how notices name the file.
-        max_age: days from which on a part is old.
+        path: the file's name for notices.
+        max_age: age in days from which a part counts as old.
     """
 
     def __init__(self, path: str, now: datetime, max_age: int = MAX_AGE) -> None:
@@ -52,18 +52,18 @@ class Ages:
         self._told: list[str] = []
         self._known: set[str] = set()
         self.made: datetime | None = None
-        """when the part that was read last was made; None: unknown"""
+        """time of the part that was read last; None: unknown"""
         self.notice: str | None = None
-        """what to know of the age of that part; None if it is recent"""
+        """notice about the age of that part; None if it is recent"""
 
     def read(self, generated_at: Any) -> None:
-        """Note the time of the part that is read now."""
+        """Set the time of the current part."""
         if generated_at == self._read:
             return
         self._read = generated_at
         self.made = _time(generated_at)
         if self.made is None:
-            self.notice = f"{self._path}: the age of this saved inspection is not known"
+            self.notice = f"{self._path}: the age of this saved inspection is unknown"
         elif said := remark(self.made, self._now, self._max_age):
             self.notice = f"{self._path}: this inspection {said}; inspect the tables again"
         else:

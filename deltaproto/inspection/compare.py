@@ -1,4 +1,4 @@
-"""Comparing what the readers saw, field by field."""
+"""Comparison of the readers' results, field by field."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def compare(
     answers: Mapping[ReaderName, TableState | TableError],
     trusted: TableState | None = None,
 ) -> Iterator[Finding]:
-    """Refusals and disagreements between the readers' answers.
+    """Find refusals and disagreements among the readers' results.
 
-    The trusted answer is the yardstick; without one it is the log's, or else the first. A reader
-    whose engine is missing has said nothing, so it is not a finding. Fields that a reader cannot
-    see are not compared.
+    They are compared with the trusted result: by default the log's, else the first. A reader whose
+    engine is missing has no result, so it is not a finding. Fields that a reader cannot see are not
+    compared.
     """
     states = {name: answer for name, answer in answers.items() if isinstance(answer, TableState)}
     for name, answer in answers.items():
         if isinstance(answer, TableError) and answer.code is not ErrorCode.ENGINE and states:
             yield REFUSED.finding(
                 table,
-                f"{name} gives no answer: {answer.message}",
-                answer.hint or "see the other readers' answers for what the table demands",
+                f"{name} gives no result: {answer.message}",
+                answer.hint or "see the other readers' results for the table's requirements",
                 evidence=f"{name}: {answer.code}",
             )
     if not states:
@@ -55,14 +55,14 @@ def compare(
 
 
 def comparable(state: TableState) -> dict[str, Any]:
-    """The fields of a state that its reader can vouch for, in comparable form."""
+    """Return the fields of a state that its reader can determine, in comparable form."""
     protocol, metadata = state.protocol, state.metadata
     fields: dict[str, Any] = {
         "version": state.version,
         "id": metadata.id,
         "minReaderVersion": protocol.min_reader_version,
         "minWriterVersion": protocol.min_writer_version,
-        # delta-rs and Spark show an empty list and an absent one alike.
+        # delta-rs and Spark do not distinguish an empty list from a missing one.
         "readerFeatures": sorted(protocol.reader_features or ()),
         "writerFeatures": sorted(protocol.writer_features or ()),
         "partition_columns": list(metadata.partition_columns),
@@ -77,10 +77,10 @@ def comparable(state: TableState) -> dict[str, Any]:
 
 def _hint(yardstick: TableState, state: TableState) -> str:
     if CATALOG_MANAGED & yardstick.protocol.supported and yardstick.version > state.version:
-        return "the catalog has newer commits than the log: go by the answer of spark"
+        return "the catalog has newer commits than the log: trust the result of spark"
     if yardstick.version != state.version:
-        return "the table was written meanwhile, or a reader sees another version; run again"
-    return "the log reader follows the spec; look at the log before trusting the other answer"
+        return "the table changed meanwhile, or a reader sees another version; run again"
+    return "the log reader follows the spec; check the log before trusting the other result"
 
 
 def _short(value: Any, limit: int = 60) -> str:

@@ -1,4 +1,4 @@
-"""Tables that are looked at now."""
+"""Table facts from a live inspection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deltaproto.policy.inconsistencies import doubts
 
 
 def facts(inspection: Inspection) -> TableFacts:
-    """What a check needs of an inspection."""
+    """Convert an inspection to a check's input."""
     state = inspection.state
     configuration = state.metadata.configuration
     return TableFacts(

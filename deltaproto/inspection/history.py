@@ -17,7 +17,7 @@ from deltaproto.tables.storage.interface import LogStore
 
 
 class Idle(NamedTuple):
-    """Commits of one engine and operation that stored metadata again without changing it."""
+    """Commits of one engine and operation that stored unchanged metadata again."""
 
     engine: str
     operation: str
@@ -26,7 +26,7 @@ class Idle(NamedTuple):
 
 
 class ProtocolHistory:
-    """What was read of a table's history. `events` come newest first."""
+    """The part of a table's history that was read. `events` are newest first."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -38,17 +38,17 @@ class ProtocolHistory:
 
     @property
     def complete(self) -> bool:
-        """True when no commit is missing of those that are left, and all could be read."""
+        """True if none of the remaining commits is missing, and all could be read."""
         return self.has_newest and not self.problems
 
     @property
     def whole(self) -> bool:
-        """True when version 0 was seen, so that nothing older exists."""
+        """True if version 0 was read, so that nothing older exists."""
         return self.oldest_version_seen == 0
 
     @property
     def idle(self) -> list[Idle]:
-        """Commits that changed nothing, by engine and operation, the most frequent first."""
+        """Commits that changed nothing, by engine and operation, most frequent first."""
         found = [Idle(*key, tuple(versions)) for key, versions in self._idle.items()]
         return sorted(found, key=lambda idle: -len(idle.versions))
 
@@ -66,13 +66,13 @@ def read_history(
     since: int | None = None,
     seen: Callable[[int], None] = lambda _: None,
 ) -> ProtocolHistory:
-    """The history of the table, as far as its commits reach.
+    """Read the history of the table, as far back as its commits reach.
 
     Args:
         now: the state of the newest version.
         limit: stop after this many events.
-        since: leave out what is older than this time, in milliseconds since the epoch.
-        seen: called with each version that was read, for progress.
+        since: skip events before this time, in milliseconds since the epoch.
+        seen: called with each version read, for progress.
 
     Raises:
         TableError: not-a-delta-table, when the log holds no commit.
@@ -80,8 +80,8 @@ def read_history(
     if not listing.commits:
         raise TableError(
             ErrorCode.NOT_A_DELTA_TABLE,
-            "_delta_log holds no commit",
-            "the history begins with the commits that are still in the log",
+            "_delta_log has no commit",
+            "the history starts with the oldest commit that is still in the log",
         )
     history = ProtocolHistory()
     for commit, before, after in _transitions(store, listing, history, now, since, seen):
@@ -97,7 +97,7 @@ def read_history(
 
 
 class _Pending:
-    """A commit whose states before and after it are not all known yet."""
+    """A commit whose previous and next states are not completely known yet."""
 
     def __init__(self, commit: Commit, after: LogState) -> None:
         self.commit = commit
@@ -108,7 +108,7 @@ class _Pending:
         )
 
     def fill(self, older: LogState) -> None:
-        """Take what is missing from the nearest older place that knows it."""
+        """Fill in missing values from the nearest older state that has them."""
         self.before = _filled(self.before, older)
         self.after = _filled(self.after, older)
 
@@ -125,7 +125,7 @@ def _transitions(
     since: int | None,
     seen: Callable[[int], None],
 ) -> Iterator[tuple[Commit, LogState, LogState]]:
-    """Commits that store protocol or metadata, each with the state before and after it."""
+    """Yield commits that store protocol or metadata, each with the previous and next state."""
     waiting: list[_Pending] = []
     state = now
     for commit in commits(store, listing):
@@ -133,10 +133,10 @@ def _transitions(
         history.oldest_version_seen = commit.version
         if commit.problem is not None:
             history.problems.append((commit.version, commit.problem))
-            # Whatever it changed is unknown, so nothing known above it holds below.
+            # Its changes are unknown, so newer states do not apply before it.
             state = LogState(None, None)
         if waiting and commit.version in listing.checkpoints:
-            # A checkpoint settles what is open without going back to the last change.
+            # A checkpoint resolves unknown states without reading back to the last change.
             state = state_at(store, listing, commit.version) or state
         commit = _shared(commit, state)
         state = _filled(LogState(commit.protocol, commit.metadata), state)
@@ -167,7 +167,7 @@ def _filled(known: LogState, older: LogState) -> LogState:
 
 
 def _shared(commit: Commit, state: LogState) -> Commit:
-    # Thousands of commits may store the same metadata again; one copy of its schema is enough.
+    # Thousands of commits may store the same metadata again; keep one copy of its schema.
     if commit.metadata is not None and commit.metadata == state.metadata:
         return commit._replace(metadata=state.metadata)
     return commit
@@ -182,13 +182,13 @@ def table_history(
     since: int | None = None,
     seen: Callable[[int], None] = lambda _: None,
 ) -> ProtocolHistory:
-    """The history of `table`; for a catalog name Spark says where its log lies.
+    """Read the history of `table`; a catalog name is resolved with Spark.
 
     See `read_history` for `limit`, `since` and `seen`.
 
     Raises:
         TableError: when the table cannot be read.
-        EngineError: when a catalog name needs Spark and there is none.
+        EngineError: when a catalog name needs Spark and it is not available.
     """
     location, store = open_table_log(table, storage_options, spark)
     now = LogReader(storage_options).read_from(location, store)

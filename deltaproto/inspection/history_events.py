@@ -27,7 +27,7 @@ def cause_of(
     removed: frozenset[str],
     metadata: Metadata,
 ) -> str:
-    """One sentence part for each reason, with the features it explains."""
+    """Return one clause per cause, with the features it explains."""
     operation = str(info.get("operation") or "").upper()
     parameters = _searchable(info.get("operationParameters"))
     reasons: dict[str, list[str]] = {}
@@ -45,7 +45,7 @@ def _of_added(
     name: str, operation: str, parameters: str, added: frozenset[str], metadata: Metadata
 ) -> str:
     if f"delta.feature.{name}".lower() in parameters:
-        return f"asked for by delta.feature.{name}"
+        return f"requested by delta.feature.{name}"
     for switch in feature_catalog.record(name).switches:
         if switch.lower() in parameters:
             return f"property {switch}"
@@ -66,25 +66,25 @@ def _of_added(
     if operation.startswith(_COPIES):
         return f"copied by {operation}"
     if operation == "UPGRADE PROTOCOL":
-        return "asked for by an upgrade of the protocol"
+        return "requested by an upgrade of the protocol"
     if operation.startswith(_CREATES) or operation == "WRITE":
-        return "came with the table's creation: a default of the writer or of its session"
-    return "not asked for by this commit"
+        return "added at table creation: a default of the writer or its session"
+    return "not requested by this commit"
 
 
 def _of_removed(name: str, operation: str, parameters: str) -> str:
     if operation == "DROP FEATURE" and name.lower() in parameters:
         return "DROP FEATURE"
     if operation.startswith(("RESTORE", "CREATE", "REPLACE")):
-        return f"gone with {operation}"
+        return f"removed by {operation}"
     return "lost: this commit did not drop it"
 
 
 def _of_rest(info: Mapping[str, Any]) -> str:
-    """No feature came or went: the statement itself is the cause, with the properties it names."""
+    """Return the statement and the properties it names as cause, if no feature changed."""
     operation = info.get("operation")
     if not operation:
-        return "the commit does not say what it did"
+        return "the commit does not record its operation"
     parameters = info.get("operationParameters")
     properties = parameters.get("properties") if isinstance(parameters, dict) else None
     if isinstance(properties, str) and len(properties) <= _SHORT:
@@ -108,7 +108,7 @@ _CONSTRAINT = "delta.constraints."
 
 
 class Event(NamedTuple):
-    """One change, with what it did and what asked for it."""
+    """One change, with its effect and cause."""
 
     version: int
     timestamp: int | None
@@ -119,13 +119,13 @@ class Event(NamedTuple):
     user: str | None
     job: str | None
     mark: Mark | None
-    """the plan, step, run and actor, where `apply` made the commit"""
+    """plan, step, run and actor, if `apply` made the commit"""
     protocol_before: Protocol | None
     protocol_after: Protocol
     features_added: tuple[str, ...]
     features_removed: tuple[str, ...]
     enabled: tuple[str, ...]
-    """features switched on by it"""
+    """features that it enabled"""
     disabled: tuple[str, ...]
     isolation_before: str | None
     isolation_after: str | None
@@ -133,11 +133,11 @@ class Event(NamedTuple):
     constraints_removed: tuple[str, ...]
     cause: str
     first: bool
-    """nothing is known of what was before: the table's creation, or the end of the log"""
+    """the previous state is unknown: the table's creation, or the end of the log"""
 
 
 def event_of(commit: Commit, before: LogState, after: LogState) -> Event | None:
-    """What `commit` changed, or None when it changed nothing that counts here."""
+    """Return the change that `commit` made, or None if nothing relevant changed."""
     if after.protocol is None or after.metadata is None:
         return None
     first = before.protocol is None
@@ -175,7 +175,7 @@ def event_of(commit: Commit, before: LogState, after: LogState) -> Event | None:
 
 
 def changes_nothing(commit: Commit, before: LogState, after: LogState) -> bool:
-    """True for a commit that stores metadata or protocol again, exactly as they were."""
+    """Return True for a commit that stores metadata or protocol again, unchanged."""
     if commit.metadata is None and commit.protocol is None:
         return False
     return before == after and before.metadata is not None

@@ -1,4 +1,4 @@
-"""Reading one table with the readers asked for, and judging what they saw."""
+"""Reads one table with the requested readers, and evaluates the rules."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _BY_TRUST = (ReaderName.LOG, ReaderName.SPARK, ReaderName.DELTA_RS)
 
 
 def inspect_table(table: str, request: ReadRequest) -> Inspection | Unreadable:
-    """The inspection of `table`; a table that cannot be read is a result, not an exception.
+    """Inspect `table`; a table that cannot be read is a result, not an exception.
 
     Raises:
-        UsageError: when the request makes no sense for this table.
+        UsageError: for an invalid request for this table.
     """
     if request.version is not None and request.version < 0:
         raise UsageError(f"--version {request.version} is negative", "versions start at 0")
@@ -77,7 +77,7 @@ def _with_activity(inspection: Inspection, request: ReadRequest) -> Inspection:
 
 
 def uses_spark(table: str, request: ReadRequest) -> bool:
-    """True when inspecting `table` will ask Spark, which may take a while to start."""
+    """Return True if inspecting `table` uses Spark, which may take a while to start."""
     if request.reader is ReaderChoice.ALL:
         return request.version is None
     try:
@@ -124,7 +124,7 @@ def _with_all(table: str, request: ReadRequest) -> Inspection | Unreadable:
 
 
 def judged(state: TableState, more: tuple[Finding, ...] = ()) -> Inspection:
-    """What the rules say of a table that a reader saw."""
+    """Evaluate the rules for a table's state."""
     subject = RuleContext(state)
     return Inspection(
         subject=subject,
@@ -146,7 +146,7 @@ def _answer(name: ReaderName, table: str, request: ReadRequest) -> TableState | 
 
 
 def _by_catalog(table: str, request: ReadRequest) -> TableState | TableError:
-    """The log of a catalog's table, with the staged commits that the catalog has ratified."""
+    """Open the log of a catalog's table, including ratified staged commits."""
     from deltaproto.tables.log.reader import LogReader
     from deltaproto.tables.open import open_table_log
 

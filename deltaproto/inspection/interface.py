@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ReaderChoice(StrEnum):
-    """What `--reader` takes: `auto` is the log for paths and URIs, Spark for catalog names."""
+    """Values of `--reader`. `auto` is the log for paths and URIs, and Spark for catalog names."""
 
     AUTO = "auto"
     LOG = "log"
@@ -28,7 +28,7 @@ class ReaderChoice(StrEnum):
 
 
 class ReadRequest(NamedTuple):
-    """How tables are to be read."""
+    """How to read tables."""
 
     reader: ReaderChoice = ReaderChoice.AUTO
     version: int | None = None
@@ -40,20 +40,20 @@ class ReadRequest(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """One table that could be read."""
+    """The inspection of one table."""
 
     subject: RuleContext
     isolation: Isolation
     row_level: RowLevelConcurrency
     findings: tuple[Finding, ...]
     complete: bool
-    """False when the answer may miss something: a catalog's commits, an engine that is missing"""
+    """False if the result may be incomplete: unpublished commits, or a missing engine"""
     readers: Mapping[ReaderName, TableState | TableError] | None = None
-    """each reader's answer, when all were asked"""
+    """each reader's result, if all were requested"""
     activity: Activity | TableError | None = None
-    """who writes here, when that was asked for, or why it cannot be told"""
+    """recent writers if requested, or why they are unknown"""
     requested_version: int | None = None
-    """the older version that was asked for; None: the newest was read"""
+    """the requested older version; None: the newest was read"""
 
     @property
     def state(self) -> TableState:
@@ -61,7 +61,7 @@ class Inspection(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """One table without an answer, and why."""
+    """A table without a result, and the reason."""
 
     table: str
     error: TableError

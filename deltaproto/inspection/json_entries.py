@@ -1,7 +1,7 @@
-"""The entries of a long JSON document one by one, with the memory of one entry.
+"""Reads the entries of a long JSON document one by one, in the memory of one entry.
 
-`inspect --output` writes all tables into one document. Parsing it whole takes many times its size;
-here the array `tables` of the outermost object is read entry by entry.
+`inspect --output` writes all tables into one document. Parsing it at once takes many times its
+size; here the array `tables` of the outermost object is read entry by entry.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from deltaproto.errors import UsageError
 
 _CHUNK = 1 << 18
 _SPACE = " \t\r\n"
-# `1`, `1.`, `1e` and `1e+` all read as 1, until the next character comes.
+# `1`, `1.`, `1e` and `1e+` all parse as 1 until the next character is read.
 _UNDECIDED = 2
 
 
@@ -23,8 +23,8 @@ class JsonFile:
     """A JSON object, or JSON lines of objects, in a binary file.
 
     Args:
-        name: how errors call the file.
-        array: the member of the object whose entries are given one by one; None: every array.
+        name: the file's name for errors.
+        array: the member of the object whose entries are yielded one by one; None: every array.
     """
 
     def __init__(self, file: IO[bytes], name: str, array: str | None) -> None:
@@ -37,17 +37,17 @@ class JsonFile:
         self.listed = False
         """whether that object has the array"""
         self.current = ""
-        """the member whose entries are being given"""
+        """the member whose entries are being yielded"""
         self.arrays: set[str] = set()
-        """the members of that object read so far whose entries were given"""
+        """the members of that object read so far whose entries were yielded"""
         self.one_line = True
-        """whether no line feed stands between the members of that object"""
+        """whether the members of that object are on one line"""
 
     def objects(self) -> Iterator[Iterator[Any]]:
-        """For each object of the file the entries of its array; take them before the next.
+        """Yield the entries of the array for each object; consume them before the next object.
 
         Raises:
-            UsageError: when the file is no such document.
+            UsageError: when the file is not such a document.
         """
         while self._peek():
             yield self._entries()
@@ -96,7 +96,7 @@ class JsonFile:
         self._place += 1
 
     def _peek(self) -> str:
-        """The next character that is no white space; empty at the end."""
+        """Return the next non-whitespace character; empty at the end."""
         while True:
             while self._place < len(self._text):
                 if self._text[self._place] not in _SPACE:

@@ -1,8 +1,8 @@
-"""The findings of a saved check, so that only new ones fail.
+"""Compares findings with a saved check, so that only new ones fail.
 
 A finding is known if the saved check of the same table has one of the same rule about the same
-subject, at least as severe. Its wording is not compared where feature, client and evidence name
-the subject. A finding on a client is known if each access that fails now failed in the same way
+subject, at least as severe. The wording is ignored if feature, client and evidence identify the
+subject. A finding on a client is known if each access that fails now failed in the same way
 then, because of the same features.
 """
 
@@ -28,7 +28,7 @@ _SUBJECT_NAMED = frozenset(
     "DP102 DP103 DP106 DP108 DP109 DP110 DP112 DP113 DP114 DP134 DP150 DP205 DP206 DP209 DP210"  # noqa: SIM905
     " DP211".split()
 )
-"""rules whose findings name all that they are about in feature, client and evidence"""
+"""rules whose findings are identified by feature, client and evidence"""
 _KINDS = ("inspect", "check")
 _RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 _ON_CLIENTS = frozenset(CLIENT_RULES.values())
@@ -40,18 +40,18 @@ _Failure = tuple[frozenset[str], str]
 
 
 class _Saved(NamedTuple):
-    """What the saved check says of one table."""
+    """The saved check of one table."""
 
     location: str | None
     findings: dict[_Subject, Severity]
-    """the worst severity of each subject"""
+    """worst severity by subject"""
     suppressed: dict[_Subject, Severity]
     failures: dict[tuple[str, str, str], list[_Failure]]
-    """of client, access and verdict: the features that decided, and the reason"""
+    """by client, access and verdict: the features that decided, and the reason"""
 
 
 def saved_command(path: str) -> str | None:
-    """Return the command that wrote a JSON file, as far as it says so at its beginning.
+    """Return the command that wrote a JSON file, if its beginning names one.
 
     Raises:
         UsageError: when the file cannot be read, or is not a JSON object.
@@ -81,10 +81,10 @@ def require_comparable(path: str, command: str | None) -> None:
 class KnownFindings:
     """The findings of a saved check, by table.
 
-    Tables match by location, else by the relative path or catalog name they were given by.
+    Tables match by location, else by the relative path or catalog name that was passed.
 
     Raises:
-        UsageError: when the file is not what `check --format json` or `jsonl` writes.
+        UsageError: when the file was not written by `check --format json` or `jsonl`.
     """
 
     def __init__(self, path: str) -> None:
@@ -107,12 +107,12 @@ class KnownFindings:
         self._met: set[str] = set()
 
     def compared(self, checked: Checked, checker: Checker) -> Checked:
-        """Return the check with its known findings marked, and those that are gone counted.
+        """Mark known findings in the check, and count those that no longer occur.
 
         A table that the saved check does not list gets the finding DP222 as an error.
         """
         if checked.error is not None:
-            # It was looked for, so that nobody is told it was not checked.
+            # Counts as found, so that it is not also reported as unchecked.
             self._find(checked)
             return checked
         saved = self._find(checked)
@@ -131,11 +131,11 @@ class KnownFindings:
         )
 
     def unmatched(self) -> TableError | None:
-        """The error of a saved check that lists none of the checked tables."""
+        """Return the error of a saved check that lists none of the checked tables."""
         return None if self._met else uncompared()
 
     def left(self) -> list[str]:
-        """The tables of the saved check that were not checked."""
+        """Return the tables of the saved check that were not checked."""
         return [
             table
             for table, each in self._tables.items()
@@ -163,7 +163,7 @@ class KnownFindings:
                 _require_check(document, path)
         for table, each in list(self._tables.items()):
             if each.location == "":
-                # Two tables had this name: whose the findings are is not known.
+                # Two tables had this name, so the findings cannot be attributed.
                 del self._tables[table]
 
     def _add(self, kind: str, entry: Any) -> None:
@@ -207,13 +207,13 @@ def _require_check(document: JsonFile, path: str) -> None:
     shape = str(members.get("schema_version"))
     if shape.partition(".")[0] != "1":
         raise UsageError(
-            f"{path} has the schema_version {shape!r:.40}, which this deltaproto does not know",
+            f"{path} has the schema_version {shape!r:.40}, which this deltaproto does not support",
             "use the deltaproto that wrote it, or save a new check",
         )
     if not {"tables", "findings", "verdicts"} <= document.arrays:
         raise UsageError(
-            f"{path} does not list the tables that were checked, as older releases of deltaproto "
-            "did not",
+            f"{path} does not list the checked tables, because an older release of deltaproto "
+            "wrote it",
             "save a new check with this release",
         )
 
@@ -234,12 +234,12 @@ def _known(
 
 
 def _as_severe(finding: Finding, then: Collection[Severity]) -> bool:
-    """Whether one of the severities of that time is no lower than the finding's."""
+    """Return True if one of the earlier severities is not lower than the finding's."""
     return any(_rank(each) <= _rank(finding.severity) for each in then)
 
 
 def _same_failures(finding: Finding, checked: Checked, saved: _Saved) -> bool:
-    """Whether each access that the finding is about failed in the same way then."""
+    """Return True if each access of the finding failed in the same way then."""
     failing = [
         judged.verdict
         for judged in checked.verdicts
@@ -259,7 +259,7 @@ def _same_failures(finding: Finding, checked: Checked, saved: _Saved) -> bool:
 
 
 def _features(feature: str | None, evidence: str | None) -> frozenset[str]:
-    """The features that decide, from a finding on a client."""
+    """Return the features that decide, from a finding on a client."""
     return frozenset(evidence.split(", ") if evidence else [feature] if feature else [])
 
 
@@ -271,9 +271,9 @@ def _marked(each: Suppressed, checked: Checked, saved: _Saved) -> Suppressed:
 
 
 def _fixed(checked: Checked, saved: _Saved) -> int:
-    """The findings that are gone, and not replaced by others on the same subject.
+    """Return the findings that no longer occur and have no replacement on the same subject.
 
-    Those on clients that nobody declares any more are not counted.
+    Findings on clients that are no longer declared are not counted.
     """
     now = {*checked.findings, *(each.finding for each in checked.suppressed)}
     subjects = {_about(_subject(each)) for each in now}
@@ -283,7 +283,7 @@ def _fixed(checked: Checked, saved: _Saved) -> int:
 
 
 def _subject(finding: Finding) -> _Subject:
-    """The rule, client and feature of a finding, and what else tells it from others."""
+    """Return the rule, client and feature of a finding, and the rest of its identity."""
     about = (finding.rule, finding.client, finding.feature, finding.evidence)
     if finding.rule in _SUBJECT_NAMED or finding.rule in _ON_CLIENTS:
         return about
@@ -291,7 +291,7 @@ def _subject(finding: Finding) -> _Subject:
 
 
 def _about(subject: _Subject) -> _Subject:
-    """The subject without what may change while the problem stays."""
+    """Return the subject without parts that may change while the problem remains."""
     if subject[0] in _ON_CLIENTS:
         return ("client", subject[1])
     return subject[:3]
@@ -303,7 +303,7 @@ def _rank(severity: Severity) -> int:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} is not a text")
+        raise TypeError(f"{value!r:.40} is not a string")
     return value
 
 

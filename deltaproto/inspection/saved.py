@@ -1,4 +1,4 @@
-"""Tables from a file that `inspect --format json` or `jsonl` wrote."""
+"""Reads tables from a file that `inspect --format json` or `jsonl` wrote."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KNOWN_SHAPE = "1"
 _SAVE = "save one with `deltaproto inspect … --format json --output FILE`"
 _T = TypeVar("_T")
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
-"""what reading an entry raises that is not what `inspect` writes"""
+"""exceptions while reading an entry that `inspect` did not write"""
 
 
 _KINDS: dict[type, str] = {
@@ -30,30 +30,30 @@ _KINDS: dict[type, str] = {
     dict: "an object",
     int: "a whole number",
     list: "a list",
-    str: "a text",
+    str: "a string",
 }
 
 
 class _WrongType(TypeError):
-    """A member of another type, in words."""
+    """A member of the wrong type, with a message."""
 
 
 def read_saved(path: str, ages: Ages | None = None) -> Iterator[TableFacts | SavedError]:
-    """Every table of a saved inspection, in its order, one at a time.
+    """Yield every table of a saved inspection in order.
 
     Args:
-        ages: told the time of each part before its tables.
+        ages: receives the time of each part before its tables.
 
     Raises:
-        UsageError: when the file cannot be read, or is no saved inspection.
-        TableError: not-found, when tables may be missing at its end or between them.
+        UsageError: when the file cannot be read, or is not a saved inspection.
+        TableError: not-found, when tables may be missing at its end or in between.
     """
     for entry in saved_entries(path, ages):
         yield read_entry(entry, path)
 
 
 def saved_entries(path: str, ages: Ages | None = None) -> Iterator[Any]:
-    """The entries of a saved inspection as they stand there; else as `read_saved`."""
+    """Yield the raw entries of a saved inspection. Raises like `read_saved`."""
     with _opened(path) as file:
         document, parts, endless = JsonFile(file, path, "tables"), None, False
         for entries in document.objects():
@@ -77,14 +77,13 @@ def saved_entries(path: str, ages: Ages | None = None) -> Iterator[Any]:
         if endless:
             raise TableError(
                 ErrorCode.NOT_FOUND,
-                f"{path} has lines without an end mark, of an older deltaproto: whether it is cut "
-                "off is not known",
+                f"{path} was written by an older deltaproto without end marks: it may be truncated",
                 _SAVE,
             )
 
 
 def _without_credentials(entry: Any) -> Any:
-    # A file of an older release, or one that somebody wrote, may hold signed addresses.
+    # A file of an older release, or an edited one, may contain signed addresses.
     if isinstance(entry, dict):
         for name in ("table", "location"):
             if isinstance(entry.get(name), str):
@@ -97,14 +96,14 @@ def _without_credentials(entry: Any) -> Any:
 
 
 class _Parts(NamedTuple):
-    """The number of the last line of an inspection, and how many it has."""
+    """The number of the last line read of an inspection, and its total number of lines."""
 
     read: int = 0
     of: int = 0
 
 
 def _following(last: _Parts | None, part: Any, path: str) -> _Parts:
-    """The place of the next object of the file; an object without `part` is whole by itself.
+    """Return the position of the next object; an object without `part` is complete by itself.
 
     Raises:
         TableError: not-found, when objects between the two are missing.
@@ -122,7 +121,7 @@ def _following(last: _Parts | None, part: Any, path: str) -> _Parts:
 
 
 def _endless(document: JsonFile) -> bool:
-    """Whether it is a line of an inspection before 1.1, whose lines did not say how many follow."""
+    """Return True for a line of an inspection before 1.1, which lacks the number of lines."""
     members = document.members
     return document.one_line and "part" not in members and members["schema_version"] == "1.0"
 
@@ -130,7 +129,7 @@ def _endless(document: JsonFile) -> bool:
 def _cut(path: str, last: _Parts) -> TableError:
     return TableError(
         ErrorCode.NOT_FOUND,
-        f"{path} is cut off: it holds table {last.read} of {last.of}, and not all others",
+        f"{path} is truncated: it has table {last.read} of {last.of}, but not all others",
         _SAVE,
     )
 
@@ -159,16 +158,16 @@ def _check_shape(members: Mapping[str, Any], path: str) -> None:
     shape = str(members.get("schema_version"))
     if shape.partition(".")[0] != _KNOWN_SHAPE:
         raise UsageError(
-            f"{path} has the schema_version {shape!r:.40}, which this deltaproto does not know",
+            f"{path} has the schema_version {shape!r:.40}, which this deltaproto does not support",
             "use the deltaproto that wrote it, or inspect again",
         )
 
 
 def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
-    """One entry of a saved inspection.
+    """Convert one entry of a saved inspection.
 
     Raises:
-        UsageError: when it is not what `inspect` writes.
+        UsageError: when `inspect` did not write it.
     """
     try:
         if "error" in entry:
@@ -200,7 +199,7 @@ def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
             configuration=configuration,
             isolation={k: _perhaps(v) for k, v in entry["isolation"]["effective"].items()},
             findings=findings,
-            # An older version says nothing about the newest.
+            # An inspection of an older version has no information on the newest.
             complete=_only(bool, entry["complete"]) and entry.get("requested_version") is None,
             id=_perhaps(entry.get("id")),
             older=entry.get("requested_version") is not None,
@@ -210,7 +209,7 @@ def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
 
 
 def _words(entry: Mapping[str, Any], key: str, otherwise: Iterable[str]) -> Iterable[str]:
-    """The hazards that an entry names; entries of older releases name none, as nobody looked."""
+    """Return the hazards in an entry; entries of older releases have none, as none were checked."""
     words = [_text(word) for word in entry.get(key, otherwise)]
     for word in words:
         if not is_hazard(word):
@@ -219,14 +218,14 @@ def _words(entry: Mapping[str, Any], key: str, otherwise: Iterable[str]) -> Iter
 
 
 def malformed(path: str, error: Exception) -> UsageError:
-    """The error for an entry that is not what `inspect` writes."""
+    """Return the error for an entry that `inspect` did not write."""
     if isinstance(error, KeyError) and error.args:
         why = f'a table has no "{error.args[0]}"'
     elif isinstance(error, (_WrongType, TableError)) or "not a table version" in str(error):
         why = str(error)
     else:
-        # What Python says of it names its own types.
-        why = "a member of a table has another type or value"
+        # Python's message names its own types.
+        why = "a member of a table has the wrong type or value"
     return UsageError(f"{path} is not what `inspect --format json` writes: {why}", _SAVE)
 
 

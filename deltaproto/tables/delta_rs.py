@@ -1,4 +1,4 @@
-"""The `delta-rs` reader: what `deltalake.DeltaTable` sees, refusals included."""
+"""The `delta-rs` reader: the table as `deltalake.DeltaTable` reads it, with its refusals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FORBIDDEN = ("permission denied", "access denied", "forbidden", "necessary priv
 
 
 class DeltaRsReader:
-    """Opens the table with deltalake. `storage_options` go to it as they are."""
+    """Opens the table with deltalake. `storage_options` are passed unchanged."""
 
     name = ReaderName.DELTA_RS
 
@@ -32,10 +32,10 @@ class DeltaRsReader:
         self._options = dict(storage_options or {})
 
     def read(self, table: str, version: int | None = None) -> TableState:
-        """The state as deltalake reports it.
+        """Read the table's state with deltalake.
 
         Raises:
-            TableError: when deltalake refuses the table, with its own reason.
+            TableError: when deltalake rejects the table, with its own reason.
             EngineError: when deltalake is not installed.
         """
         location = locate(table)
@@ -43,11 +43,11 @@ class DeltaRsReader:
             raise TableError(
                 ErrorCode.NOT_FOUND,
                 f"{table} is neither a path that exists nor a URI",
-                "delta-rs knows no catalog names; use --reader spark",
+                "delta-rs does not support catalog names; use --reader spark",
             )
         if location.path is not None and _ESCAPE.search(location.path):
             # deltalake lists the literal folder but reads files from the percent-decoded one,
-            # and so may answer with the protocol of a sibling table.
+            # and so may return the protocol of a sibling table.
             raise TableError(
                 ErrorCode.STORAGE,
                 "deltalake decodes the % in this path and may read another table",
@@ -77,7 +77,7 @@ class DeltaRsReader:
             import deltalake
         except ImportError as error:
             raise EngineError(
-                f"deltalake cannot be imported: {error}", "pip install deltalake"
+                f"cannot import deltalake: {error}", "pip install deltalake"
             ) from None
         try:
             with warnings.catch_warnings():
@@ -88,7 +88,7 @@ class DeltaRsReader:
         except Exception as error:
             raise _refusal(uri, error, Redactor(self._options)) from None
         except BaseException as error:
-            # A Rust panic is no Exception, and its class cannot be imported.
+            # A Rust panic is not an Exception, and its class cannot be imported.
             if type(error).__name__ != "PanicException":
                 raise
             raise _panic(error, Redactor(self._options)) from None
@@ -102,12 +102,12 @@ def _panic(error: BaseException, redact: Redactor) -> TableError:
     return TableError(
         ErrorCode.CORRUPT_LOG,
         message,
-        "a defect in deltalake, perhaps on a damaged log; use --reader log",
+        "this is a bug in deltalake, perhaps caused by a damaged log; use --reader log",
     )
 
 
 def _protocol(versions: Any) -> Protocol:
-    # deltalake shows an empty list as None; at versions 3 and 7 the list has to be there.
+    # deltalake returns None for an empty list; versions 3 and 7 require the list.
     reader, writer = versions.min_reader_version, versions.min_writer_version
     action = {
         "minReaderVersion": reader,
@@ -130,7 +130,7 @@ def _refusal(uri: str, error: BaseException, redact: Redactor) -> TableError:
 
 
 def store_refusal(error: BaseException) -> StorageRefusal | None:
-    """What a store said, which stands below the first line of deltalake's error."""
+    """Return a store's message, which follows the first line of deltalake's error."""
     if not isinstance(error, OSError):
         return None
     return refusal(" ".join(_ANSI.sub("", str(error)).replace("\u21b3", " ").split()))

@@ -1,4 +1,4 @@
-"""Errors of engines in one line, and defects of deltaproto that must cost one table only."""
+"""One-line messages for engine errors, and internal errors limited to one table."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _GONE = re.compile(
     r"Connection refused|Answer from Java side is empty|Error while sending or receiving|"
     r"StatusCode.UNAVAILABLE|SESSION_CLOSED|INVALID_HANDLE|SparkContext was shut down|"
     r"An error occurred while trying to connect|has been stopped|stopped SparkContext|"
-    # All that py4j of Spark 3.5 says when the JVM ends during a call, or before the next.
+    # The complete message of py4j in Spark 3.5 when the JVM dies during or before a call.
     r"\AAn error occurred while calling [\w.$]+\Z|\A\w+ does not exist in the JVM\Z"
 )
-# As gRPC writes a failed call (grpc._channel.__repr__).
+# gRPC's text for a failed call (grpc._channel.__repr__).
 _CALL = re.compile(
     r"<_(?:InactiveRpcError|MultiThreadedRendezvous) of RPC that terminated with:"
     r"\s+status = (StatusCode\.\w+)\s+details = \"([^\n]*)\"\n"
@@ -25,37 +25,37 @@ _CALL = re.compile(
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's text, or its type's name."""
+    """Return the first line of an error's text, or its type's name."""
     lines = [line.strip() for line in _text(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
 
 
 def _text(error: BaseException) -> str:
     text = str(error)
-    # A gRPC error's first line names a class only.
+    # The first line of a gRPC error is only a class name.
     call = _CALL.match(text)
     return f"{call[1]}: {call[2]}" if call else text
 
 
 def spark_text(error: BaseException) -> str:
-    """What Spark itself says; py4j's own text names the call only."""
+    """Return Spark's own message; py4j's message only names the call."""
     java = getattr(error, "java_exception", None)
     if java is None:
         return _text(error) or type(error).__name__
     try:
         return str(java.toString())
     except Exception:
-        # The JVM may be gone.
+        # The JVM may have exited.
         return str(error)
 
 
 def spark_reason(error: BaseException) -> str:
-    """The first line of what Spark itself says."""
+    """Return the first line of Spark's own message."""
     return first_line(Exception(spark_text(error)))
 
 
 def is_gone(text: str) -> bool:
-    """Whether an engine's text says that Spark itself went away."""
+    """Return True if an engine's message means that Spark itself disconnected."""
     return _GONE.search(text) is not None
 
 
@@ -64,13 +64,13 @@ _MOST = 500
 
 @contextmanager
 def one_table() -> Iterator[None]:
-    """Make an unexpected exception the error of the table that is read or judged inside.
+    """Convert an unexpected exception in the block to an error of the current table.
 
-    With `--debug` it is raised as it is. So is an ImportError: what is not installed is missing for
+    With `--debug` it is raised unchanged. So is an ImportError, because a missing library affects
     every table.
 
     Raises:
-        TableError: internal, also when the memory or the stack is exhausted.
+        TableError: internal, also when memory or stack is exhausted.
     """
     try:
         yield
@@ -89,5 +89,5 @@ def _defect(error: Exception) -> TableError:
     return TableError(
         ErrorCode.INTERNAL,
         Redactor()(f"internal error, {type(error).__name__}: {text}"),
-        "a defect in deltaproto; run with --debug on this table and report it",
+        "this is a bug in deltaproto; run with --debug on this table and report it",
     )

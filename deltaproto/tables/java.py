@@ -1,4 +1,4 @@
-"""Java and the jars that a new Spark needs. `python -m deltaproto.tables.java` answers for make."""
+"""Java and the jars that a new Spark needs. `python -m deltaproto.tables.java` checks Java."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FILE_SYSTEMS = (
     ("hadoop-azure", "fs.azure.", ("abfs", "abfss")),
     ("hadoop-gcp", "fs.gs.", ("gs",)),
 )
-# Hadoop brings a file system for Google's store from this release on.
+# Hadoop includes a file system for Google Cloud Storage from this release on.
 _SINCE = {"hadoop-gcp": (3, 5)}
 
 
 def file_systems(hadoop: Mapping[str, str], schemes: Set[str]) -> list[str]:
-    """The packages of the stores with these settings or schemes that pyspark does not hold."""
+    """Return the packages that these store settings or schemes need and pyspark lacks."""
     found = (re.fullmatch(r"hadoop-client-api-(.+)\.jar", n) for n in own_jars("hadoop-client"))
     version = next((match[1] for match in found if match), None)
     if version is None:
@@ -37,7 +37,7 @@ def file_systems(hadoop: Mapping[str, str], schemes: Set[str]) -> list[str]:
 
 
 def connect_server(remote: str | None) -> list[str]:
-    """The package of a Spark Connect server to start; pyspark 4 has it among its own jars."""
+    """Return the package for starting a Spark Connect server; pyspark 4 includes it."""
     import pyspark
 
     if not remote or own_jars("spark-connect_") or not before_spark_4():
@@ -46,14 +46,14 @@ def connect_server(remote: str | None) -> list[str]:
 
 
 def before_spark_4() -> bool:
-    """Whether the pyspark that is installed is a 3.5."""
+    """Return True if the installed pyspark is a 3.5 release."""
     import pyspark
 
     return int(pyspark.__version__.split(".")[0]) < 4
 
 
 def own_jars(name: str) -> list[str]:
-    """The jars among pyspark's own whose names hold `name`."""
+    """Return pyspark's own jars with `name` in their names."""
     import pyspark
 
     jars = os.path.join(os.path.dirname(pyspark.__file__), "jars")
@@ -65,7 +65,7 @@ SPARK_3_MINIMUM = 8
 
 
 def java_version() -> int | None:
-    """The major version of the Java that Spark would start; None when there is none."""
+    """Return the major version of the Java that Spark would start, or None."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if java is None:
@@ -81,10 +81,10 @@ def java_version() -> int | None:
 
 
 def require_java(minimum: int = SPARK_4_MINIMUM) -> int:
-    """The major version of a Java that is new enough.
+    """Return the major version of the installed Java if it is recent enough.
 
     Raises:
-        EngineError: naming what to install.
+        EngineError: says what to install.
     """
     found = java_version()
     how = (
@@ -101,7 +101,7 @@ def require_java(minimum: int = SPARK_4_MINIMUM) -> int:
 
 
 def main() -> int:
-    """Exit code 0 with a usable Java, else the error and its code."""
+    """Return 0 if a usable Java is installed, else print the error and return its exit code."""
     try:
         require_java()
     except EngineError as error:

@@ -1,4 +1,4 @@
-"""The log of whatever the user named, a catalog's table included."""
+"""Opens the log of a table given by path, URI or catalog name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deltaproto.tables.storage import LogStore, open_log
 
 
 class OpenedLog(NamedTuple):
-    """Where a table's log lies, and how to read it."""
+    """The location of a table's log, and a store for reading it."""
 
     location: Location
     store: LogStore
@@ -24,14 +24,14 @@ class OpenedLog(NamedTuple):
 def open_table_log(
     table: str, storage_options: Mapping[str, str], spark: SparkSettings
 ) -> OpenedLog:
-    """The table's log: for a catalog name where Spark says, and through Spark if need be.
+    """Open a table's log. Resolves a catalog name with Spark, and reads through Spark if necessary.
 
-    A path that a remote Spark names is on its machine, whatever lies there on this one. Of a
-    catalog-managed table, the log of a name holds the staged commits that the catalog has ratified.
+    A path that a remote Spark returns is on its machine, whatever is at that path here. The
+    log of a catalog-managed table, opened by name, includes ratified staged commits.
 
     Raises:
         TableError: when the table or its log cannot be found or listed.
-        EngineError: when a catalog name needs Spark and there is none.
+        EngineError: when a catalog name needs Spark and it is not available.
     """
     location = locate(table)
     if location.kind is not LocationKind.NAME:

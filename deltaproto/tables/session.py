@@ -1,6 +1,6 @@
-"""Getting a Spark session: an existing one, Spark Connect, or a local one with Delta's jars.
+"""Provides a Spark session: an existing one, Spark Connect, or a local one with Delta's jars.
 
-Starting Spark fails in few but unreadable ways; each is told apart here and named in one line.
+Spark startup failures are hard to read; each known one is detected here and reported in one line.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LOCAL_CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
-    # A table named victim${x} would be read and changed as victim.
+    # Otherwise a table named victim${x} would be read and changed as victim.
     SUBSTITUTION: "false",
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -50,10 +50,10 @@ _SUPPLIES_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassP
 
 
 def spark_session(settings: SparkSettings) -> SparkSession:
-    """The active session where there is one (notebooks, jobs), else a new one.
+    """Return the active session if there is one (notebooks, jobs), else a new one.
 
     Raises:
-        EngineError: naming what is missing or wrong, and the remedy.
+        EngineError: names what is missing or wrong, and the remedy.
     """
     sql = _pyspark()
     if settings.remote and is_local(settings.remote):
@@ -70,10 +70,10 @@ def spark_session(settings: SparkSettings) -> SparkSession:
 
 
 def sql_rows(session: SparkSession, sql: str, *columns: str) -> list[Row]:
-    """The rows of a statement, executed exactly as written.
+    """Execute a statement exactly as written and return its rows.
 
     Args:
-        columns: expressions over its columns, in place of all of them.
+        columns: expressions over its columns; empty selects all columns.
 
     Raises:
         EngineError: when the session would replace `${…}` in it.
@@ -91,10 +91,10 @@ def _rows(session: SparkSession, sql: str, columns: tuple[str, ...]) -> list[Row
 
 @contextlib.contextmanager
 def as_written(session: SparkSession) -> Iterator[None]:
-    """Turn variable substitution off for the block.
+    """Disable variable substitution for the block.
 
     Raises:
-        EngineError: when the session keeps it on.
+        EngineError: when the session does not allow that.
     """
     before = session.conf.get(SUBSTITUTION, "true")
     if str(before).lower() == "false":
@@ -109,14 +109,14 @@ def as_written(session: SparkSession) -> Iterator[None]:
         off = False
     if not off:
         raise EngineError(
-            "this Spark session replaces ${…} in statements, and so would use another name",
+            "this Spark session replaces ${…} in statements, and would use a different name",
             f"set {SUBSTITUTION}=false where the session is created, or rename the table",
         )
     gone = False
     try:
         yield
     except Exception as error:
-        # Asking a session that is gone takes half a minute, and there is nothing to restore.
+        # A disconnected session takes half a minute to fail, and there is nothing to restore.
         gone = is_gone(spark_text(error))
         raise
     finally:
@@ -126,7 +126,7 @@ def as_written(session: SparkSession) -> Iterator[None]:
 
 
 def explain_start_failure(output: str) -> EngineError | None:
-    """The error behind what Spark's launcher printed; None when it is none of the known ones."""
+    """Find a known error in the output of Spark's launcher, or return None."""
     failed = re.search(r"download failed: ([^!\s\]]+)", output)
     module = failed[1] if failed else ""
     if module and f"found {module} in local-m2-cache" in output:
@@ -134,9 +134,9 @@ def explain_start_failure(output: str) -> EngineError | None:
         name, _, version = rest.partition(";")
         folder = "/".join(("~/.m2/repository", *organisation.split("."), name, version))
         return EngineError(
-            f"Spark cannot resolve Delta's jars: ~/.m2 holds the description of {name} {version} "
+            f"Spark cannot resolve Delta's jars: ~/.m2 has the description of {name} {version} "
             "but not its jar",
-            f"remove {folder} (Maven left it half-filled; Ivy takes it for complete)",
+            f"remove {folder} (an incomplete Maven download that Ivy treats as complete)",
         )
     unresolved = re.search(r"unresolved dependency: ([^:\s]+#[^:\s]+;[^:\s]+)", output)
     unreachable = re.search(r"Server access [Ee]rror|UnknownHostException", output)
@@ -145,8 +145,8 @@ def explain_start_failure(output: str) -> EngineError | None:
         return EngineError(
             "Spark cannot resolve Delta's jars"
             + (f" ({missing})" if missing else "")
-            + ": Maven Central does not give them, and the Ivy cache does not hold them",
-            "start Spark once where Maven Central can be reached, or give the jars with "
+            + ": they are not available from Maven Central or the Ivy cache",
+            "start Spark once with access to Maven Central, or pass the jars with "
             "--spark-conf spark.jars=PATH,PATH",
         )
     if "UnsupportedClassVersionError" in output:
@@ -167,13 +167,13 @@ def _pyspark() -> Any:
         raise EngineError(
             "pyspark is not installed", "pip install 'deltaproto[spark]', or use --reader log"
         ) from None
-    # Of pandas, which nothing here uses.
+    # A warning about pandas, which is not used here.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     return sql
 
 
 def _started(builder: Any, settings: SparkSettings) -> SparkSession:
-    # Spark's Python workers are to find what this process finds.
+    # Lets Spark's Python workers import the same modules as this process.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = builder.appName("deltaproto")
     reached = {**surrounding_conf(settings.stores), **settings.hadoop}
@@ -188,7 +188,7 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
         except ImportError:
             raise EngineError(
                 "delta-spark is not installed",
-                "pip install 'deltaproto[spark]', or give its jars with --spark-conf spark.jars=…",
+                "pip install 'deltaproto[spark]', or pass its jars with --spark-conf spark.jars=…",
             ) from None
         builder = configure_spark_with_delta_pip(builder, packages)
     with tempfile.TemporaryFile() as log:
@@ -199,8 +199,8 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
             log.seek(0)
             output = log.read().decode("utf-8", "replace") + str(error)
             raise explain_start_failure(output) or EngineError(
-                f"Spark does not start: {settings.redact(first_line(error))}",
-                "run again with --debug to see Spark's own output",
+                f"cannot start Spark: {settings.redact(first_line(error))}",
+                "run again with --debug to see Spark's output",
             ) from None
     if not settings.show_log:
         logging.getLogger().addFilter(_no_call_that_failed)
@@ -208,12 +208,12 @@ def _started(builder: Any, settings: SparkSettings) -> SparkSession:
 
 
 def _no_call_that_failed(record: logging.LogRecord) -> bool:
-    """py4j writes a traceback for each call to a JVM that went away, and raises as well."""
+    """Silence py4j, which logs a traceback for each call to a dead JVM in addition to raising."""
     return record.module != "java_gateway"
 
 
 def _warehouse() -> dict[str, str]:
-    # Spark makes its warehouse folder in the working directory even when it only reads.
+    # Spark creates its warehouse folder in the working directory even if it only reads.
     folder = tempfile.mkdtemp(prefix="deltaproto-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return {"spark.sql.warehouse.dir": folder}
@@ -221,8 +221,8 @@ def _warehouse() -> dict[str, str]:
 
 @contextlib.contextmanager
 def _output_to(descriptor: int | None) -> Iterator[None]:
-    """Give child processes `descriptor` for their output, which they keep: the JVM's log lines
-    would otherwise land between the lines of data on a terminal."""
+    """Redirect the output of child processes to `descriptor`: otherwise the JVM's log lines
+    would be mixed with the data on a terminal."""
     if descriptor is None:
         yield
         return
@@ -242,7 +242,7 @@ def _output_to(descriptor: int | None) -> Iterator[None]:
 
 
 def remove_folder(session: SparkSession, uri: str) -> bool:
-    """Remove a folder through Spark's file system; False where the session has none to show."""
+    """Remove a folder through Spark's file system. Return False if the session exposes none."""
     jvm = getattr(session, "_jvm", None)
     if jvm is None:
         return False

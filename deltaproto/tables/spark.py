@@ -1,8 +1,8 @@
 """The `spark` reader: public SQL only, so that it works the same over Spark Connect.
 
-What SQL does not show stays unknown: whether a list is empty or absent, metadata of columns,
-domains. Reader and writer lists are told apart by each feature's kind, since SHOW TBLPROPERTIES
-names supported features without it.
+SQL does not show whether a list is empty or absent, column metadata, or domains: they are
+unknown. Features are assigned to the reader or writer list by their kind, because SHOW
+TBLPROPERTIES lists supported features without it.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 5
 _MOST_STAGED = 1000
-"""the most commits that a catalog may have staged"""
+"""maximum number of commits that a catalog may have staged"""
 _FEATURE = "delta.feature."
 _ERROR_CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
-# Spark 3.5 gives this refusal no class.
+# Spark 3.5 has no error class for this.
 _VIEW = re.compile(r" is a view\. '[A-Z ]+' expects a table")
 
 
 class SparkReader:
-    """Asks Spark. The session is started with the first table."""
+    """Reads tables with Spark SQL. The session is started for the first table."""
 
     name = ReaderName.SPARK
 
@@ -45,11 +45,11 @@ class SparkReader:
         self._settings = settings or SparkSettings()
 
     def read(self, table: str, version: int | None = None) -> TableState:
-        """The state as Spark's SQL shows it.
+        """Read the state that Spark's SQL shows.
 
         Raises:
-            TableError: when Spark refuses the table, with its error class.
-            EngineError: when there is no Spark to ask.
+            TableError: when Spark rejects the table, with its error class.
+            EngineError: when Spark is not available.
         """
         if version is not None:
             raise TableError(
@@ -68,11 +68,11 @@ class SparkReader:
         return state._replace(traces=layout_on_disk(state.location))
 
     def ratified(self, table: str) -> dict[int, int]:
-        """The newest versions that the table's catalog has, with their in-commit timestamps.
+        """Return the table's newest versions in its catalog, with their in-commit timestamps.
 
         Raises:
-            TableError: when Spark refuses the table, with its error class.
-            EngineError: when there is no Spark to ask.
+            TableError: when Spark rejects the table, with its error class.
+            EngineError: when Spark is not available.
         """
         location = locate(table)
         session = spark_session(self._settings.reaching(location.uri))
@@ -88,7 +88,7 @@ class SparkReader:
 
 
 def layout_on_disk(location: str) -> dict[Trace, bool]:
-    """What the log shows of the data files, where it is on this machine; SQL shows nothing."""
+    """Read the layout from the log if it is on this machine; SQL shows nothing of it."""
     from deltaproto.tables.log.reader import LogReader
 
     try:
@@ -113,7 +113,7 @@ _LAYOUT = (
 def _read(session: SparkSession, location: Location) -> TableState:
     name = table_name(location)
     for _ in range(_ATTEMPTS):
-        # Three statements, each on a snapshot of its own: only together when none came between.
+        # Three statements, each on its own snapshot: consistent only if no commit came in between.
         version = _version(session, name)
         detail = sql_rows(session, f"DESCRIBE DETAIL {name}")[0].asDict()
         shown = sql_rows(session, f"SHOW TBLPROPERTIES {name}")
@@ -121,8 +121,8 @@ def _read(session: SparkSession, location: Location) -> TableState:
             return _state(location, version, detail, {row[0]: row[1] for row in shown})
     raise TableError(
         ErrorCode.TIMEOUT,
-        f"{location.text} was written {_ATTEMPTS} times while Spark was asked about it",
-        "run again at a quieter moment, or use --reader log",
+        f"{location.text} changed {_ATTEMPTS} times while Spark was reading it",
+        "run again when the table is idle, or use --reader log",
     )
 
 
@@ -191,21 +191,21 @@ _CODES: tuple[tuple[str, ErrorCode], ...] = (
     ("PATH_DOES_NOT_EXIST", ErrorCode.NOT_FOUND),
     ("SCHEMA_NOT_FOUND", ErrorCode.NOT_FOUND),
     ("CATALOG_NOT_FOUND", ErrorCode.NOT_FOUND),
-    # A catalog that is not there is taken for a part of the schema's name.
+    # Spark takes a missing catalog for a part of the schema's name.
     ("REQUIRES_SINGLE_PART_NAMESPACE", ErrorCode.NOT_FOUND),
     ("FILE_NOT_FOUND", ErrorCode.NOT_FOUND),
     ("PERMISSION", ErrorCode.PERMISSION_DENIED),
 )
 _HINTS = {
     ErrorCode.NOT_FOUND: "check the name; a path is written with a slash, as in ./orders",
-    ErrorCode.NOT_A_DELTA_TABLE: "DESCRIBE TABLE EXTENDED says what the name stands for",
+    ErrorCode.NOT_A_DELTA_TABLE: "DESCRIBE TABLE EXTENDED shows what the name refers to",
 }
 
 
 def _refusal(error: BaseException, redact: Redactor) -> TableError:
     text = spark_text(error)
     if is_gone(text):
-        return EngineError(f"Spark is gone: {first_line(error)}", "start it, and run again")
+        return EngineError(f"Spark disconnected: {first_line(error)}", "start it and run again")
     match = _ERROR_CLASS.search(text)
     error_class = match[1] if match else ""
     if not error_class and _VIEW.search(text):

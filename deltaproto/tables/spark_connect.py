@@ -1,4 +1,4 @@
-"""Spark Connect: the URL of a server, and a session of it in bounded time."""
+"""Spark Connect: the URL of a server, and a session with it in bounded time."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ CONNECT_GONE_SECONDS = 30
 
 
 def connect(sql: Any, settings: SparkSettings) -> SparkSession:
-    """A session of the server that `settings.remote` names.
+    """Return a session with the server at `settings.remote`.
 
     Raises:
-        UsageError: when that is no URL.
-        EngineError: when nobody answers in time, or not as a Spark Connect server.
+        UsageError: when that is not a URL.
+        EngineError: when no Spark Connect server responds in time.
     """
     remote = parse_remote(settings.remote or "")
-    # gRPC writes every failed attempt to standard error, on its own.
+    # gRPC writes every failed attempt directly to standard error.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]", UserWarning)
     _knock(remote)
@@ -43,7 +43,7 @@ def connect(sql: Any, settings: SparkSettings) -> SparkSession:
         _give_up_after(session, CONNECT_GONE_SECONDS)
         _ = session.version
         with contextlib.suppress(Exception):
-            # Where the server refuses this, `as_written` does too before it sends a statement.
+            # If the server refuses this, `as_written` also refuses before it sends a statement.
             session.conf.set(SUBSTITUTION, "false")
         tell_stores(session, settings)
     except EngineError:
@@ -52,8 +52,8 @@ def connect(sql: Any, settings: SparkSettings) -> SparkSession:
         if "UNAUTHENTICATED" in first_line(error):
             raise EngineError(
                 f"the Spark Connect server at {remote.shown} "
-                + ("refuses the token" if remote.token else "wants a token"),
-                "give the right one: sc://host:15002/;token=TOKEN",
+                + ("rejects the token" if remote.token else "requires a token"),
+                "pass a valid one: sc://host:15002/;token=TOKEN",
             ) from None
         raise EngineError(
             f"Spark Connect does not work: {settings.redact(first_line(error))}",
@@ -63,14 +63,14 @@ def connect(sql: Any, settings: SparkSettings) -> SparkSession:
 
 
 def tell_stores(session: Any, settings: SparkSettings) -> None:
-    """Tell a running session how to reach object stores, where that was asked for."""
+    """Configure a running session for access to object stores, if requested."""
     for key, value in settings.hadoop.items():
         if session.conf.get(key, None) != value:
             session.conf.set(key, value)
 
 
 def _give_up_after(session: Any, seconds: int) -> None:
-    """Try once a second for a server that went away: Spark's own client does so for ten minutes."""
+    """Limit retries to one per second; Spark's own client retries for ten minutes."""
     pace = {"max_retries": seconds, "initial_backoff": 1000, "backoff_multiplier": 1}
     try:
         if hasattr(session.client, "set_retry_policies"):
@@ -78,62 +78,62 @@ def _give_up_after(session: Any, seconds: int) -> None:
 
             session.client.set_retry_policies([DefaultPolicy(**pace)])
         else:
-            # As pyspark 3.5 keeps it.
+            # Attribute of pyspark 3.5.
             session.client._retry_policy.update(pace)
     except (ImportError, AttributeError, TypeError):
-        # Clients of other releases have no such setting; theirs holds then.
+        # Other client releases lack this setting and use their own policy.
         return
 
 
 def stop_retrying(session: Any) -> None:
-    """End all retries of a session whose server is gone, those of its threads included.
+    """Stop all retries of a session whose server is unreachable, including those in its threads.
 
-    They would keep the process alive for minutes, as it waits for them at its end.
+    Otherwise they would keep the process alive for minutes, as it joins its threads at exit.
     """
     client = getattr(session, "_client", None)
     for policy in getattr(client, "_retry_policies", ()):
         policy.max_retries = 0
-    # As pyspark 3.5 keeps it.
+    # Attribute of pyspark 3.5.
     older = getattr(client, "_retry_policy", None)
     if isinstance(older, dict):
         older["max_retries"] = 0
 
 
 def _knock(remote: Remote) -> None:
-    # Spark's own client tries for ten minutes before it says that nobody is there.
+    # Spark's own client retries for ten minutes before it reports that the server is down.
     try:
         address = remote.host.strip("[]"), remote.port
         with socket.create_connection(address, timeout=CONNECT_SECONDS):
             return
     except OSError as error:
         raise EngineError(
-            f"no Spark Connect server answers at {remote.shown}: {first_line(error)}",
-            "check host and port (sc://host:15002), and that the server runs",
+            f"no Spark Connect server responds at {remote.shown}: {first_line(error)}",
+            "check host and port (sc://host:15002), and that the server is running",
         ) from None
 
 
 def _greet(url: str, remote: Remote) -> None:
-    """Wait until the server speaks: Spark's own client would ask a silent one for minutes."""
+    """Wait until the server responds: Spark's own client would wait for minutes."""
     import grpc
     from pyspark.sql.connect import client
 
     current = getattr(client, "DefaultChannelBuilder", None)
     channel = (current or client.ChannelBuilder)(url).toChannel()
-    # Clients before 4.0 send a token through TLS only, even to this machine.
+    # Clients before 4.0 send a token only with TLS, even to this machine.
     always = remote.token and current is None
     try:
         grpc.channel_ready_future(channel).result(timeout=CONNECT_SECONDS)
     except grpc.FutureTimeoutError:
         tls = remote.tls or always
         if always:
-            hint = "pyspark before 4.0 sends a token through TLS only: leave it out, or have TLS"
+            hint = "pyspark before 4.0 sends a token only with TLS: leave it out, or enable TLS"
         elif tls:
-            hint = "the server may have none: leave out use_ssl, and call it localhost for a token"
+            hint = "the server may not use TLS: leave out use_ssl, and use localhost for a token"
         else:
-            hint = "check the port, and add /;use_ssl=true where it has TLS"
-        spoken = "with TLS, as is asked of it" if tls else "without TLS"
+            hint = "check the port, and add /;use_ssl=true if the server uses TLS"
+        spoken = "with TLS, as requested" if tls else "without TLS"
         raise EngineError(
-            f"what answers at {remote.shown} is no Spark Connect server {spoken}", hint
+            f"the server at {remote.shown} is not a Spark Connect server {spoken}", hint
         ) from None
     finally:
         channel.close()
@@ -152,25 +152,25 @@ class Remote(NamedTuple):
     """A Spark Connect server."""
 
     host: str
-    """an IPv6 address in brackets"""
+    """host name; an IPv6 address is in brackets"""
     port: int
     tls: bool
-    """whether Spark's client speaks TLS with it"""
+    """whether Spark's client uses TLS with it"""
     token: bool
 
     @property
     def shown(self) -> str:
-        """The URL without its parameters, which may hold a token."""
+        """The URL without its parameters, which may contain a token."""
         return f"{_SCHEME}{self.host}:{self.port}"
 
 
 def is_local(remote: str | None) -> bool:
-    """Whether Spark sees this machine's files: there is no remote one, or it is started here."""
+    """Return True if Spark sees this machine's files: it is not remote, or runs here."""
     return not remote or _MASTER.fullmatch(remote) is not None
 
 
 def check_remote(remote: str | None) -> None:
-    """Refuse what is neither a Spark Connect URL nor a master of this machine.
+    """Require a Spark Connect URL or a master on this machine.
 
     Raises:
         UsageError: as `parse_remote`.
@@ -180,28 +180,28 @@ def check_remote(remote: str | None) -> None:
 
 
 def parse_remote(url: str) -> Remote:
-    """What a Spark Connect URL names.
+    """Parse a Spark Connect URL.
 
     Raises:
-        UsageError: for what is none; it never repeats the URL, which may hold a token.
+        UsageError: for an invalid URL, without repeating it, as it may contain a token.
     """
     if not url.startswith(_SCHEME):
-        raise UsageError(f"the Spark Connect URL does not begin with {_SCHEME}", _EXAMPLE)
+        raise UsageError(f"the Spark Connect URL does not start with {_SCHEME}", _EXAMPLE)
     parts = url.removeprefix(_SCHEME)
     end = next((at for at, letter in enumerate(parts) if letter in "/;"), len(parts))
     named, rest = _HOST.fullmatch(parts[:end]), parts[end:]
     if named is None:
-        raise UsageError("the Spark Connect URL names no host and port", _EXAMPLE)
+        raise UsageError("the Spark Connect URL has no host and port", _EXAMPLE)
     port = int(named[2] or DEFAULT_PORT)
     if not 1 <= port <= _HIGHEST_PORT:
-        raise UsageError(f"the Spark Connect URL names port {port}, which none can be", _EXAMPLE)
+        raise UsageError(f"the Spark Connect URL has an invalid port, {port}", _EXAMPLE)
     if _PARAMETERS.fullmatch(rest) is None:
         raise UsageError(
-            "the Spark Connect URL has more after its port than /;key=value;key=value",
-            f"{_EXAMPLE}; in values = is %3D, and ; is %3B",
+            "the Spark Connect URL has something else than /;key=value;key=value after its port",
+            f"{_EXAMPLE}; in values, write %3D for = and %3B for ;",
         )
     given = dict(pair.split("=") for pair in rest.split(";")[1:])
     token = "token" in given
-    # Spark's client sends a token in the clear to this name only.
+    # Spark's client sends an unencrypted token only to this host name.
     tls = given.get("use_ssl", "").lower() == "true" or (token and named[1] != "localhost")
     return Remote(named[1], port, tls, token)

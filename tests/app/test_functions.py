@@ -125,10 +125,10 @@ def test_an_upgrade(cli: Cli, table: str, named: dict[str, Any], words: tuple[st
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda t: deltaproto.inspect_table(t, reader="hive"), "reader takes no hive"),
+        (lambda t: deltaproto.inspect_table(t, reader="hive"), 'reader: unknown "hive"'),
         (lambda t: deltaproto.inspect_table(t, version=-1), "is negative"),
         (lambda t: deltaproto.check(t), "nothing to check against"),
-        (lambda t: deltaproto.check(t, clients="trino@452"), "clients is one text"),
+        (lambda t: deltaproto.check(t, clients="trino@452"), "clients is a single string"),
         (lambda t: deltaproto.check(t, clients=["trin@452"]), "trin"),
         (
             lambda t: deltaproto.check(t, clients=["trino@452"], access=["look"]),
@@ -137,10 +137,13 @@ def test_an_upgrade(cli: Cli, table: str, named: dict[str, Any], words: tuple[st
         (lambda t: deltaproto.plan_downgrade(t), "not one goal"),
         (lambda t: deltaproto.plan_downgrade(t, lowest=True, to=(1, 2)), "not one goal"),
         (lambda t: deltaproto.plan_downgrade(t, to=(1, 9)), "writer version 9"),
-        (lambda t: deltaproto.plan_downgrade(t, drop="deletionVectors"), "drop is one text"),
+        (lambda t: deltaproto.plan_downgrade(t, drop="deletionVectors"), "drop is a single string"),
         (lambda t: deltaproto.plan_downgrade(t, drop=["deletionVector"]), "unknown feature"),
-        (lambda t: deltaproto.plan_downgrade(t, lowest=True, history="all"), "takes no all"),
-        (lambda t: deltaproto.plan_upgrade(t), "nothing is asked for"),
+        (
+            lambda t: deltaproto.plan_downgrade(t, lowest=True, history="all"),
+            'history: unknown "all"',
+        ),
+        (lambda t: deltaproto.plan_upgrade(t), "no change requested"),
         (lambda t: deltaproto.plan_upgrade(t, enable=["x="]), "no such mode"),
         (lambda t: deltaproto.apply(t + "/none.json"), "cannot read"),
     ],
@@ -164,12 +167,12 @@ def test_several_plans_in_a_file_are_not_applied(cli: Cli, table: str, tmp_path:
         ran = cli("plan-upgrade", table, "--set", f"delta.a={number}", "--format", "jsonl")
         with file.open("a") as out:
             out.write(ran.out)
-    with pytest.raises(UsageError, match="holds not one plan"):
+    with pytest.raises(UsageError, match="is not a single plan"):
         deltaproto.apply(file)
 
 
 def test_to_dict_takes_results_only() -> None:
-    with pytest.raises(TypeError, match="int is no result"):
+    with pytest.raises(TypeError, match="int is not a result"):
         to_dict(3)
 
 

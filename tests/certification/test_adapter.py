@@ -50,7 +50,7 @@ def running(tmp_path: Path) -> bool:
 def test_one_that_starts_in_no_known_form_is_ended(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(EngineError, match="in no known form"):
+    with pytest.raises(EngineError, match="an invalid response"):
         served([line], tmp_path, monkeypatch).start()
     assert not running(tmp_path)
 
@@ -65,6 +65,6 @@ def test_one_that_answers_in_no_known_form_has_crashed(
     reply = client.ask(tmp_path, AdapterRequest("count", {}))
     assert (reply.kind, reply.message) == (
         ReplyKind.CRASHED,
-        "its process answers in no known form",
+        "its process sent an invalid response",
     )
     assert not running(tmp_path)

@@ -70,10 +70,10 @@ def test_a_pin_replaces_what_the_adapter_asks_for() -> None:
 @pytest.mark.parametrize(
     ("name", "message", "hint"),
     [
-        ("nobody@1", "there is no adapter for nobody", "--adapter"),
+        ("nobody@1", "no adapter for nobody", "--adapter"),
         ("polars@2.1.0", "polars has several paths", "polars/scan"),
         ("polars/none@2.1.0", "polars has no path none", "polars/eager"),
-        ("daft", "which version of daft", "daft@"),
+        ("daft", "daft needs a version", "daft@"),
         ("@1", "is not a client", "ID@VERSION"),
     ],
 )
@@ -99,7 +99,7 @@ def test_an_adapter_of_ones_own(tmp_path: Path) -> None:
     own.write_text("def rows(table): ...\n")
     assert subject("mine", own).requires == ()
     own.write_text("# /// script\n# dependencies = [\n# ///\n")
-    with pytest.raises(UsageError, match="no TOML"):
+    with pytest.raises(UsageError, match="not TOML"):
         requirements(own)
     with pytest.raises(UsageError, match="no adapter at"):
         subject("mine", tmp_path / "none.py")

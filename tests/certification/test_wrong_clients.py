@@ -250,7 +250,7 @@ def test_a_command_is_measured_as_well(kit: Kit, measure: Measure, tmp_path: Pat
         ("yes '{}'", MeasuredOutcome.CRASHED, "printed more than 1 MiB"),
         ("sleep 100", MeasuredOutcome.TIMED_OUT, "no answer within 2 s"),
         ("kill -9 $$", MeasuredOutcome.CRASHED, "killed by SIGKILL"),
-        ("echo hello", MeasuredOutcome.CRASHED, "not JSON"),
+        ("echo hello", MeasuredOutcome.CRASHED, "invalid JSON"),
         ("echo sorry >&2; exit 3", MeasuredOutcome.REFUSED, "sorry"),
         ("exec >&- 2>&-; sleep 100", MeasuredOutcome.TIMED_OUT, "did not end"),
     ],

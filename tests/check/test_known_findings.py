@@ -245,7 +245,7 @@ def _plan(document: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("damage", "cause"),
     [
-        (_not_listing, "does not list the tables that were checked"),
+        (_not_listing, "does not list the checked tables"),
         (_of_another_shape, "has the schema_version"),
         (_damaged, "is not what `check --format json` writes"),
         (_plan, "is the output of plan-downgrade, not of check or inspect"),

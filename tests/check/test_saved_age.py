@@ -36,7 +36,7 @@ def test_lines_that_are_missing(cli: Cli, save: Callable[..., str], tables: list
         path.write_text("".join(kept))
         ran = cli("check", str(path), *CLIENT)
         assert ran.code == 3
-        assert "is cut off" in ran.out
+        assert "is truncated" in ran.out
         assert cli("plan-downgrade", "--lowest", str(path)).code == 3
 
 
@@ -46,7 +46,7 @@ def test_an_older_version(cli: Cli, tables: list[str], tmp_path: Path) -> None:
     assert cli(*words, "--version", "0").code == 0
     ran = cli("check", saved, *CLIENT)
     assert (ran.code, ran.json["complete"]) == (3, False)
-    assert "made with --version" in ran.json["notices"][0]
+    assert "saved with --version" in ran.json["notices"][0]
     assert cli("check", tables[0], "--baseline", saved).code == 0
     assert cli(*words).code == 0
     ran = cli("check", saved, *CLIENT)
@@ -58,8 +58,8 @@ def test_an_older_version(cli: Cli, tables: list[str], tmp_path: Path) -> None:
     [
         ("2001-01-01T00:00:00Z", "days old"),
         ("2999-01-01T00:00:00Z", "in the future"),
-        ("yesterday", "is not known"),
-        (None, "is not known"),
+        ("yesterday", "is unknown"),
+        (None, "is unknown"),
     ],
 )
 def test_the_age(
@@ -102,7 +102,7 @@ def test_plans_name_the_time_of_their_source(
     assert "2001-02-03 04:05 UTC" in cli(*words).out
     path.write_text(json.dumps({**document, "generated_at": None}, indent=2))
     made, old, *_ = cli(*words, "--format", "json").json["plans"][0]["warnings"]
-    assert ("unknown time" in made, "is not known" in old) == (True, True)
+    assert ("unknown time" in made, "is unknown" in old) == (True, True)
 
 
 def test_parts_of_two_files(cli: Cli, save: Callable[..., str], tables: list[str]) -> None:
@@ -125,7 +125,7 @@ def test_parts_of_two_files(cli: Cli, save: Callable[..., str], tables: list[str
     ):
         path.write_text("".join(kept))
         ran = cli("check", str(path), *CLIENT)
-        assert (ran.code, "is cut off" in ran.out) == (3, True)
+        assert (ran.code, "is truncated" in ran.out) == (3, True)
 
 
 def test_lines_from_before_end_marks(cli: Cli, save: Callable[..., str], tables: list[str]) -> None:
@@ -138,7 +138,7 @@ def test_lines_from_before_end_marks(cli: Cli, save: Callable[..., str], tables:
         path.write_text("".join(json.dumps(line) + "\n" for line in kept))
         ran = cli("check", str(path), *CLIENT)
         assert (ran.code, ran.json["complete"]) == (3, False)
-        assert "whether it is cut off is not known" in ran.out
+        assert "it may be truncated" in ran.out
         assert cli("check", tables[0], "--baseline", str(path)).code == 3
     # A document is whole by itself: what is cut is not JSON.
     path.write_text(json.dumps(lines[0], indent=2))

@@ -169,7 +169,7 @@ def test_declared_clients_fail_as_before(cli: Cli, table: str) -> None:
     ("words", "cause"),
     [
         (("--client", "trino", "--client", "duckdb@1.5.5"), "trino requires a version"),
-        (("--client", "all", "--client", "trino"), "stands alone"),
+        (("--client", "all", "--client", "trino"), "excludes other clients"),
         (("--client", "nosuch"), "nosuch"),
         (("--format", "sarif"), "nothing to check against"),
         (("--format", "github"), "nothing to check against"),

@@ -212,7 +212,7 @@ class TestTable:
     @pytest.mark.parametrize(
         ("words", "cause"),
         [
-            (("--runtime", "latest"), "latest is no Databricks Runtime"),
+            (("--runtime", "latest"), "latest is not a Databricks Runtime"),
             (("--runtime", "14.3", "--engine", "delta-spark"), "is a Databricks Runtime"),
             (("--photon", "perhaps"), "perhaps"),
         ],

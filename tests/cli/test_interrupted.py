@@ -74,7 +74,7 @@ def test_a_scan_is_interrupted_and_goes_on(tmp_path: Path, cli: Cli) -> None:
     out, err = running.communicate(timeout=60)
     assert running.returncode == 130, err
     assert (out, err.splitlines()[0]) == ("", "interrupted")
-    assert "the same command with --resume goes on from there" in err
+    assert "run the same command with --resume to continue" in err
     assert len(err.splitlines()) == 2
     again = cli(*words, "--resume", *JSON)
     assert again.code == 0
@@ -95,7 +95,7 @@ def test_apply_says_that_it_can_go_on(
     first, *hint = ran.err.splitlines()
     assert first == "interrupted"
     assert bool(hint) is not dry
-    assert all("the same command again goes on" in line for line in hint)
+    assert all("run the same command again to resume" in line for line in hint)
 
 
 def test_who_will_not_confirm_has_changed_nothing(

@@ -203,7 +203,7 @@ class TestPlans:
             assert cli(*words).code == 0
         ran = cli(command, str(file))
         assert ran.code == 3
-        assert ran.err.startswith(f"error: {file} is no plan: it is empty\nhint: ")
+        assert ran.err.startswith(f"error: {file} is not a plan: it is empty\nhint: ")
         assert "--allow-empty" in ran.err
         assert cli(command, str(file), "--allow-empty").code == 0
         if command != "runbook":
@@ -218,7 +218,7 @@ class TestPlans:
     def test_a_folder_without_plans(self, cli: Cli, barren: Path, command: str) -> None:
         ran = cli(command, str(barren))
         assert ran.code == 3
-        assert ran.err.startswith(f"error: {barren} holds no plan\n")
+        assert ran.err.startswith(f"error: {barren} contains no plan\n")
         assert cli(command, str(barren), "--allow-empty").code == 0
 
     @pytest.mark.parametrize("command", EXECUTING)

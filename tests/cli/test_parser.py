@@ -32,9 +32,9 @@ entry = importlib.import_module("deltaproto.cli.main")
 COMMANDS = [entry.command_named(name) for name in entry.COMMANDS]
 Values = Callable[[Command, list[str]], dict[str, Any]]
 VERBS = frozenset(
-    "Accept Add Also Append Apply Assume Call Check Choose Classify Clone Cluster Compare Continue "  # noqa: SIM905
-    "Delete Do Drop Enable Evaluate Execute Exit Explain Give Ignore Keep Let List Look Lower "
-    "Make Name Omit Plan Predict Print Put Raise Reach Read Refuse Retry Run Scan Set Show Skip "
+    "Accept Add Also Append Apply Assume Avoid Call Check Choose Classify Clone Cluster Compare "  # noqa: SIM905
+    "Create Delete Do Drop Enable Evaluate Execute Exit Explain Find Give Ignore Keep List Lower "
+    "Make Plan Predict Print Raise Reach Read Refuse Resume Retry Run Scan Set Show Skip "
     "Stop Try Undo Use Wait Warn Write".split()
 )
 each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -303,7 +303,7 @@ class TestHelp:
     def test_each_line_begins_with_a_verb_and_ends_with_a_period(self, command: Command) -> None:
         for option in command.options:
             assert option.help.endswith("."), option.flags
-            assert option.help.split()[0] in VERBS | {"With", "keep:", "Where"}, option.flags
+            assert option.help.split()[0] in VERBS | {"With", "keep:"}, option.flags
 
     def test_the_list_of_commands_fits_and_loads_none(
         self, cli: Cli, monkeypatch: pytest.MonkeyPatch
@@ -335,7 +335,7 @@ class TestSpelling:
             for words in ([option.old, "x"], [f"{option.old}=x"]):
                 ran = cli(command.name, *needed(command), *words)
                 assert ran.code == 0
-                notice = f"warning: {option.old} is called {option.flags[0]} now"
+                notice = f"warning: {option.old} is now called {option.flags[0]}"
                 assert ran.err.startswith(notice)
                 assert runs.pop()[option.name] == (("x",) if option.many else "x")
 
@@ -358,7 +358,7 @@ class TestSpelling:
         monkeypatch.delenv(new)
         ran = cli(command.name, *needed(command))
         assert ran.code == 0
-        assert ran.err.startswith(f"warning: {old} is called {new} now")
+        assert ran.err.startswith(f"warning: {old} is now called {new}")
         assert runs[0][option.name] == (("x",) if option.many else "x")
 
 

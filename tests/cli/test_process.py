@@ -108,7 +108,7 @@ class TestStart:
             (
                 "ImportError('libarrow: not found\\nmore')",
                 "libarrow: not found",
-                "a newer one",
+                "install or upgrade the library",
             ),
         ],
     )
@@ -125,7 +125,7 @@ class TestStart:
         ran = process("plan-downgrade", table, "--lowest", env=env)
         assert ran.returncode == 3
         error, advice = ran.stderr.splitlines()
-        assert error == f"error: a library cannot be imported: {message}"
+        assert error == f"error: cannot import a library: {message}"
         assert hint in advice
 
     def test_imports_no_engine(self) -> None:
@@ -184,7 +184,7 @@ class TestStart:
         assert process("inspect", ordinary + "-missing").returncode == 3
         done = process("explain", "DP999")
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith("error: no rule is called DP999\nhint: ")
+        assert done.stderr.startswith('error: unknown rule "DP999"\nhint: ')
 
 
 class TestColour:
@@ -201,7 +201,7 @@ class TestColour:
         assert ESCAPE in shown
         plain = process(*words, env=environment()).stdout
         assert ESCAPE not in plain
-        # The same text, in colour or not.
+        # The same text, in color or not.
         bare = re.sub(r"\x1b\[[0-9;]*m", "", shown)
         assert [text.rstrip() for text in bare.split()] == plain.split()
 
@@ -217,11 +217,11 @@ class TestColour:
 
     def test_a_log_cannot_command_the_terminal(self, hostile: str) -> None:
         assert ESCAPE not in on_a_terminal("inspect", hostile, NO_COLOR="1")
-        coloured = on_a_terminal("inspect", hostile)
-        assert r"\x1b[31mred" in coloured
-        # What is left is rich's own colour and nothing else.
+        colored = on_a_terminal("inspect", hostile)
+        assert r"\x1b[31mred" in colored
+        # What is left is rich's own color and nothing else.
         assert not re.search(
-            r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", re.sub(r"\x1b\[[\d;]*m", "", coloured)
+            r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", re.sub(r"\x1b\[[\d;]*m", "", colored)
         )
 
     @pytest.mark.parametrize("format_", ["text", "markdown", "json", "jsonl", "html"])

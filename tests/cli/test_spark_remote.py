@@ -184,7 +184,7 @@ def test_a_wrong_token_is_told(connect: ConnectServer, wrong: str) -> None:
     (answer,) = connect.answers(line, remote=connect.address + wrong)
     (entry,) = json.loads(answer.out)["tables"]
     assert (answer.code, entry["error"]["code"]) == (3, "engine-unavailable")
-    assert ("refuses the token" if wrong else "wants a token") in entry["error"]["message"]
+    assert ("rejects the token" if wrong else "requires a token") in entry["error"]["message"]
 
 
 @pytest.mark.spark

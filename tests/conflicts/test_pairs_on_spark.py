@@ -174,7 +174,7 @@ def make(spark: SparkSession, folder: Path, partitioned: bool) -> Path:
 
 
 def declare(path: Path, level: IsolationLevel) -> None:
-    """Store a level as Databricks would: Delta Spark honours it, but refuses to set it."""
+    """Store a level as Databricks would: Delta Spark honors it, but refuses to set it."""
     log = path / "_delta_log"
     newest = max(int(file.stem) for file in log.glob("*.json"))
     action = json.loads(

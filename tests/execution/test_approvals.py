@@ -74,7 +74,7 @@ class TestGate:
         assert found["passed"], found
         said = f"{CLIENT} read (typeWidening) is approved by Mary Moss, OPS-12"
         assert said in found["message"]
-        assert "today stay" not in found["message"]
+        assert "existing error" not in found["message"]
 
     @pytest.mark.parametrize(
         ("changes", "why"),

@@ -133,7 +133,7 @@ def test_a_server_that_goes_away_is_told_and_the_next_run_goes_on(
     began = time.monotonic()
     gone, err = end(process)
     assert (gone["code"], gone["status"]) == (5, "failed"), err
-    assert "Spark is gone" in gone["message"]
+    assert "Spark disconnected" in gone["message"]
     assert "start Spark" in gone["hint"]
     # Spark's own client would try for ten minutes.
     assert time.monotonic() - began < 120
@@ -141,7 +141,7 @@ def test_a_server_that_goes_away_is_told_and_the_next_run_goes_on(
 
     nobody, err = end(begin(file, server))
     assert (nobody["code"], nobody["status"]) == (3, "refused"), err
-    assert f"no Spark Connect server answers at {server.address}" in nobody["message"]
+    assert f"no Spark Connect server responds at {server.address}" in nobody["message"]
     assert len(list((table / "_delta_log").glob("*.json"))) == version + 1
 
     server.start()

@@ -60,7 +60,7 @@ def test_a_line_that_was_cut_off_is_as_if_it_were_not_there(cut: int, tmp_path: 
 
 def test_a_journal_of_another_plan_is_refused(tmp_path: Path) -> None:
     path = add_done(tmp_path)
-    with pytest.raises(UsageError, match="no journal of the plan"):
+    with pytest.raises(UsageError, match="not a journal of plan"):
         recorded(path, "f" * 16)
 
 

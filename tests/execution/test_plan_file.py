@@ -119,11 +119,11 @@ def test_a_plan_a_line(tmp_path: Path) -> None:
         ({"location": "file:///other"}, "was changed after it was made"),
         ({"steps": []}, "was changed after it was made"),
         ({"seal": "0" * 64}, "was changed after it was made"),
-        ({"schema_version": "2.0"}, "version 2.0 of the format"),
-        ({"schema_version": "10.1"}, "version 10.1 of the format"),
-        ({"schema_version": 1}, "is no plan"),
+        ({"schema_version": "2.0"}, "format version 2.0"),
+        ({"schema_version": "10.1"}, "format version 10.1"),
+        ({"schema_version": 1}, "is not a plan"),
         ({"command": "inspect"}, "output of inspect"),
-        ({"plans": {}}, "no list"),
+        ({"plans": {}}, "not a list"),
     ],
 )
 def test_what_was_changed_or_is_foreign_is_refused(
@@ -151,7 +151,7 @@ def test_what_was_changed_or_is_foreign_is_refused(
 def test_what_is_sealed_and_yet_wrong_is_refused(members: dict[str, Any], tmp_path: Path) -> None:
     path = written(PLANS[2], tmp_path / "p.json")
     changed(path, sealed=True, **members)
-    with pytest.raises(UsageError, match="is no plan"):
+    with pytest.raises(UsageError, match="is not a plan"):
         read_plans(path)
 
 
@@ -176,7 +176,7 @@ def test_no_damage_is_an_error_of_ours_or_goes_unseen(data: st.DataObject, tmp_p
 def test_what_is_no_plan_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     path.write_text(text)
-    with pytest.raises(UsageError, match="is no plan"):
+    with pytest.raises(UsageError, match="is not a plan"):
         read_plans(str(path))
 
 
@@ -185,7 +185,7 @@ def test_a_folder_stands_for_its_plans(tmp_path: Path) -> None:
         (tmp_path / name).write_text("")
     (tmp_path / ".deltaproto").mkdir()
     assert plan_files([str(tmp_path)]) == [str(tmp_path / "a.json"), str(tmp_path / "b.json")]
-    with pytest.raises(UsageError, match="holds no plan"):
+    with pytest.raises(UsageError, match="contains no plan"):
         plan_files([str(tmp_path / ".deltaproto")])
 
 
@@ -194,5 +194,5 @@ def test_a_plan_of_before_the_seal_is_to_be_made_again(tmp_path: Path) -> None:
     document = json.loads(path.read_text())
     del document["seal"]
     path.write_text(json.dumps(document))
-    with pytest.raises(UsageError, match="without a seal"):
+    with pytest.raises(UsageError, match="has no checksum"):
         read_plans(str(path))

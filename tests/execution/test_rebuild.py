@@ -113,18 +113,18 @@ def test_a_plan_as_it_was_made_fits(
 @pytest.mark.parametrize(
     ("forgery", "said"),
     [
-        (step(undo="DROP TABLE x"), "s1: its undo is not the one that its statement has"),
-        (step(optional=True), "s1: its optional is not the one that its statement has"),
-        (step(commits={"min": 0, "max": 3}), "s1: its commits is not"),
-        (step(losses=["everything"]), "s1: its losses is not"),
+        (step(undo="DROP TABLE x"), "s1: undo does not match its statement"),
+        (step(optional=True), "s1: optional does not match its statement"),
+        (step(commits={"min": 0, "max": 3}), "s1: commits does not match"),
+        (step(losses=["everything"]), "s1: losses does not match"),
         (step(action="wait", sql=None), "s1: a wait does not change the protocol"),
         (
             sql("'name')", "'name', 'delta.appendOnly' = 'true')"),
-            "s1: its undo is not the one that its statement has",
+            "s1: undo does not match its statement",
         ),
         (
             sql("'name')", "'name', 'delta.logRetentionDuration' = 'interval 0 hours')"),
-            "s1 sets delta.logRetentionDuration to interval 0 hours, which its goal does not",
+            "s1 sets delta.logRetentionDuration to interval 0 hours, which is not part of its goal",
         ),
     ],
 )
@@ -315,7 +315,7 @@ def test_a_plan_that_calls_its_table_otherwise_is_refused_by_every_gate(
     (result,) = ran.json["results"]
     passed = {gate["name"]: gate["passed"] for gate in result["gates"]}
     assert not any(passed[gate] for gate in ("plan", "policy", "window")), result
-    assert f"it is called a plan for {name}" in result["message"]
+    assert f"the plan names {name}, but changes" in result["message"]
 
 
 @pytest.mark.parametrize("name", ["table", ".", "../x/table", "table/_delta_log", "a/../table"])
@@ -329,7 +329,7 @@ def test_a_relative_name_of_the_table_is_none_of_another(
             location=plan.location.replace("/table", "/x/table"),
             sql_name=plan.sql_name.replace("/table", "/x/table"),
         )
-    assert "it is called" not in (mismatch(plan._replace(table=name)) or "")
+    assert "the plan names" not in (mismatch(plan._replace(table=name)) or "")
 
 
 class TestPlanId:

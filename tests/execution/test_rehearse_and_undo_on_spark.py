@@ -59,7 +59,7 @@ class TestRehearse:
         made = result["steps"][0]["operations"]
         least, most = (planned["steps"][0]["commits"][each] for each in ("min", "max"))
         assert least <= len(made) <= most
-        assert "the source is untouched: version 2" in result["message"]
+        assert "the source is unchanged: version 2" in result["message"]
         assert "remove it" not in result["message"]
         assert files(table) == before
         assert list(scratch.iterdir()) == []
@@ -143,7 +143,7 @@ class TestRehearse:
         monkeypatch.setattr(StatementRunner, "run", harms)
         ran = rehearse(cli, file)
         assert ran.code == 5
-        assert "changed or are gone" in only(ran)["message"]
+        assert "changed or are missing" in only(ran)["message"]
 
 
 class TestUndo:
@@ -157,7 +157,7 @@ class TestUndo:
         assert only(apply(cli, file))["status"] == "done"
         ran = self.undo(cli, file)
         assert only(ran)["status"] == "done", ran
-        assert "RESTORE brings no protocol back" in ran.err
+        assert "RESTORE does not restore the protocol" in ran.err
         properties = spark.sql(f"show tblproperties delta.`{table}`").collect()
         assert not {"delta.appendOnly", "delta.isolationLevel"} & {row[0] for row in properties}
         version = newest(table)

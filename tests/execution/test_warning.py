@@ -111,8 +111,8 @@ class TestGates:
         [
             (SPARK, True, "4.4.0"),
             (SPARK._replace(version="4.4.7"), True, "4.4.7"),
-            (SPARK._replace(version="4.3.0"), False, "may do otherwise"),
-            (SPARK._replace(version=None), True, "does not tell its version"),
+            (SPARK._replace(version="4.3.0"), False, "may behave differently"),
+            (SPARK._replace(version=None), True, "does not report its Delta version"),
             (SPARK._replace(delta=False), False, "SQL extension"),
             (SPARK._replace(name=EngineName.DATABRICKS, version="16.4"), False, "databricks@16.4"),
         ],

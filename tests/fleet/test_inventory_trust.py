@@ -38,9 +38,9 @@ def test_rows_that_are_lost(cli: Cli, lake: Path, tmp_path: Path) -> None:
     DeltaTable(f"{where}/tables").delete("location LIKE '%two%'")
     ran = cli(*CHECK, where)
     assert ran.code == 3
-    assert "rows are lost" in ran.json["errors"][0]["error"]["message"]
+    assert "rows are missing" in ran.json["errors"][0]["error"]["message"]
     ran = cli("report", where)
-    assert (ran.code, "rows are lost" in ran.err) == (3, True)
+    assert (ran.code, "rows are missing" in ran.err) == (3, True)
 
 
 def test_plans_and_drift_with_lost_rows(cli: Cli, lake: Path, tmp_path: Path) -> None:
@@ -52,9 +52,9 @@ def test_plans_and_drift_with_lost_rows(cli: Cli, lake: Path, tmp_path: Path) ->
     assert cli("drift", where).code == 0
     DeltaTable(f"{where}/tables").delete("location LIKE '%two%'")
     ran = cli(*plan)
-    assert (ran.code, "rows are lost" in ran.out) == (3, True)
+    assert (ran.code, "rows are missing" in ran.out) == (3, True)
     ran = cli("drift", where)
-    assert (ran.code, "rows are lost" in ran.err) == (3, True)
+    assert (ran.code, "rows are missing" in ran.err) == (3, True)
 
 
 def test_a_row_lost_and_another_stored_twice(cli: Cli, lake: Path, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_row_lost_and_another_stored_twice(cli: Cli, lake: Path, tmp_path: Pat
     plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
     for command in ((*CHECK, where), ("report", where), plan):
         ran = cli(*command)
-        assert (ran.code, "rows are lost" in ran.out + ran.err) == (3, True)
+        assert (ran.code, "rows are missing" in ran.out + ran.err) == (3, True)
 
 
 @pytest.mark.parametrize("name", ["features", "findings"])
@@ -108,9 +108,9 @@ def test_features_and_findings_that_are_lost_or_doubled(
         if damage == "doubled":
             assert f"1 {name} of scan {newest} twice" in said
         elif name == "findings":
-            assert "rows are lost" in said
+            assert "rows are missing" in said
         else:
-            assert "inventory lost the table's features" in said
+            assert "inventory lacks the table's features" in said
 
 
 def checked_tables(ran: Ran) -> list[str]:
@@ -126,7 +126,7 @@ def test_other_roots(cli: Cli, lake: Path, tmp_path: Path) -> None:
     (notice,) = ran.json["notices"]
     assert f"{lake}/a" in notice
     ran = cli("report", where, "--format", "json")
-    assert "did not search" in ran.err
+    assert "outside the roots of the newest scan" in ran.err
     assert ran.json["tables"] == 3
     plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true", "--format", "json")
     assert len(cli(*plan).json["plans"]) == 3
@@ -195,7 +195,7 @@ def test_a_table_that_is_gone(
     assert (ran.code, checked_tables(ran)) == (0, tables)
     # What an older scan saw is never shown without its name.
     notices = ran.json.get("notices", ())
-    assert any("did not search come from scan" in each for each in notices) is of_both
+    assert any("roots of the newest scan come from scan" in each for each in notices) is of_both
 
 
 def test_a_table_that_is_gone_below_what_could_not_be_searched(
@@ -208,7 +208,7 @@ def test_a_table_that_is_gone_below_what_could_not_be_searched(
     assert cli("scan", str(lake), "--exclude", "zzz", "--inventory", where).code == 0
     ran = cli(*CHECK, where)
     assert checked_tables(ran) == ["nested", "one", "three", "two"]
-    assert any("did not search come from scan" in each for each in ran.json["notices"])
+    assert any("roots of the newest scan come from scan" in each for each in ran.json["notices"])
 
 
 def test_a_row_of_an_older_scan_is_replaced(cli: Cli, lake: Path, tmp_path: Path) -> None:
@@ -358,11 +358,11 @@ def test_a_report_names_every_scan_that_it_uses(cli: Cli, lake: Path, tmp_path: 
     assert [each["roots"] for each in report["sources"]] == [
         [(lake / name).as_uri()] for name in ("b", "a")
     ]
-    assert "did not search" in report["notices"][0]
+    assert "outside the roots of the newest scan" in report["notices"][0]
     for format_ in ("html", "markdown"):
         shown = cli("report", where, "--format", format_).out
         assert all(each["scan_id"] in shown for each in report["sources"])
-        assert "did not search" in shown
+        assert "outside the roots of the newest scan" in shown
 
 
 def test_drift_names_the_commit_that_enabled_a_feature(

@@ -282,10 +282,10 @@ def test_what_is_not_searched_is_counted(tmp_path: Path) -> None:
     assert hidden.startswith("2 folders whose names start with . or _ were not searched")
     assert hidden.endswith((f"first {lake}/_archive", f"first {lake}/.old"))
     assert outside == (
-        "1 link leads out of the roots, and its target was searched: "
+        "1 link points outside the roots, and its target was searched: "
         f"{lake}/out -> {tmp_path}/elsewhere"
     )
-    assert nowhere == f"1 link leads to nothing; a table may be missing there: {lake}/gone"
+    assert nowhere == f"1 link is broken; a table may be missing there: {lake}/gone"
     passed = Passed()
     list(tables_under([str(lake)], Selection((), ("_archive", ".old", "out")), passed=passed))
     assert passed.notes() == (nowhere,)
@@ -344,7 +344,7 @@ def test_a_big_table_is_searched_as_far_as_that_is_cheap(
     tables, notes = noted(tmp_path)
     assert len(tables) == 4
     assert notes == (
-        "2 tables' folders were not searched, or not to their end, for tables inside them; "
+        "2 tables' folders were not searched completely for tables inside them; "
         f"name one as a root to search it: first {tmp_path}/big",
     )
     assert len([path for path in listed if path.startswith(f"{tmp_path}/big")]) <= folders

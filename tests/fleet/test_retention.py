@@ -130,7 +130,7 @@ def test_the_command_line_wins_also_with_what_is_usual(
     refused = cli("scan", "--format", "json")
     assert "--engine spark needs --inventory" in refused.err
     assert cli("scan", "--engine", "local", "--format", "json").json["tables"] == 2
-    assert "--parallel 0 makes no sense" in cli("scan", "--engine", "local", "--parallel", "0").err
+    assert "--parallel 0 is out of range" in cli("scan", "--engine", "local", "--parallel", "0").err
 
 
 @pytest.mark.parametrize(

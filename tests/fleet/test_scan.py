@@ -197,7 +197,7 @@ def test_mistakes_are_told(cli: Cli, tmp_path: Path, fleet: list[Path]) -> None:
     assert "--parallel 0" in refused(str(tmp_path), "--parallel", "0")
     assert "cannot read" in refused("--list", str(tmp_path / "none"))
     assert "neither a folder" in refused("main.sales")
-    assert "no folder" in refused(str(tmp_path), "--inventory", "main.inventory")
+    assert "is not a folder" in refused(str(tmp_path), "--inventory", "main.inventory")
     (tmp_path / "file").write_text("x")
     assert "cannot write" in refused(str(fleet[0]), "--inventory", str(tmp_path / "file"))
     ran = cli("scan", str(tmp_path / "none"))

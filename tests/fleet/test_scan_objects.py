@@ -228,7 +228,7 @@ def test_tables_inside_tables_are_not_searched_for(cli: Cli, store: Store, tmp_p
     assert (ran["tables"], ran["notes"]) == (
         2,
         [
-            "1 table's folder was not searched, or not to its end, for tables inside it; name it "
+            "1 table's folder was not searched completely for tables inside it; name it "
             f"as a root to search it: {root}/a/b"
         ],
     )

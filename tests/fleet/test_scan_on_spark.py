@@ -271,7 +271,7 @@ def test_a_damaged_inventory(spark: SparkSession, cli: Cli, tmp_path: Path) -> N
     shutil.rmtree(text / "tables")
     write_deltalake(text / "tables", columns, partition_by=["scan_id"])
     for where, said in (
-        (lost, "rows are lost"),
+        (lost, "rows are missing"),
         (doubled, f"1 findings of scan {newest} twice"),
         (featureless, "lost the table's features appendOnly"),
         (text, "column min_reader_version of the inventory's table tables has the type string"),

@@ -57,7 +57,7 @@ def test_a_plan_with_endless_numbers(tmp_path: Path) -> None:
     document[KEY] = seal(document)
     file = tmp_path / "plan.json"
     file.write_text(json.dumps(document))
-    with pytest.raises(UsageError, match="is no plan"):
+    with pytest.raises(UsageError, match="is not a plan"):
         read_plans(str(file))
 
 
@@ -74,7 +74,11 @@ def test_a_saved_feature_of_no_known_kind(tmp_path: Path) -> None:
 
 def test_options_that_are_no_text(cli: Cli, tmp_path: Path) -> None:
     ran = cli("inspect", "s3://b/t", "--storage-option", "aws_secret_access_key=canary\udcff")
-    assert (ran.code, "no UTF-8" in ran.err, "canary" in ran.out + ran.err) == (2, True, False)
+    assert (ran.code, "not valid UTF-8" in ran.err, "canary" in ran.out + ran.err) == (
+        2,
+        True,
+        False,
+    )
 
 
 def test_a_secret_that_slipped_into_another_option_is_not_told() -> None:

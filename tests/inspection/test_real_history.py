@@ -74,7 +74,7 @@ def test_each_way_is_named_with_its_commit(
     assert change(10)["features_added"] == ["checkpointProtection"]
     assert "left behind by DROP FEATURE" in change(10)["cause"]
     assert change(11)["features_removed"] == ["rowTracking"]
-    assert "not asked for" not in "".join(event["cause"] for event in events.values())
+    assert "not requested" not in "".join(event["cause"] for event in events.values())
     assert "lost" not in "".join(event["cause"] for event in events.values())
 
 
@@ -94,7 +94,7 @@ def test_delta_rs_loses_features_and_brings_unasked_ones(tmp_path: Path, cli: An
     assert "lost: this commit did not drop it" in newest["cause"]
     newest = cli("history", generous, "--format", "json").json["events"][0]
     assert newest["features_added"] == ["deletionVectors", "variantType"]
-    assert "variantType: not asked for by this commit" in newest["cause"]
+    assert "variantType: not requested by this commit" in newest["cause"]
 
 
 @pytest.mark.spark

@@ -162,7 +162,7 @@ class TestComparing:
         refusal = TableError(ErrorCode.UNSUPPORTED_PROTOCOL, "deltalake: no such feature")
         (finding,) = compared(refusal)
         assert finding.rule == "DP120"
-        assert finding.message == "delta-rs gives no answer: deltalake: no such feature"
+        assert finding.message == "delta-rs gives no result: deltalake: no such feature"
         assert finding.evidence == "delta-rs: unsupported-protocol"
 
     def test_dp120_a_missing_engine_has_refused_nothing(self) -> None:
@@ -193,7 +193,7 @@ class TestComparing:
         assert (finding.rule, finding.evidence) == ("DP121", field)
         assert finding.message.startswith(f"{field}: log has ")
         assert f"{reader} has " in finding.message
-        written = "written meanwhile" in finding.hint
+        written = "changed meanwhile" in finding.hint
         assert written == (field == "version")
 
     def test_dp121_equal_answers_agree(self) -> None:

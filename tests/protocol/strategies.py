@@ -23,7 +23,7 @@ legacy_pairs = st.one_of(
 
 @st.composite
 def table_features(draw: st.DrawFn, names: list[str] = NAMES, closed: bool = False) -> Protocol:
-    """A valid protocol with explicit lists, normalised or not."""
+    """A valid protocol with explicit lists, normalized or not."""
     chosen = frozenset(draw(st.sets(st.sampled_from(names), max_size=12)))
     if closed:
         chosen = feature_catalog.closure(chosen)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 SAMPLES = 600
 KNOWN = [name for name in REGISTERED if RUNNING.knows(feature_catalog.record(name))]
-NORMALISED = needs_delta("3.3", "protocols in their lowest form")
+NORMALIZED = needs_delta("3.3", "protocols in their lowest form")
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_unregistered_names_are_marked_as_such(delta: Any) -> None:
             assert not known, feature.name
 
 
-@NORMALISED
+@NORMALIZED
 def test_forms_equal_deltas_for_random_protocols(to_scala: Any) -> None:
     samples = sample(protocols(KNOWN, closed=True), SAMPLES)
     assert len(samples) >= 500
@@ -122,7 +122,7 @@ def test_forms_equal_deltas_for_random_protocols(to_scala: Any) -> None:
         assert supported == protocol.supported, protocol
 
 
-@NORMALISED
+@NORMALIZED
 def test_pairs_of_protocols_combine_as_in_delta(to_scala: Any) -> None:
     one = protocols(KNOWN, closed=True)
     for left, right in sample(st.tuples(one, one), SAMPLES):
@@ -135,7 +135,7 @@ def test_pairs_of_protocols_combine_as_in_delta(to_scala: Any) -> None:
             assert allowed == left.can_downgrade_to(right, name), (left, right, name)
 
 
-@NORMALISED
+@NORMALIZED
 def test_removing_a_feature_lands_where_delta_lands(delta: Any, to_scala: Any) -> None:
     removable = [n for n in KNOWN if RUNNING.drops(feature_catalog.record(n))]
     draws = st.tuples(protocols(KNOWN, closed=True), st.sampled_from(removable))
@@ -156,7 +156,7 @@ def test_removing_a_feature_lands_where_delta_lands(delta: Any, to_scala: Any) -
     assert removed > 50
 
 
-@NORMALISED
+@NORMALIZED
 def test_adding_a_feature_equals_a_merge_in_delta(delta: Any, to_scala: Any) -> None:
     draws = st.tuples(protocols(KNOWN, closed=True), st.sampled_from(KNOWN))
     for protocol, name in sample(draws, SAMPLES):

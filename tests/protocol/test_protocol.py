@@ -42,7 +42,7 @@ def test_merge_is_commutative_and_associative(a: Protocol, b: Protocol, c: Proto
 
 
 @given(protocols(), protocols())
-def test_merge_is_monotone_and_normalised(a: Protocol, b: Protocol) -> None:
+def test_merge_is_monotone_and_normalized(a: Protocol, b: Protocol) -> None:
     merged = a.merge(b)
     assert a.can_upgrade_to(merged)
     assert b.can_upgrade_to(merged)

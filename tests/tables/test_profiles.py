@@ -106,10 +106,14 @@ class TestProfiles:
     @pytest.mark.parametrize(
         ("files", "cause", "hint"),
         [
-            (("",), "there is no AWS profile lake", "AWS_PROFILE"),
-            (("", "[profile lake]\nregion = x\n"), "holds no keys", "write them into"),
+            (("",), "the AWS profile lake does not exist", "AWS_PROFILE"),
+            (("", "[profile lake]\nregion = x\n"), "has no keys", "add them to"),
             (("", "[profile lake]\nsso_session = us\n"), "but sso_session", "export-credentials"),
-            (("[lake]\naws_secret_access_key c4n4ry\n",), "no file of AWS profiles", "correct it"),
+            (
+                ("[lake]\naws_secret_access_key c4n4ry\n",),
+                "not a file of AWS profiles",
+                "correct it",
+            ),
         ],
         ids=["no such", "no keys", "sso", "malformed"],
     )
@@ -135,10 +139,10 @@ class TestProfiles:
 
 
 WRONG = {
-    "key": ({"AWS_ACCESS_KEY_ID": "AKIAAAAAAAAAAAAAAAAA"}, "the store knows no such access key"),
-    "secret": ({"AWS_SECRET_ACCESS_KEY": "c4n4ry/c4n4ry"}, "is not the one of the access key"),
+    "key": ({"AWS_ACCESS_KEY_ID": "AKIAAAAAAAAAAAAAAAAA"}, "the access key is unknown"),
+    "secret": ({"AWS_SECRET_ACCESS_KEY": "c4n4ry/c4n4ry"}, "does not match the access key"),
     "token": ({"AWS_SESSION_TOKEN": "c4n4ry/c4n4ry"}, "no permission to read"),
-    "user": (None, "the credentials may not (AccessDenied)"),
+    "user": (None, "access denied (AccessDenied)"),
 }
 
 

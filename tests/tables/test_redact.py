@@ -161,7 +161,7 @@ def test_what_a_store_says_is_hidden() -> None:
     options = {"aws_secret_access_key": CANARY}
     with pytest.raises(TableError) as raised, failures("s3://lake/t", options):
         raise OSError(f"the store says {CANARY}")
-    assert raised.value.message == f"s3://lake/t cannot be read: the store says {HIDDEN}"
+    assert raised.value.message == f"cannot read s3://lake/t: the store says {HIDDEN}"
 
 
 @pytest.mark.parametrize("length", [0, 1, 50])

@@ -124,7 +124,7 @@ def others() -> Iterator[list[str]]:
 def check_refusal(code: int, error: dict[str, str], url: str) -> None:
     assert (code, error["code"]) == (3, "engine-unavailable")
     secure = "with TLS" if "/;" in url else "without TLS"
-    told = f"{url.partition('/;')[0]} is no Spark Connect server {secure}"
+    told = f"{url.partition('/;')[0]} is not a Spark Connect server {secure}"
     assert told in error["message"]
     assert error["hint"]
 
@@ -181,4 +181,4 @@ def test_a_failed_call_is_told_by_its_status() -> None:
     assert first_line(Exception(text)) == "StatusCode.UNAVAILABLE: Socket closed"
     gone = _refusal(Exception(text), Redactor())
     assert gone.code is ErrorCode.ENGINE
-    assert gone.message == "Spark is gone: StatusCode.UNAVAILABLE: Socket closed"
+    assert gone.message == "Spark disconnected: StatusCode.UNAVAILABLE: Socket closed"

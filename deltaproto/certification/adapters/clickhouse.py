@@ -9,7 +9,7 @@ import chdb
 from chdb.session import Session
 from kit import literal
 
-# Local tables must lie below the working directory.
+# Local tables must be below the working directory.
 os.chdir("/")
 session = Session()
 

@@ -1,7 +1,7 @@
 # /// script
 # dependencies = ["delta-spark=={version}", "pyspark", "setuptools<81"]
 # ///
-"""Delta Kernel for Java with its default engine, as a connector's code calls it: no Spark."""
+"""Delta Kernel for Java with its default engine, called like a connector does: no Spark."""
 
 import datetime
 import itertools
@@ -19,7 +19,7 @@ from py4j.java_gateway import JavaGateway, get_method
 VERSION = installed("delta-spark")
 RELEASE = tuple(int(part) for part in VERSION.split(".")[:2])
 
-# The kernel's defaults do not name its API as a dependency since 4.2.
+# Since 4.2, the kernel's defaults do not declare its API as a dependency.
 IVY = """<ivy-module version="2.0"><info organisation="adapter" module="adapter"/><dependencies>
 <dependency org="io.delta" name="delta-kernel-api" rev="{0}" conf="default"/>
 <dependency org="io.delta" name="delta-kernel-defaults" rev="{0}" conf="default"/>
@@ -60,7 +60,7 @@ _default = kernel.defaults
 _engine = _default.client.DefaultTableClient if RELEASE < (3, 2) else _default.engine.DefaultEngine
 engine = _engine.create(gateway.jvm.org.apache.hadoop.conf.Configuration())
 
-# Releases before 4.0 want the engine for whatever is asked of a snapshot.
+# Releases before 4.0 require the engine for every call on a snapshot.
 with_engine = (engine,) if RELEASE < (4, 0) else ()
 
 
@@ -69,7 +69,7 @@ def release():
 
 
 def _each(iterator):
-    """Py4J takes any exception of Java for the iterator's end."""
+    """Py4J treats any Java exception as the iterator's end."""
     following = get_method(iterator, "next")
     while iterator.hasNext():
         yield following()
@@ -129,7 +129,7 @@ def _scan(table, version=None, where=None, columns=None):
 
 
 def _selected(batch, remaining):
-    """The kernel skips files; the rest of a filter is the connector's to apply."""
+    """The kernel skips files; the connector must apply the rest of a filter."""
     if not remaining.isPresent():
         return batch
     data = batch.getData()
@@ -183,10 +183,10 @@ def schema(table):
 
 
 def _batch(fields, rows):
-    """Rows with the table's own fields, from JSON: boxed numbers cannot be handed to Java.
+    """Rows with the table's fields, from JSON: boxed numbers cannot be passed to Java.
 
-    Where a column is NOT NULL the JSON handler would object to a null. Most connectors have their
-    rows from elsewhere, so that it is the kernel's writer that is asked.
+    Parsed as nullable, because the JSON handler would reject a null in a NOT NULL column: such a
+    null must reach the kernel's writer, as it does from most connectors.
     """
     loose, struct = kernel.types.StructType(), kernel.types.StructType()
     for field in fields:

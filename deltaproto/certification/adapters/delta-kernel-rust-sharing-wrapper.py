@@ -1,7 +1,7 @@
 # /// script
 # dependencies = ["delta-kernel-rust-sharing-wrapper=={version}", "pyarrow"]
 # ///
-"""Delta Kernel in Rust, through the wrapper with which delta-sharing reads tables."""
+"""Delta Kernel in Rust, through the wrapper that delta-sharing uses to read tables."""
 
 import importlib.metadata
 import pathlib

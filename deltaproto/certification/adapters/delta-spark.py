@@ -11,7 +11,7 @@ import kit
 from delta import configure_spark_with_delta_pip
 from pyspark.sql import SparkSession
 
-# Values of timestamps are collected in the time zone of the process.
+# Timestamps are collected in the time zone of the process.
 os.environ["TZ"] = "UTC"
 time.tzset()
 
@@ -21,11 +21,11 @@ SETTINGS = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
-    # The rest is for tables of a few rows: every partition and every look at a stage's size is a
-    # task of its own, and below, a plan's code takes longer to generate than to interpret.
+    # The other settings are for tables with a few rows: every partition and every size check of a
+    # stage is a separate task, and code for a plan takes longer to generate than to interpret.
     "spark.master": "local[1]",
     "spark.driver.memory": "2g",
-    # The best compiler never earns back what it costs, and its simple code needs the room.
+    # The optimizing compiler never pays off here, and the simple compiler's code needs the space.
     "spark.driver.extraJavaOptions": "-Djdk.lang.Process.launchMechanism=VFORK -XX:+UseSerialGC"
     " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
     "spark.ui.enabled": "false",
@@ -38,12 +38,12 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
-    # Every table is asked for a few times and never again, and its state takes some megabytes.
+    # Every table is read a few times and never again, and its state takes some megabytes.
     "spark.databricks.delta.delta.log.cacheSize": "2",
 }
 
 
-# Before 3.1 rows of files with deletion vectors can be read by generated code only.
+# Before 3.1, only generated code can read rows of files with deletion vectors.
 if VERSION >= (3, 1):
     SETTINGS["spark.sql.codegen.factoryMode"] = "NO_CODEGEN"
     SETTINGS["spark.sql.codegen.wholeStage"] = "false"

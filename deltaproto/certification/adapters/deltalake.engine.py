@@ -1,7 +1,7 @@
 # /// script
 # dependencies = ["deltalake=={version}", "pyarrow"]
 # ///
-"""deltalake's own engine: SQL of DataFusion by `QueryBuilder`, the Rust writer and operations."""
+"""deltalake's own engine: DataFusion SQL in `QueryBuilder`, the Rust writer and operations."""
 
 import inspect
 
@@ -44,7 +44,7 @@ if hasattr(deltalake, "QueryBuilder"):
         return _query(f"select sum({column}) as n from t", table)[0]["n"]
 
 
-# Until 0.13 pyarrow's is the only writer, then one of two, and from 1.0 on there is none.
+# Before 0.13, pyarrow's is the only writer, then one of two, and since 1.0 it is gone.
 _CHOICE = "engine" in inspect.signature(write_deltalake).parameters
 _ENGINE = {"engine": "rust"} if _CHOICE else {}
 

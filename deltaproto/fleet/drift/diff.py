@@ -13,7 +13,7 @@ from deltaproto.protocol.protocol import Protocol
 
 
 class ChangeKind(StrEnum):
-    """What happened to the table, the gravest first."""
+    """What happened to the table, most severe first."""
 
     FEATURE_APPEARED = "feature-appeared"
     FEATURE_ENABLED = "feature-enabled"
@@ -41,7 +41,7 @@ SEVERITY = {
     ChangeKind.TABLE_NEW: Severity.INFO,
     ChangeKind.READABLE: Severity.INFO,
 }
-"""As `check --baseline` grades the same things: what shuts clients out is an error."""
+"""Same severities as `check --baseline`: a change that blocks clients is an error."""
 
 COMPARED = (
     "version",
@@ -56,13 +56,13 @@ COMPARED = (
     "code",
     "message",
 )
-"""What is compared; `usage` is the use of each feature (`between.query`).
+"""Compared columns; `usage` is the use of each feature (`drift.query`).
 
-`code` and `message` are those of a table that could not be read."""
+`code` and `message` apply to a table that could not be read."""
 
 
 class ScannedTable(NamedTuple):
-    """One table as one scan saw it; `protocol` is None where it could not be read."""
+    """One table in one scan; `protocol` is None if it could not be read."""
 
     version: int | None
     id: str | None
@@ -87,12 +87,12 @@ class ScannedTable(NamedTuple):
 
 
 def unseen(code: str, message: str) -> ScannedTable:
-    """A table that could not be read, or a place that could not be looked into."""
+    """A table that could not be read, or a place that could not be searched."""
     return ScannedTable(None, None, None, None, code, message)
 
 
 class CausingCommit(NamedTuple):
-    """The commit that made a change, as it tells of itself."""
+    """The commit that made a change."""
 
     version: int
     timestamp: int | None
@@ -103,7 +103,7 @@ class CausingCommit(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """One difference. `before` and `after` are what was seen in words."""
+    """One difference. `before` and `after` are descriptions of the two states."""
 
     location: str
     table: str
@@ -114,7 +114,7 @@ class Difference(NamedTuple):
     version_before: int | None
     version_after: int | None
     culprit: CausingCommit | None = None
-    """None where its log does not say, or no commit did it"""
+    """None if the log does not show it, or no commit made the change"""
 
     @property
     def severity(self) -> Severity:
@@ -122,10 +122,10 @@ class Difference(NamedTuple):
 
 
 def seen(row: Mapping[str, Any], prefix: str) -> ScannedTable | None:
-    """What one scan saw, out of the columns that begin with `prefix`; None: no such table.
+    """The table in one scan, from the columns with this prefix; None: no such table.
 
     Raises:
-        TableError: corrupt-log, when the inventory lost the row of a feature.
+        TableError: corrupt-log, when the inventory lacks a feature's row.
     """
     value = {name: row[prefix + name] for name in COMPARED}
     if value["code"] is not None:
@@ -165,7 +165,7 @@ def seen(row: Mapping[str, Any], prefix: str) -> ScannedTable | None:
 def changes(
     location: str, table: str, before: ScannedTable | None, now: ScannedTable | None
 ) -> Iterator[Difference]:
-    """Every difference between what the two scans saw; None where one saw no such table."""
+    """Every difference between two scans of a table; None for a scan without the table."""
 
     def told(
         kind: ChangeKind, old: object = None, new: object = None, feature: str | None = None
@@ -207,7 +207,7 @@ def changes(
 
 
 def differences(old: Protocol, new: Protocol) -> Iterator[tuple[ChangeKind, str | None]]:
-    """The kinds of change between two protocols, with the feature where it is about one."""
+    """The kinds of change between two protocols, with the feature if there is one."""
     yield from (
         (ChangeKind.FEATURE_APPEARED, name) for name in sorted(new.supported - old.supported)
     )

@@ -21,7 +21,7 @@ _USAGE = (
     "WHEN feature = 'changeDataFeed' AND NOT enabled THEN '-' "
     "WHEN present THEN '+' WHEN NOT enabled AND NOT present THEN '-' ELSE '?' END, feature)))"
 )
-"""The use of each feature of a table, as `clients.needs.used` decides it."""
+"""The use of each feature of a table, equivalent to `clients.requirements.used`."""
 
 
 def query(
@@ -31,11 +31,11 @@ def query(
     errors: str = "errors",
     features: str = "features",
 ) -> str:
-    """Every table that the two scans did not see alike, a row each.
+    """Query with one row per table that differs between two scans.
 
     Args:
-        quote: what the engine puts around names.
-        tables, errors, features: what the engine calls these tables of the inventory.
+        quote: the engine's quote character for names.
+        tables, errors, features: the engine's names of these tables of the inventory.
     """
     name = f"{quote}table{quote}"
     sides = (
@@ -47,7 +47,7 @@ def query(
         for alias, prefix in (("b", _BEFORE), ("n", _NOW))
         for column in COMPARED
     )
-    # A table that only has newer commits did not change here.
+    # A table with newer commits but no other difference did not change.
     telling = [column for column in COMPARED if column not in ("version", "message")]
     differs = " OR ".join(f"(b.{column} IS DISTINCT FROM n.{column})" for column in telling)
     return (
@@ -65,7 +65,7 @@ def _side(scan_id: str, name: str, tables: str, errors: str, features: str) -> s
         else ("u.usage" if column == "usage" else f"t.{column}")
         for column in COMPARED
     )
-    # What an error tells of the protocol is not what the table has.
+    # The stored protocol of an unreadable table does not count as its protocol.
     null = {
         "version": "CAST(NULL AS BIGINT)",
         "min_reader_version": "CAST(NULL AS INT)",
@@ -75,7 +75,7 @@ def _side(scan_id: str, name: str, tables: str, errors: str, features: str) -> s
     refused = ", ".join(
         column
         if column in (*_OF_ERRORS, *lists)
-        # Both engines need a list here; what an error tells of features is not what is in use.
+        # Both engines need a list here; the features of an unreadable table are not in use.
         else "reader_features AS usage"
         if column == "usage"
         else f"{null.get(column, 'CAST(NULL AS STRING)')} AS {column}"
@@ -91,28 +91,28 @@ def _side(scan_id: str, name: str, tables: str, errors: str, features: str) -> s
 
 
 class Places(NamedTuple):
-    """What could not be looked into, by location: what lay below was not seen."""
+    """Places that could not be searched, by location: anything below them is unknown."""
 
     before: Mapping[str, ScannedTable]
     now: Mapping[str, ScannedTable]
     alike: bool
-    """whether both scans looked at the same roots; else none tells what is new or gone"""
+    """True if both scans cover the same roots; otherwise added and removed tables are unknown"""
 
 
 def places_of(errors: Iterable[Mapping[str, Any]]) -> dict[str, ScannedTable]:
-    """What one scan told of its errors, by location."""
+    """The errors of one scan, by location."""
     return {row["location"]: unseen(row["code"], row["message"]) for row in errors}
 
 
 class ScanErrors(NamedTuple):
-    """The changes of one table, and what the earlier scan saw of it."""
+    """The changes of one table, and its state in the earlier scan."""
 
     changes: tuple[Difference, ...]
     before: ScannedTable | None
 
 
 def told(row: Mapping[str, Any], places: Places) -> ScanErrors:
-    """What one row of the query comes to."""
+    """Convert one query row."""
     location = row["location"]
     before, now = seen(row, _BEFORE), seen(row, _NOW)
     if (before is None or now is None) and not places.alike:
@@ -123,7 +123,7 @@ def told(row: Mapping[str, Any], places: Places) -> ScanErrors:
 
 
 def _above(location: str, places: Mapping[str, ScannedTable]) -> ScannedTable | None:
-    """The error of the nearest folder above, if there was one."""
+    """The error of the nearest folder above, or None."""
     above = location
     while places and "/" in above:
         above = above.rpartition("/")[0]
@@ -142,7 +142,7 @@ def drift(
     """Every change between the two scans, by location.
 
     Args:
-        detective: finds the commits in the tables' logs; None: nobody looks.
+        detective: finds the commits in the tables' logs; None: skip this.
 
     Raises:
         UsageError: when the inventory cannot be read.

@@ -1,4 +1,4 @@
-"""Changes as rows of an Arrow table, the same from every engine."""
+"""Changes as rows of an Arrow table, the same for every engine."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def batch(changes: Iterable[Difference]) -> pa.RecordBatch:
 
 
 def change_of(row: Mapping[str, Any]) -> Difference:
-    """The change of a row."""
+    """Convert a row to a change."""
     version = row["commit_version"]
     return Difference(
         row["location"],

@@ -1,1 +1,1 @@
-"""The `log` reader: protocol, metadata and domains straight from `_delta_log`."""
+"""The `log` reader: protocol, metadata and domains directly from `_delta_log`."""

@@ -1,7 +1,7 @@
-"""The log of a catalog-managed table, with the staged commits that its catalog has ratified.
+"""The log of a catalog-managed table, including staged commits that its catalog has ratified.
 
 Source: PROTOCOL.md, "Catalog-managed tables": a commit is first written to
-`_delta_log/_staged_commits/<version>.<uuid>.json`, counts once the catalog ratifies it, and is
+`_delta_log/_staged_commits/<version>.<uuid>.json`, becomes valid when the catalog ratifies it, and
 published as `_delta_log/<version>.json` later. Several may be staged for one version. DESCRIBE
 HISTORY shows the ratified ones by their in-commit timestamps (measured with delta-spark 4.4.0).
 """
@@ -23,9 +23,9 @@ _PUBLISHED = re.compile(r"(\d{20})\.json", re.ASCII)
 
 
 class RatifiedLog:
-    """A log store in which ratified staged commits have the names of published ones.
+    """A log store that presents ratified staged commits under the names of published ones.
 
-    Each listing asks the catalog again.
+    Each listing queries the catalog again.
 
     Args:
         ratified: returns the catalog's newest versions with their in-commit timestamps in
@@ -36,7 +36,7 @@ class RatifiedLog:
         self._store, self._ratified = store, ratified
         self._staged: dict[str, str] = {}
         self.confirmed: int | None = None
-        """the newest version, if the last listing has every commit that the catalog has"""
+        """the newest version, if the last listing included all of the catalog's commits"""
 
     def list(self) -> list[FolderEntry]:
         return [*self._all(self._store.list)]
@@ -52,13 +52,13 @@ class RatifiedLog:
 
     def _all(self, listed: Callable[[], Iterable[FolderEntry]]) -> tuple[FolderEntry, ...]:
         self._staged, self.confirmed = {}, None
-        # A commit that the catalog has stays staged until it is published: ask before listing.
+        # A commit that the catalog has stays staged until it is published: query before listing.
         ratified = self._ratified()
         entries = tuple(listed())
         newest = _newest(entries)
         wanted = range(newest + 1, max(ratified, default=-1) + 1)
         staged = self._store.list_staged() if wanted else ()
-        # One that was published between the two listings.
+        # Published between the two listings.
         published = {each.name for each in entries}
         for version in wanted:
             found = self._only(version, ratified.get(version), staged)
@@ -74,7 +74,7 @@ class RatifiedLog:
     def _only(
         self, version: int, time: int | None, staged: Iterable[FolderEntry]
     ) -> FolderEntry | None:
-        """The only file that is staged for the version with this in-commit timestamp."""
+        """Return the only staged file of the version with this in-commit timestamp."""
         found = [
             entry
             for entry in staged
@@ -95,7 +95,7 @@ class RatifiedLog:
 
 
 def is_whole(store: LogStore, protocol: Protocol) -> bool:
-    """Whether the log, as listed last, has every commit of a table with this protocol."""
+    """Return True if the last listing included every commit of a table with this protocol."""
     managed = bool(CATALOG_MANAGED & protocol.supported)
     return not managed or (isinstance(store, RatifiedLog) and store.confirmed is not None)
 

@@ -12,18 +12,18 @@ from deltaproto.tables.log.snapshot import Snapshot
 from deltaproto.tables.storage.interface import LogStore
 
 _MOST_COMMITS = 200
-# Writers put commitInfo, protocol and metaData before the actions on files.
+# Writers put commitInfo, protocol and metaData before file actions.
 _MOST_ACTIONS = 100
 
 
 def protocol_changes(
     store: LogStore, listing: LogListing, version: int
 ) -> tuple[ProtocolChange, ...]:
-    """The protocol's changes up to `version`, as far back as commits reach.
+    """Yield the protocol's changes up to `version`, as far back as the commits reach.
 
-    Starts from a checkpoint next to the first commit that is read, where there is one. This is
-    evidence about the past, not the answer, and `inspect` must stay cheap: only the newest
-    commits are read, only the beginning of each, and files that cannot be read are passed over.
+    Starts from a checkpoint next to the oldest commit that is read, if there is one. The result is
+    supporting evidence, and `inspect` must stay cheap: only the newest commits are read, only the
+    beginning of each, and unreadable files are skipped.
     """
     versions = sorted(v for v in listing.commits if v <= version)[-_MOST_COMMITS:]
     changes: list[ProtocolChange] = []
@@ -44,8 +44,8 @@ def protocol_changes(
 
 
 def _state_before(store: LogStore, listing: LogListing, commit: int) -> list[ProtocolChange]:
-    # An older checkpoint would not do: the commits between are unseen, and a change in one of
-    # them would be laid at the door of the next that is seen.
+    # Do not use an older checkpoint: the commits in between are not read, and a change in one of
+    # them would be attributed to the next commit that is read.
     for version in (commit - 1, commit):
         state = state_at(store, listing, version)
         if state is not None and state.protocol is not None:

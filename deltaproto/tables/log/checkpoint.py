@@ -22,7 +22,7 @@ def checkpoint_actions(store: LogStore, checkpoint: Checkpoint) -> Iterator[dict
     """The protocol, metaData and domainMetadata actions of a checkpoint.
 
     Raises:
-        TableError: corrupt-log when a part is not readable as what its name says.
+        TableError: corrupt-log when a part's content does not match its name.
     """
     for name in checkpoint.files:
         with store.open(name) as file:
@@ -36,7 +36,7 @@ def _parquet_actions(name: str, file: IO[bytes]) -> Iterator[dict[str, Any]]:
     try:
         found = rows(file, _ACTIONS)
     except NotSimple:
-        # What the simple reader does not take is read, or found damaged, by pyarrow.
+        # Files that the simple reader rejects are read, or found damaged, by pyarrow.
         file.seek(0)
         yield from _with_pyarrow(name, file)
     else:
@@ -56,7 +56,7 @@ def _with_pyarrow(name: str, file: IO[bytes]) -> Iterator[dict[str, Any]]:
             found = values.drop_null()
             size, count = size + found.nbytes, count + len(found)
             if size > LARGEST_STATE or count > MOST_ACTIONS:
-                why = f"it decompresses to {count} actions of {size} bytes and more"
+                why = f"it decompresses to {count} or more actions of {size} or more bytes"
                 raise corrupt(name, None, f"not a readable checkpoint: {why}")
             yield from ({column: _plain(value)} for value in to_list(name, found))
 
@@ -64,7 +64,7 @@ def _with_pyarrow(name: str, file: IO[bytes]) -> Iterator[dict[str, Any]]:
 def _plain(action: Mapping[str, Any]) -> dict[str, Any]:
     plain = {key: value for key, value in action.items() if value is not None}
     pairs = plain.get("configuration")
-    # pyarrow shows a map as a list of pairs; a list of anything else is damage.
+    # pyarrow returns a map as a list of pairs; a list of anything else is damage.
     if isinstance(pairs, list) and all(isinstance(pair, tuple) for pair in pairs):
         plain["configuration"] = dict(pairs)
     return plain
@@ -75,21 +75,21 @@ _VECTOR = ("storageType", "pathOrInlineDv", "offset")
 
 
 class StoredFile(NamedTuple):
-    """One `add` action, as far as it is needed."""
+    """The needed members of an `add` action."""
 
     key: str
-    """path and deletion vector: what a later action must name to mean this file"""
+    """path and deletion vector: the key by which a later action refers to this file"""
     path: str
     size: int
-    """bytes; 0 where the writer left it out"""
+    """bytes; 0 if the writer omitted it"""
     vector: bool
-    """carries a deletion vector"""
+    """whether it has a deletion vector"""
     row_ids: bool
-    """carries a base row id"""
+    """whether it has a base row id"""
 
 
 class CheckpointFiles:
-    """Iterates over the files of a checkpoint, those in sidecars included.
+    """Iterates over the files of a checkpoint, including those in sidecars.
 
     Raises:
         TableError: corrupt-log, while iterating, when a part is not readable.
@@ -99,11 +99,11 @@ class CheckpointFiles:
         self._store = store
         self._checkpoint = checkpoint
         self.v2 = False
-        """the checkpoint is a V2 one; known after iterating"""
+        """whether it is a V2 checkpoint; known after iterating"""
         self._sidecars: list[str] = []
 
     def sidecars(self) -> list[str]:
-        """The names of the sidecars, below the log's folder; reads no file actions."""
+        """Return the paths of the sidecars in the log's folder; reads no file actions."""
         found: list[str] = []
         for name in self._checkpoint.files if self._checkpoint.v2_name else ():
             with self._store.open(name) as file:
@@ -143,7 +143,7 @@ class CheckpointFiles:
 
 
 def checkpoint_paths(store: LogStore, checkpoint: Checkpoint) -> Iterator[str]:
-    """The paths of a checkpoint's data files alone.
+    """Yield only the paths of a checkpoint's data files.
 
     Raises:
         TableError: corrupt-log, when a part is not readable.
@@ -171,7 +171,7 @@ def _named_sidecars(name: str, file: IO[bytes]) -> Iterator[str]:
 
 
 def stored_file(add: Mapping[str, Any]) -> StoredFile:
-    """What an `add` action of a commit says."""
+    """Convert an `add` action of a commit."""
     size = add.get("size")
     return StoredFile(
         file_key(add),
@@ -183,7 +183,7 @@ def stored_file(add: Mapping[str, Any]) -> StoredFile:
 
 
 def file_key(action: Mapping[str, Any]) -> str:
-    """What tells files apart (PROTOCOL.md, "Action Reconciliation"): path and deletion vector."""
+    """Return a file's path and deletion vector as key (PROTOCOL.md, "Action Reconciliation")."""
     path, vector = str(action.get("path")), action.get("deletionVector")
     if not isinstance(vector, Mapping):
         return path
@@ -220,7 +220,7 @@ def _holds(batch: pa.RecordBatch, column: str) -> bool:
 
 
 def _values(name: str, batch: pa.RecordBatch, *path: str) -> list[Any]:
-    """One leaf of a struct column; a null for every row where it, or all of it, is missing."""
+    """Return one leaf of a struct column; null in rows where the leaf or the struct is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,7 +1,7 @@
-"""The version checksum (`N.crc`) as a short cut (PROTOCOL.md, "Version Checksum File").
+"""The version checksum (`N.crc`) as a shortcut (PROTOCOL.md, "Version Checksum File").
 
-A checksum is believed only when it provably belongs to its commit: same transaction id, and
-nothing in that commit contradicts it. Otherwise the log itself is read.
+A checksum is used only if it provably belongs to its commit: same transaction id, and no
+contradiction in that commit. Otherwise the log itself is read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from deltaproto.tables.log.snapshot import (
 )
 from deltaproto.tables.storage.interface import LogStore
 
-# A histogram of file sizes is most of a checksum.
+# File size histograms make up most of a checksum.
 _MEMBERS = (
     "txnId",
     "protocol",
@@ -43,10 +43,10 @@ _STATE = frozenset({"protocol", "metaData", "domainMetadata"})
 def from_checksum(
     store: LogStore, listing: LogListing, version: int
 ) -> tuple[Snapshot | None, dict[Trace, bool], Note | None]:
-    """The snapshot that `version`'s checksum holds, or None when it cannot be trusted.
+    """Return the snapshot in `version`'s checksum, or None if it cannot be trusted.
 
-    The note is set when the checksum is there and provably wrong. What a checksum says about
-    data files comes as traces.
+    The note is set if the checksum exists and is provably wrong. The checksum's information on
+    data files is returned as traces.
     """
     name = listing.checksums.get(version)
     commit_name = listing.commits.get(version)
@@ -62,7 +62,7 @@ def from_checksum(
             checksum = parse_object(name, None, file.read(), _MEMBERS)
         snapshot = _snapshot(name, checksum)
     except TableError as error:
-        # Damage is passed over, as the log says the same; what may be there at the next try is not.
+        # Ignore damage, as the log has the same data; do not ignore errors that may be transient.
         if error.code in (ErrorCode.STORAGE, ErrorCode.TIMEOUT):
             raise
         return None, {}, None
@@ -70,7 +70,7 @@ def from_checksum(
         return None, {}, None
     why = _contradiction(checksum, snapshot, info, commit_name, actions)
     if why:
-        return None, {}, Note(NoteKind.CHECKSUM_CONTRADICTS, f"{name} is not believed: {why}")
+        return None, {}, Note(NoteKind.CHECKSUM_CONTRADICTS, f"{name} is ignored: {why}")
     if not snapshot.complete:
         return None, {}, None
     snapshot.commit_info, snapshot.layout = info, layout
@@ -80,9 +80,9 @@ def from_checksum(
 def held_against_log(
     store: LogStore, listing: LogListing, version: int, told: Snapshot
 ) -> Snapshot:
-    """The snapshot that a checksum told, or the log's with a note where that says otherwise.
+    """Return the checksum's snapshot, or the log's with a note if they differ.
 
-    Where the log cannot be replayed, or is long, the checksum is believed.
+    If the log cannot be replayed, or is long, the checksum is used.
     """
     base = next(iter(listing.last_checkpoints(version)), None)
     if version - (-1 if base is None else base.version) > MOST_COMMITS:
@@ -102,12 +102,12 @@ def held_against_log(
         if one != other
     ]
     if not differs:
-        # Domains are whole in the checksum; a replay may stop before it has them all.
+        # The checksum has all domains; a replay may stop before it has found them all.
         told.layout, told.notes = snapshot.layout, snapshot.notes
         return told
     why = f"its {' and '.join(differs)} differ{'s' if len(differs) == 1 else ''} from the log's"
     name = listing.checksums[version]
-    note = Note(NoteKind.CHECKSUM_CONTRADICTS, f"{name} is not believed: {why}")
+    note = Note(NoteKind.CHECKSUM_CONTRADICTS, f"{name} is ignored: {why}")
     snapshot.notes.insert(0, note)
     return snapshot
 

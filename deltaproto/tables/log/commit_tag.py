@@ -1,4 +1,4 @@
-"""The mark that every commit of a plan carries as user metadata."""
+"""The tag that every commit of a plan has as user metadata."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ _KEY = "deltaproto"
 
 
 class Mark(NamedTuple):
-    """Which run of which plan's step made a commit."""
+    """The plan, step and run that made a commit."""
 
     plan: str
     step: str
     run: str
-    """another for each call of `apply`"""
+    """unique for each call of `apply`"""
     actor: str | None = None
-    """who ran it; None in commits of earlier versions"""
+    """the user who ran it; None in commits of earlier releases"""
 
     def text(self) -> str:
-        """As `commitInfo.userMetadata` holds it."""
+        """Return the text for `commitInfo.userMetadata`."""
         return json.dumps({_KEY: self._asdict()}, separators=(",", ":"))
 
 
 def mark_of(commit: Commit) -> Mark | None:
-    """The mark of a commit; None when it carries none."""
+    """Return the tag of a commit, or None."""
     text = commit.info.get("userMetadata")
     if not isinstance(text, str) or _KEY not in text:
         return None

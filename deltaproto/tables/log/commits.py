@@ -1,4 +1,4 @@
-"""The log's commits one by one, newest first, with bounded memory."""
+"""The log's commits one by one, newest first, in bounded memory."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _KEPT = {"commitInfo", "protocol", "metaData", "txn"}
 
 
 class Commit(NamedTuple):
-    """What one commit says about the table, without its actions on files."""
+    """The contents of one commit, without its file actions."""
 
     version: int
     info: Mapping[str, Any]
-    """commitInfo as stored; empty where the writer recorded none"""
+    """commitInfo as stored; empty if the writer recorded none"""
     protocol: Protocol | None
     metadata: Metadata | None
     transactions: tuple[tuple[str, int], ...] = ()
@@ -31,24 +31,24 @@ class Commit(NamedTuple):
 
     @property
     def operation(self) -> str:
-        """What the writer calls it; `unknown` where it does not say."""
+        """The operation's name in commitInfo, or `unknown`."""
         return str(self.info.get("operation") or "unknown")
 
     @property
     def engine(self) -> str | None:
-        """The engine that wrote it, as it names itself."""
+        """The engine that wrote the commit, by the name it recorded."""
         engine = self.info.get("engineInfo") or self.info.get("clientVersion")
         return None if engine is None else str(engine)
 
     @property
     def user(self) -> str | None:
-        """Who wrote it, where the writer recorded that."""
+        """The user who wrote the commit, if recorded."""
         user = self.info.get("userName") or self.info.get("userId")
         return None if user is None else str(user)
 
     @property
     def timestamp(self) -> int | None:
-        """Milliseconds since the epoch: in-commit where there is one, else the writer's clock."""
+        """Milliseconds since the epoch, from the in-commit timestamp or else the writer's clock."""
         for key in ("inCommitTimestamp", "timestamp"):
             value = self.info.get(key)
             if isinstance(value, int) and not isinstance(value, bool):
@@ -57,20 +57,20 @@ class Commit(NamedTuple):
 
 
 def commits(store: LogStore, listing: LogListing) -> Iterator[Commit]:
-    """Every commit file in the log, newest first; a damaged one comes with its problem."""
+    """Yield every commit in the log, newest first; a damaged one has its problem set."""
     for version in sorted(listing.commits, reverse=True):
         yield _commit(store, listing.commits[version], version)
 
 
 class LogState(NamedTuple):
-    """Protocol and metadata at one moment; None where the log does not reach."""
+    """Protocol and metadata at one version; None if the log does not reach that far back."""
 
     protocol: Protocol | None
     metadata: Metadata | None
 
 
 def state_at(store: LogStore, listing: LogListing, version: int) -> LogState | None:
-    """Protocol and metadata as a checkpoint of exactly `version` holds them, if there is one."""
+    """Return protocol and metadata from a checkpoint of exactly `version`, if there is one."""
     for checkpoint in listing.checkpoints.get(version, ()):
         snapshot = Snapshot()
         try:

@@ -26,10 +26,10 @@ class Checkpoint(NamedTuple):
 
 
 class LogListing:
-    """What one listing of the log shows.
+    """The contents of one listing of the log.
 
-    Incomplete multi-part checkpoints and checkpoint files of 0 bytes are no checkpoints, as in
-    Delta Spark (SnapshotManagement).
+    Incomplete multi-part checkpoints and checkpoint files of 0 bytes are ignored, as in Delta
+    Spark (SnapshotManagement).
     """
 
     def __init__(self) -> None:
@@ -41,13 +41,13 @@ class LogListing:
 
     @property
     def newest(self) -> int | None:
-        """The newest version: of a commit, or of a checkpoint whose commits are gone."""
+        """The newest version: of a commit, or of a checkpoint whose commits were deleted."""
         if not self.checkpoints:
             return max(self.commits, default=None)
         return max((*self.commits, *self.checkpoints))
 
     def missing(self, base: int, version: int) -> int | None:
-        """The newest commit that is not there, of those after `base` up to `version`."""
+        """Return the newest missing commit after `base` and up to `version`."""
         for each in range(version, base, -1):
             if each not in self.commits:
                 return each
@@ -59,18 +59,18 @@ class LogListing:
         return [checkpoint for v in versions for checkpoint in self.checkpoints[v]]
 
     def last_checkpoints(self, version: int) -> list[Checkpoint]:
-        """Those of `checkpoints_up_to` that have the newest version; there may be several."""
+        """Return those of `checkpoints_up_to` with the newest version; there may be several."""
         versions = [v for v in self.checkpoints if v <= version]
         return self.checkpoints[max(versions)] if versions else []
 
 
 def sort_names(entries: Iterable[FolderEntry]) -> LogListing:
-    """The listing made of `entries`; everything that is no log file is passed over."""
+    """Build the listing from `entries`; files that do not belong to a log are ignored."""
     listing = LogListing()
     parts: dict[tuple[int, int], dict[int, str]] = {}
     for name, size, _ in entries:
         digits, rest = name[:_VERSION_DIGITS], name[_VERSION_DIGITS:]
-        # As `_number`, without a call for each of all names.
+        # Inlined version of `_number`, which saves a function call per name.
         if not (rest and digits.isdigit() and digits.isascii()):
             listing.staged_commits |= name == STAGED_COMMITS
         elif rest == ".json":
@@ -83,7 +83,7 @@ def sort_names(entries: Iterable[FolderEntry]) -> LogListing:
             else:
                 _sort_checkpoint(listing, parts, int(digits), rest.split(".")[2:], name)
     for (version, total), found in parts.items():
-        # The name of one file may announce ten thousand million parts.
+        # A single file name may declare ten billion parts.
         if len(found) == total and min(found) == 1 and max(found) == total:
             _add(listing, Checkpoint(version, tuple(found[n] for n in sorted(found))))
     for same_version in listing.checkpoints.values():
@@ -121,17 +121,17 @@ def _add(listing: LogListing, checkpoint: Checkpoint) -> None:
     listing.checkpoints.setdefault(checkpoint.version, []).append(checkpoint)
 
 
-# A commit can hold an action for each of a million files. Their lines are only checked for
-# being whole when there are this many bytes of them: the protocol never depends on them.
+# A commit can contain actions for a million files. If they exceed this many bytes, their lines
+# are only checked for completeness: the protocol never depends on them.
 _PARSE_ALL_BYTES = 16 * 1024 * 1024
 _LONGEST_LINE = 64 * 1024 * 1024
-"""bytes; the longest that Delta writes is a metaData action, with the schema"""
+"""bytes; the longest line that Delta writes is a metaData action, with the schema"""
 _PATH = re.compile(rb'\{"(\w+)":\{[^{}]*?"path":"([^"]*)"')
 _FILE_ACTIONS = (b'{"add":{', b'{"remove":{', b'{"cdc":{')
 
 
 def corrupt(name: str, line: int | None, why: str) -> TableError:
-    """The error for a log file that breaks the format."""
+    """Return the error for a log file that violates the format."""
     place = name if line is None else f"{name} line {line}"
     return TableError(
         ErrorCode.CORRUPT_LOG,
@@ -148,14 +148,14 @@ def read_actions(
     holding: bytes = b"",
     seen: Callable[[Mapping[str, Any], list[tuple[str, str]], bool], None] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Each line's object, without its null members.
+    """Yield each line's object, without its null members.
 
-    Blank lines, CRLF and a byte order mark are accepted, as Spark accepts them. Actions on data
-    files are left out unless `files`; with `holding` most of those whose line lacks these bytes.
+    Accepts blank lines, CRLF and a byte order mark, like Spark. Actions on data files are skipped
+    unless `files`; with `holding`, most of those whose line lacks these bytes are skipped.
 
     Args:
-        seen: called at the end with the commit's provenance, action and path of each data file, and
-            whether the file begins with a byte order mark.
+        seen: called at the end with the commit's provenance, the action and path of each data file,
+            and whether the file starts with a byte order mark.
 
     Raises:
         TableError: corrupt-log, naming file and line.
@@ -176,7 +176,7 @@ def read_actions(
         unwanted = holding not in line if files else size > _PARSE_ALL_BYTES
         if on_file and unwanted:
             if not line.endswith(b"}}"):
-                raise corrupt(name, number, "the JSON is cut off")
+                raise corrupt(name, number, "the JSON is truncated")
             if seen is not None:
                 paths += _path_in(line)
             continue
@@ -197,14 +197,14 @@ def _path_of(action: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _path_in(line: bytes) -> Iterator[tuple[str, str]]:
-    """As `_path_of`, of a line that is not worth parsing."""
+    """Like `_path_of`, for a line that is not parsed."""
     found = _PATH.match(line)
     if found is not None and found[1] in (b"add", b"remove"):
         yield found[1].decode(), found[2].decode("utf-8", "replace").replace("\\/", "/")
 
 
 def lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a log file, none of them longer than fits into memory.
+    """Yield the lines of a log file; a line that is too long for memory is an error.
 
     Raises:
         TableError: corrupt-log.
@@ -216,7 +216,7 @@ def lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
 
 
 def commit_info(actions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The first commitInfo among the actions; empty where the writer recorded none."""
+    """Return the first commitInfo among the actions; empty if the writer recorded none."""
     infos = (action.get("commitInfo") for action in actions)
     return next((info for info in infos if isinstance(info, dict)), {})
 
@@ -224,7 +224,7 @@ def commit_info(actions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def parse_object(
     name: str, line: int | None, text: bytes, only: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """The JSON object in `text`, without its null members; of the others all, or `only` these."""
+    """Parse the JSON object in `text`, without its null members; if `only` is set, only those."""
     try:
         value = members(text, only) if only else decoded(text)
     except UnicodeDecodeError:
@@ -234,10 +234,10 @@ def parse_object(
     except ValueError as error:
         column = getattr(error, "colno", None)
         cut_off = getattr(error, "pos", -1) >= len(text) - 1
-        why = "the JSON is cut off" if cut_off else "malformed JSON"
+        why = "the JSON is truncated" if cut_off else "malformed JSON"
         raise corrupt(name, line, f"{why} at column {column}" if column else why) from None
     if not isinstance(value, dict):
-        raise corrupt(name, line, f"a JSON {type(value).__name__} where an action belongs")
+        raise corrupt(name, line, f"a JSON {type(value).__name__} instead of an action")
     if None not in value.values():
         return value
     return {key: member for key, member in value.items() if member is not None}

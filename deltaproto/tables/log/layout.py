@@ -1,8 +1,8 @@
-"""What the log shows of data files and commits beside the table's state: the layout.
+"""The layout: properties of data files and commits that are not part of the table's state.
 
-Nothing here reads every file action. Commits show their files as they are read for the state. Of a
-checkpoint, the statistics of its column of paths tell in nearly every case whether a path is
-absolute; where they do not, some thousand paths are looked at.
+Nothing here reads every file action. Files of commits are recorded while the commits are read for
+the state. For a checkpoint, the statistics of its path column nearly always show whether paths are
+absolute; otherwise a few thousand paths are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from deltaproto.tables.log.parquet.bounds import bounds
 from deltaproto.tables.storage.interface import LogStore
 
 MOST_COMMITS = 100
-"""so many commits after a checkpoint are all read; of more, the newest ones and the first"""
+"""if a checkpoint has more newer commits, only the newest ones and the first one are read"""
 _MOST_OLDER = 20
 _MOST_PATHS = 10_000
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|/")
@@ -33,12 +33,12 @@ _SCHEMES = (
 
 
 def is_absolute(path: str) -> bool:
-    """Whether the path of an action is a URI or begins at the root (PROTOCOL.md, "Add File")."""
+    """Return True if an action's path is a URI or starts at the root (PROTOCOL.md, "Add File")."""
     return _ABSOLUTE.match(path) is not None
 
 
 class LayoutEvidence:
-    """What commits show of their files; they are taken newest first."""
+    """What commits show of their files; commits are added newest first."""
 
     def __init__(self) -> None:
         self.commits: set[int] = set()
@@ -48,7 +48,7 @@ class LayoutEvidence:
         self.non_ascii = False
         """a live file that one of these commits added has a path beyond ASCII"""
         self.escaped = False
-        """one of these commits added a file whose path holds an escape"""
+        """one of these commits added a file whose path contains an escape"""
         self.delta_rs_files = False
         """one of these commits added files that delta-rs wrote itself"""
         self.delta_rs_rewrites = False
@@ -59,11 +59,11 @@ class LayoutEvidence:
     def add(
         self, version: int, info: Mapping[str, Any], files: Iterable[tuple[str, str]], mark: bool
     ) -> None:
-        """Take one commit.
+        """Add one commit.
 
         Args:
             files: `add` or `remove`, and the path, of its actions on data files.
-            mark: whether its file begins with a byte order mark.
+            mark: whether its file starts with a byte order mark.
         """
         self.commits.add(version)
         self.byte_order_mark |= mark
@@ -87,7 +87,7 @@ class LayoutEvidence:
         operation = str(info.get("operation"))
         if not str(engine).startswith("delta-rs") or operation == "OPTIMIZE":
             return
-        # Files that others wrote and delta-rs only committed come without metrics.
+        # Files that others wrote and delta-rs only committed have no metrics.
         self.delta_rs_files |= bool(info.get("operationMetrics"))
         self.delta_rs_rewrites |= operation in ("DELETE", "UPDATE", "MERGE")
 
@@ -101,14 +101,14 @@ def look_at_layout(
     every_commit: bool,
     named_by_text: bool = True,
 ) -> dict[Trace, bool]:
-    """What the log shows of the layout at `version`; what could not be read is missing.
+    """Determine the layout at `version`; evidence that could not be read is missing.
 
     Args:
-        layout: what commits that were read already show.
+        layout: evidence from commits that were read already.
         every_commit: also read the other commits since the newest checkpoint, and some before it
-            for who wrote the files; else only the first one of a log without a checkpoint, by which
-            clones are made.
-        named_by_text: a partition column holds text or times, which the paths hold as well.
+            to find who wrote the files; otherwise only the first commit of a log without a
+            checkpoint, which is how clones are created.
+        named_by_text: a partition column has text or timestamps, which are part of the paths.
     """
     base = next(iter(listing.last_checkpoints(version)), None)
     floor = -1 if base is None else base.version
@@ -154,7 +154,7 @@ def _chosen(commits: list[int], every_commit: bool, base: Checkpoint | None) -> 
 
 
 def _read_older(store: LogStore, listing: LogListing, floor: int, layout: LayoutEvidence) -> bool:
-    """Whether every commit up to `floor` could be read, for what it says of who wrote files."""
+    """Return True if every commit down to `floor` could be read to find who wrote the files."""
     older = sorted((v for v in listing.commits if v <= floor), reverse=True)
     if len(older) <= floor or len(older) > _MOST_OLDER:
         return False
@@ -166,7 +166,7 @@ def _read_older(store: LogStore, listing: LogListing, floor: int, layout: Layout
 
 
 def _read(store: LogStore, listing: LogListing, version: int, layout: LayoutEvidence) -> bool:
-    """Whether a commit could be read; damage to it is the business of whoever needs its state."""
+    """Return True if a commit could be read; damage is reported by readers that need its state."""
     name = listing.commits[version]
     try:
         with store.open(name) as file:
@@ -180,7 +180,7 @@ def _read(store: LogStore, listing: LogListing, version: int, layout: LayoutEvid
 
 
 def _checkpoint_has_absolute(store: LogStore, checkpoint: Checkpoint) -> bool | None:
-    """Whether a checkpoint names absolute paths; None when it cannot be read."""
+    """Return True if a checkpoint has absolute paths; None if it cannot be read."""
     try:
         told = [_by_bounds(store, name) for name in _parts(store, checkpoint)]
         if True in told or None not in told:
@@ -194,7 +194,7 @@ def _checkpoint_has_absolute(store: LogStore, checkpoint: Checkpoint) -> bool | 
 
 
 def _some_paths(store: LogStore, checkpoint: Checkpoint) -> list[str] | None:
-    """Some thousand paths of a checkpoint; None when it cannot be read."""
+    """Return a few thousand paths of a checkpoint; None if it cannot be read."""
     try:
         return list(islice(checkpoint_paths(store, checkpoint), _MOST_PATHS))
     except TableError as error:
@@ -204,13 +204,13 @@ def _some_paths(store: LogStore, checkpoint: Checkpoint) -> list[str] | None:
 
 
 def _parts(store: LogStore, checkpoint: Checkpoint) -> list[str]:
-    """Its files, and the sidecars of a V2 checkpoint."""
+    """Return its files, and the sidecars of a V2 checkpoint."""
     found = CheckpointFiles(store, checkpoint)
     return [*checkpoint.files, *found.sidecars()]
 
 
 def _by_bounds(store: LogStore, name: str) -> bool | None:
-    """Whether a file of a checkpoint names absolute paths, by its statistics; None: not told."""
+    """Return True if a checkpoint file has absolute paths by its statistics; None if unknown."""
     if not name.endswith(".parquet"):
         return None
     try:
@@ -225,7 +225,7 @@ def _by_bounds(store: LogStore, name: str) -> bool | None:
         return False
     if is_absolute(low) or is_absolute(high):
         return True
-    # What lies between two texts begins with all that both begin with.
+    # Every string between two bounds starts with the bounds' common prefix.
     common = ""
     for one, other in zip(low, high, strict=False):
         if one != other:

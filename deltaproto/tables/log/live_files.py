@@ -1,4 +1,4 @@
-"""The data files of one version: how many a change would touch, and when columns got their type."""
+"""The data files of one version: how many a change would rewrite, and the age of column types."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class LiveFile(NamedTuple):
     """One live file."""
 
     size: int
-    """bytes, as the log says"""
+    """bytes, from the log"""
     vector: bool
-    """carries a deletion vector"""
+    """whether it has a deletion vector"""
     row_ids: bool
-    """carries a base row id"""
+    """whether it has a base row id"""
     since: int
-    """the version that first added its path, as far back as the replay goes; for what the
-    checkpoint holds, the version of the checkpoint"""
+    """the version that first added its path, as far back as the replay goes; for files of the
+    checkpoint, the version of the checkpoint"""
 
 
 class LiveFiles:
     """Live data files, by path and deletion vector (PROTOCOL.md, "Action Reconciliation").
 
-    `operations` holds what each replayed commit calls itself, where it says.
+    `operations` has the operation name of each replayed commit that records one.
     """
 
     def __init__(self, base: Checkpoint | None = None, *, v2: bool = False) -> None:
@@ -58,7 +58,7 @@ class LiveFiles:
                 self._add(stored_file(add), version)
 
     # A commit that changes a file's deletion vector or row ids adds its path again. The file itself
-    # stays as old as it was, whichever of the two actions comes first.
+    # keeps its age, whichever of the two actions comes first.
     def _add(self, file: StoredFile, version: int) -> None:
         known = self.files.get(file.key)
         since = self._removed.get(file.path, version if known is None else known.since)
@@ -78,7 +78,7 @@ class LiveFiles:
 def live_files(
     store: LogStore, listing: LogListing, version: int, not_above: int | None = None
 ) -> LiveFiles:
-    """The files that are live at `version`.
+    """Replay the files that are live at `version`.
 
     Args:
         not_above: start from a checkpoint at or below this version, or from version 0.
@@ -90,7 +90,7 @@ def live_files(
     base = -1 if live.base is None else live.base.version
     missing = listing.missing(base, version)
     if missing is not None:
-        raise corrupt(f"{missing:020d}.json", None, "missing, and no checkpoint makes up for it")
+        raise corrupt(f"{missing:020d}.json", None, "missing, and no checkpoint covers it")
     for commit in range(base + 1, version + 1):
         name = listing.commits[commit]
         with store.open(name) as file:
@@ -116,8 +116,8 @@ def _from_checkpoint(store: LogStore, listing: LogListing, version: int) -> Live
     return LiveFiles()
 
 
-# Operations that write every file they add, as Delta Spark and delta-rs name them. RESTORE, CLONE
-# and CONVERT add files that were written long before.
+# Operations that write every file they add, by the names in Delta Spark and delta-rs. RESTORE,
+# CLONE and CONVERT add files that were written earlier.
 _WRITES = frozenset(
     {
         "WRITE",
@@ -140,21 +140,21 @@ class Census(NamedTuple):
 
     files: int
     bytes: int
-    """sizes as the log states them"""
+    """total size as recorded in the log"""
     files_with_vectors: int
     bytes_with_vectors: int
-    """of those data files; the deletion vectors themselves are not counted"""
+    """size of these data files, without the deletion vectors themselves"""
     files_with_row_ids: int
     files_before_type_change: int
-    """files that may hold a type from before a column was widened: those that the log does not
-    show to have been written after the last change; 0 where the schema records no change"""
+    """files that may have a type from before a column was widened: the log does not show that they
+    were written after the last change; 0 if the schema records no change"""
     bytes_before_type_change: int
 
 
 def take_census(store: LogStore, listing: LogListing, version: int) -> Census:
     """Count the files that are live at `version`.
 
-    Memory grows with the number of live files, by a few hundred bytes for each.
+    Memory grows with the number of live files, by a few hundred bytes per file.
 
     Raises:
         TableError: corrupt-log, when the log cannot rebuild the version.
@@ -165,7 +165,7 @@ def take_census(store: LogStore, listing: LogListing, version: int) -> Census:
 
 
 def census_with(store: LogStore, listing: LogListing, version: int, metadata: Metadata) -> Census:
-    """As `take_census`, for a caller who knows the version's metadata already."""
+    """Like `take_census`, for a caller that already has the version's metadata."""
     changed = last_type_change(store, listing, version, metadata)
     live = _live(store, listing, version, changed)
     files = live.files.values()
@@ -190,7 +190,7 @@ def _live(store: LogStore, listing: LogListing, version: int, changed: int | Non
         except TableError as error:
             if error.code is not ErrorCode.CORRUPT_LOG:
                 raise
-            # What is damaged may lie before a newer checkpoint, whose files then count as old.
+            # The damage may precede a newer checkpoint, whose files then count as old.
     return live_files(store, listing, version)
 
 
@@ -206,16 +206,16 @@ _KEY = "delta.typeChanges"
 def last_type_change(
     store: LogStore, listing: LogListing, version: int, metadata: Metadata
 ) -> int | None:
-    """The newest version that may have recorded one of the type changes in `metadata`.
+    """Return the newest version that may have recorded one of the type changes in `metadata`.
 
-    Files that a later commit wrote have the present types. None: `metadata`, which is that of
-    `version`, records no type change. Where the log does not tell, the answer is too new, never too
-    old.
+    Files written by later commits have the current types. Returns None if `metadata`, the metadata
+    of `version`, records no type change. If the log is inconclusive, the result errs on the side of
+    too new.
     """
     recorded = _changes(metadata)
     if not recorded:
         return None
-    # The oldest metaData action found so far from which on every change is there.
+    # The oldest metaData action found so far from which on every change is recorded.
     complete = None
     expected = version
     for commit in commits(store, listing):
@@ -238,7 +238,7 @@ def last_type_change(
 def _was_there(
     store: LogStore, listing: LogListing, recorded: frozenset[str], versions: range
 ) -> bool:
-    """Whether a checkpoint at one of the versions, all of them alike, shows every change."""
+    """Return True if a checkpoint at one of these equivalent versions has every change."""
     for version in versions:
         state = state_at(store, listing, version)
         if state is not None and state.metadata is not None:

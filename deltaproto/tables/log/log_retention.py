@@ -1,10 +1,10 @@
-"""Which log files Delta deletes together once they are old, and what a truncation loses.
+"""Which log files Delta deletes together when they expire, and what a truncation deletes.
 
-Source: Delta Spark 4.4's `MetadataCleanup` and `BufferingLogDeletionIterator`. A clean-up goes
-through the log in the order of the names. It deletes the files before a checkpoint when the last of
-them is old enough, and stops at the first that is not, save for the very first. The age is that of
-the file: in-commit timestamps play no part. A file that is not newer than one of an older version
-counts as newer by a millisecond, and a checkpoint to which that happens is no place to stop.
+Source: Delta Spark 4.4's `MetadataCleanup` and `BufferingLogDeletionIterator`. A cleanup reads
+the log in the order of the names. It deletes the files before a checkpoint when the last of
+them has expired, and stops at the first that has not, except for the very first. The age is that
+of the file: in-commit timestamps are ignored. A file that is not newer than one of an older
+version counts as newer by a millisecond, and the cleanup cannot stop at such a checkpoint.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _MINUTE_MS = 60_000
 
 
 class LogFile(NamedTuple):
-    """A file in the log, by the version that it is named after."""
+    """A file in the log, identified by its version."""
 
     version: int
     modified_ms: int
-    """as Delta sees it, in milliseconds since the epoch"""
+    """modification time as Delta counts it, in milliseconds since the epoch"""
 
     def removable_ms(self, retention_ms: int) -> int:
-        """The first moment at which a truncation with this retention finds the file old.
+        """Return when the file expires for a truncation with this retention.
 
-        Delta cuts off at a full minute.
+        Delta rounds the cutoff down to a full minute.
         """
         return -(-self.modified_ms // _MINUTE_MS) * _MINUTE_MS + retention_ms
 
@@ -42,39 +42,39 @@ class Run(NamedTuple):
     """Log files that are deleted together."""
 
     last: LogFile
-    """by its age Delta decides"""
+    """the file whose age decides"""
     checkpoint: int | None
-    """the version of the checkpoint after the run; None: only one to come can end it"""
+    """the version of the checkpoint after the run; None: only a future checkpoint can end it"""
 
 
 class Aging(NamedTuple):
-    """The log's files as a clean-up sees them."""
+    """The log's files from the point of view of a cleanup."""
 
     runs: tuple[Run, ...]
     """oldest first; the last one is not followed by a checkpoint"""
     oldest: int
-    """the oldest version from which on the log can rebuild every one"""
+    """the oldest version from which on the log can rebuild every version"""
     commits: Mapping[int, int]
     """when the file of each commit was last written"""
 
     @property
     def newest(self) -> LogFile | None:
-        """The newest commit; None where the log holds none."""
+        """The newest commit; None if the log has none."""
         return self.commit(max(self.commits)) if self.commits else None
 
     def commit(self, version: int) -> LogFile:
-        """The commit file of a version that the log holds."""
+        """Return the commit file of a version in the log."""
         return LogFile(version, self.commits[version])
 
     def decides(self, version: int, *, checkpoint_first: bool = True) -> LogFile | None:
-        """The file that must be old before a truncation deletes the history up to `version`.
+        """Return the file that must expire before a truncation deletes the history up to `version`.
 
         Args:
             checkpoint_first: the truncating statement writes its checkpoint before it commits
-                anything else than an empty commit. Without that the newest files stay young.
+                anything but an empty commit. Otherwise the newest files cannot expire.
 
         Returns:
-            None when no truncation deletes it yet, however old it is.
+            None when no truncation can delete it yet, however old it is.
         """
         last: LogFile | None = None
         for run in self.runs:
@@ -87,12 +87,12 @@ class Aging(NamedTuple):
         return None
 
     def is_open(self, version: int) -> bool:
-        """Whether the version lies in the newest run, which grows with every commit."""
+        """Return True if the version is in the newest run, which grows with every commit."""
         return not any(run.checkpoint is not None and run.checkpoint > version for run in self.runs)
 
 
 def aging(entries: Iterable[FolderEntry], listing: LogListing) -> Aging:
-    """How the log in `entries` ages; `listing` is made of the same entries."""
+    """Compute how the log in `entries` expires; `listing` is made from the same entries."""
     files = sorted(_log_files(entries))
     times = {file.name: file.modified_ms for file in files}
     return Aging(
@@ -103,15 +103,15 @@ def aging(entries: Iterable[FolderEntry], listing: LogListing) -> Aging:
 
 
 class _Named(NamedTuple):
-    """One file that a clean-up looks at; sorts by name."""
+    """One file that a cleanup considers; sorts by name."""
 
     name: str
     version: int
     modified_ms: int
     checkpoint: bool
-    """a checkpoint with something in it"""
+    """a checkpoint that is not empty"""
     parts: int
-    """of how many files it is one"""
+    """the number of files that it is one part of"""
 
 
 def _log_files(entries: Iterable[FolderEntry]) -> Iterator[_Named]:

@@ -1,4 +1,4 @@
-"""Everything a plan needs to know of one table's log: state, files, history."""
+"""Everything that a plan needs from one table's log: state, files, history."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from deltaproto.tables.storage import LogStore, open_log
 
 
 class Survey(NamedTuple):
-    """One table's newest version, and the history that is left of it."""
+    """One table's newest version, and its remaining history."""
 
     version: int
     protocol: Protocol
@@ -31,7 +31,7 @@ class Survey(NamedTuple):
 
 
 def survey(table: str, storage_options: Mapping[str, str] | None = None) -> Survey:
-    """Survey the table at a path or URI.
+    """Read the plan input of the table at a path or URI.
 
     Raises:
         TableError: see `ErrorCode`; not-found for a catalog name.
@@ -41,13 +41,13 @@ def survey(table: str, storage_options: Mapping[str, str] | None = None) -> Surv
         raise TableError(
             ErrorCode.NOT_FOUND,
             f"{table} is neither a path that exists nor a URI",
-            "give the table's path",
+            "pass the table's path",
         )
     return survey_log(open_log(location, storage_options or {}))
 
 
 def survey_log(store: LogStore) -> Survey:
-    """Survey the table whose log `store` holds; else as `survey`."""
+    """Read the plan input of the table whose log is in `store`; otherwise like `survey`."""
     entries = store.list_dated()
     listing = sort_names(entries)
     version = listing.newest or 0

@@ -25,7 +25,7 @@ from deltaproto.tables.log.snapshot import Snapshot, check_reach, replay
 from deltaproto.tables.storage import LogStore, open_log
 
 CLUSTERING_DOMAIN = "delta.clustering"
-# Holds the highest row id given out, so it exists once a file has row ids.
+# Stores the highest assigned row id, so it exists once a file has row ids.
 _ROW_TRACKING_DOMAIN = "delta.rowTracking"
 
 
@@ -33,11 +33,11 @@ class LogReader:
     """Reads `_delta_log` directly: one listing, then the checksum or commits and checkpoint.
 
     Args:
-        storage_options: as deltalake takes them, for tables on object stores.
-        use_checksums: False distrusts `.crc` files.
-        look_in_files: also look for traces in file actions; the cost grows with the table.
-        every_commit: read every commit since the newest checkpoint: what a checksum says is then
-            held against the log, and the layout is told from all of them.
+        storage_options: as in deltalake, for tables on object stores.
+        use_checksums: False ignores `.crc` files.
+        look_in_files: also search file actions for traces; the cost grows with the table.
+        every_commit: read every commit since the newest checkpoint: the checksum is then
+            compared with the log, and the layout is determined from all of these commits.
     """
 
     name = ReaderName.LOG
@@ -56,24 +56,24 @@ class LogReader:
         self._every_commit = every_commit
 
     def read(self, table: str, version: int | None = None) -> TableState:
-        """The state of `table` at `version` (None: the newest in the file system).
+        """Read the state of `table` at `version` (None: the newest in the file system).
 
         Raises:
-            TableError: see `ErrorCode`; `UnsupportedProtocol` for versions past the spec.
+            TableError: see `ErrorCode`; `UnsupportedProtocol` for versions that the spec lacks.
         """
         location = locate(table)
         if location.kind is LocationKind.NAME:
             raise TableError(
                 ErrorCode.NOT_FOUND,
                 f"{table} is neither a path that exists nor a URI",
-                "catalog names need Spark: use --reader spark, or give the table's path",
+                "catalog names need Spark: use --reader spark, or pass the table's path",
             )
         return self.read_from(location, open_log(location, self._options), version)
 
     def read_from(
         self, location: Location, store: LogStore, version: int | None = None
     ) -> TableState:
-        """The state of the table at `location`, whose log `store` holds; else as `read`."""
+        """Read the state of the table at `location`, with its log in `store`. See `read`."""
         listing = sort_names(store.list())
         target = listing.newest if version is None else version
         if target is None:
@@ -111,13 +111,13 @@ class LogReader:
         assert metadata is not None
         if protocol.from_the_future:
             raise UnsupportedProtocol(
-                f"the protocol {protocol} is newer than any that is known",
-                "the highest that the Delta spec defines is (3,7); look for a newer deltaproto",
+                f"the protocol {protocol} is newer than any known one",
+                "the highest that the Delta spec defines is (3,7); upgrade deltaproto",
                 version,
                 protocol,
             )
         traces.update(_cheap_traces(listing, version, snapshot))
-        # A checksum that names every file says enough of them for a scan.
+        # A checksum with information on every file is sufficient for a scan.
         if self._every_commit or Trace.ABSOLUTE_PATHS not in traces:
             layout = look_at_layout(
                 store,
@@ -161,7 +161,7 @@ def _changes(store: LogStore, listing: LogListing, version: int) -> tuple[Protoc
 def _clustering_columns(
     domains: Mapping[str, str] | None, metadata: Metadata
 ) -> tuple[str, ...] | None:
-    # The domain holds physical paths, each a list of names (PROTOCOL.md, "Clustered Table").
+    # The domain contains physical paths, each a list of names (PROTOCOL.md, "Clustered Table").
     if domains is None:
         return None
     stored = domains.get(CLUSTERING_DOMAIN)
@@ -175,7 +175,7 @@ def _clustering_columns(
 
 
 def _partitioned_by_text(metadata: Metadata) -> bool:
-    """Whether a partition column holds text or times; without a schema any of them may."""
+    """Return True if a partition column has text or timestamps; True without a schema."""
     if not metadata.partition_columns:
         return False
     fields = (metadata.schema or {}).get("fields") or ()
@@ -185,7 +185,7 @@ def _partitioned_by_text(metadata: Metadata) -> bool:
 
 
 def _knows_domains(snapshot: Snapshot) -> bool:
-    # A protocol that does not support domains has none; Delta refuses to write them then.
+    # A protocol without domain support has no domains; Delta refuses to write them.
     return snapshot.complete
 
 
@@ -211,18 +211,18 @@ def _listing_notes(listing: LogListing, snapshot: Snapshot) -> tuple[Note, ...]:
         notes.append(
             Note(
                 NoteKind.NO_COMMIT_FILES,
-                "the log holds a checkpoint but no commit: delta-rs reads such a table, "
+                "the log has a checkpoint but no commit: delta-rs reads such a table, "
                 "Spark does not",
             )
         )
     for name in sorted(listing.empty_checkpoints):
         notes.append(Note(NoteKind.CHECKPOINT_UNREADABLE, f"{name} has 0 bytes and is ignored"))
-    # Delta Spark makes the folder for every table; only a catalog's commits mean something.
+    # Delta Spark creates the folder for every table; only a catalog's commits matter.
     if listing.staged_commits and snapshot.catalog_managed:
         notes.append(
             Note(
                 NoteKind.STAGED_COMMITS,
-                "commits are staged beside the log; a catalog ratifies them",
+                "commits are staged next to the log; a catalog ratifies them",
             )
         )
     return tuple(notes)

@@ -19,9 +19,9 @@ _NEEDS_DOMAINS = ("domainMetadata", "clustering")
 
 
 class Snapshot:
-    """Protocol, metadata and domains found so far; what is already set is newer and stays.
+    """Protocol, metadata and domains found so far; values already set are newer and are kept.
 
-    `domains` holds each domain's configuration, None for one that a newer commit removed.
+    `domains` has each domain's configuration; None if a newer commit removed the domain.
     """
 
     def __init__(
@@ -38,18 +38,18 @@ class Snapshot:
         self.commit_info: dict[str, Any] = {}
         self.notes: list[Note] = []
         self.layout = LayoutEvidence()
-        """what the commits that were read show of their files"""
+        """layout evidence from the commits that were read"""
 
     @property
     def complete(self) -> bool:
-        """True when older actions can add nothing."""
+        """True if older actions cannot add anything."""
         if self.protocol is None or self.metadata is None:
             return False
         return self.all_domains or not self.protocol.supported.intersection(_NEEDS_DOMAINS)
 
     @property
     def catalog_managed(self) -> bool:
-        """True when a catalog, not the file system, says which version is the newest."""
+        """True if the catalog, rather than the file system, determines the newest version."""
         return self.protocol is not None and bool(CATALOG_MANAGED & self.protocol.supported)
 
     @property
@@ -57,12 +57,12 @@ class Snapshot:
         return {name: text for name, text in self.domains.items() if text is not None}
 
     def add_older(self, name: str, actions: Iterable[Mapping[str, Any]]) -> None:
-        """Take what is still missing from `actions`, all of one file, in the file's order.
+        """Add missing values from `actions`, which are all of one file, in file order.
 
-        When a file holds several protocol or metaData actions the last one counts, as in Spark.
+        If a file has several protocol or metaData actions, the last one counts, as in Spark.
 
         Raises:
-            TableError: corrupt-log, when an action that is needed is malformed.
+            TableError: corrupt-log, when a required action is malformed.
         """
         protocols: list[Protocol] = []
         metadata: Metadata | None = None
@@ -85,7 +85,7 @@ class Snapshot:
 
 
 def stored_protocol(name: str, action: Any) -> Protocol:
-    """The protocol of an action; errors name the file it is in."""
+    """Parse a protocol action; errors name its file."""
     try:
         return Protocol.stored(_mapping(action))
     except ValueError as error:
@@ -93,7 +93,7 @@ def stored_protocol(name: str, action: Any) -> Protocol:
 
 
 def stored_metadata(name: str, action: Any) -> Metadata:
-    """The metadata of an action; errors name the file it is in."""
+    """Parse a metaData action; errors name its file."""
     try:
         return Metadata.stored(_mapping(action))
     except ValueError as error:
@@ -101,7 +101,7 @@ def stored_metadata(name: str, action: Any) -> Metadata:
 
 
 def stored_domain(name: str, action: Any) -> tuple[str, str | None]:
-    """Name and configuration of a domainMetadata action; None for a removed domain."""
+    """Parse name and configuration of a domainMetadata action; None for a removed domain."""
     try:
         fields = _mapping(action)
     except ValueError as error:
@@ -122,7 +122,7 @@ def _several(name: str, protocols: list[Protocol]) -> Note:
     shown = ", ".join(str(protocol) for protocol in protocols)
     return Note(
         NoteKind.SEVERAL_PROTOCOLS,
-        f"{name} stores several protocols, {shown}: Spark takes the last, delta-rs the first",
+        f"{name} has several protocols, {shown}: Spark uses the last, delta-rs the first",
     )
 
 
@@ -130,7 +130,7 @@ _GAP_HINT = "commits are missing from the log; restore them from a backup or ano
 
 
 def check_reach(listing: LogListing, version: int) -> None:
-    """Refuse a version that the log cannot rebuild, before anything is read.
+    """Refuse a version that the log cannot rebuild, before reading anything.
 
     Raises:
         TableError: not-found for a version outside the log, corrupt-log for a gap.
@@ -139,7 +139,7 @@ def check_reach(listing: LogListing, version: int) -> None:
     if newest is None:
         raise TableError(
             ErrorCode.NOT_A_DELTA_TABLE,
-            "_delta_log holds no commit and no checkpoint",
+            "_delta_log has no commit and no checkpoint",
             "the table was never written, or its log was deleted",
         )
     if version > newest:
@@ -165,9 +165,9 @@ def check_reach(listing: LogListing, version: int) -> None:
 
 
 def oldest_version(listing: LogListing, version: int) -> int:
-    """The oldest version from which on the log can rebuild every one up to `version`.
+    """Return the oldest version from which on the log can rebuild every version up to `version`.
 
-    `version` itself where there is none.
+    `version` itself if there is none.
     """
     missing = listing.missing(-1, version)
     if missing is None:
@@ -176,10 +176,10 @@ def oldest_version(listing: LogListing, version: int) -> int:
 
 
 def replay(store: LogStore, listing: LogListing, version: int) -> Snapshot:
-    """The snapshot of `version`, which `check_reach` has accepted.
+    """Read the snapshot of `version`, which `check_reach` has accepted.
 
-    A checkpoint that cannot be read is passed over for an older one, or for the commits from
-    version 0 on, as Spark does; the snapshot notes it.
+    An unreadable checkpoint is skipped in favor of an older one, or of the commits from version 0
+    on, as in Spark; the snapshot has a note about it.
 
     Raises:
         TableError: corrupt-log.
@@ -234,10 +234,10 @@ def _add_checkpoint(store: LogStore, snapshot: Snapshot, base: Checkpoint) -> bo
             raise
         snapshot.notes.append(Note(NoteKind.CHECKPOINT_UNREADABLE, error.message))
         return False
-    # A checkpoint that can be read and lacks an action is a broken log: no engine goes on.
+    # A readable checkpoint without a required action is a broken log: every engine stops.
     for found, action in ((snapshot.protocol, "protocol"), (snapshot.metadata, "metaData")):
         if found is None:
-            raise corrupt(base.files[0], None, f"the checkpoint holds no {action} action")
+            raise corrupt(base.files[0], None, f"the checkpoint has no {action} action")
     snapshot.all_domains = True
     return True
 
@@ -247,7 +247,7 @@ def _unreadable(notes: list[Note], missing: int) -> TableError:
     return TableError(
         ErrorCode.CORRUPT_LOG,
         f"{unread[-1] if unread else 'no checkpoint'}, and {missing:020d}.json is missing",
-        "without the checkpoint the commits from version 0 on are needed; restore either",
+        "without the checkpoint, the commits from version 0 on are needed; restore either",
     )
 
 

@@ -1,4 +1,4 @@
-"""Traces that features leave in files and history, and how new they are."""
+"""Traces that features leave in files and history, and their newest versions."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from deltaproto.tables.storage.interface import LogStore
 
 _VECTORS = "deletionVectors"
 _PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
-# Delta finds these in no action.
+# Delta does not check any action for these.
 _NEVER = frozenset({"vacuumProtocolCheck", "geospatial", "geospatial-dev"})
 
 
 class TraceEvidence(NamedTuple):
-    """The newest version that shows a feature."""
+    """The newest version that shows a trace of a feature."""
 
     file: LogFile
     """the commit of that version"""
     decides: LogFile | None
-    """the file that must be old before a truncation deletes that version; None: as the log is,
-    none will. The statement then leaves a checkpoint behind, from which on one will"""
+    """the file that must expire before a truncation deletes that version. None: with the log as it
+    is, no truncation can; the statement then writes a checkpoint, after which one can"""
     open: bool = False
-    """that file is only the last one until the next commit"""
+    """that file is the last one only until the next commit"""
 
 
 class Traces(NamedTuple):
-    """For each history-protected feature of the protocol, and `checkpointProtection`."""
+    """Traces of each history-protected feature of the protocol, and of `checkpointProtection`."""
 
     seen: Mapping[str, TraceEvidence]
-    """what history shows; for `checkpointProtection` the newest commit that it protects"""
+    """features with traces; for `checkpointProtection`, the newest commit that it protects"""
     none: frozenset[str]
-    """what history does not show"""
+    """features without traces"""
     unknown: Mapping[str, str]
-    """what could not be judged, and why"""
+    """features that could not be checked, with the reason"""
 
 
 def history_traces(
@@ -57,12 +57,12 @@ def history_traces(
     vectors: bool,
     whole: bool = True,
 ) -> Traces:
-    """What history up to the newest version shows of the features in `protocol`.
+    """Find traces of the protocol's features in history up to the newest version.
 
     Args:
-        protocol: of the newest version, as `metadata`.
-        vectors: live files carry deletion vectors.
-        whole: the log has every commit; False where a catalog may have newer ones.
+        protocol: that of the newest version, like `metadata`.
+        vectors: live files have deletion vectors.
+        whole: the log has every commit; False if a catalog may have newer ones.
 
     Raises:
         TableError: when the store fails; a damaged commit only makes features unknown.
@@ -72,7 +72,7 @@ def history_traces(
     ]
     wanted = {name: _IN_METADATA[name] for name in features if name in _IN_METADATA}
     unknown = {
-        name: "it is not known how Delta judges this feature"
+        name: "Delta's check for this feature is unknown"
         for name in features
         if name not in wanted and name not in _NEVER
     }
@@ -88,7 +88,7 @@ def history_traces(
         features.append(CHECKPOINT_PROTECTION)
         protected = _protected(metadata)
         if protected is None:
-            unknown[CHECKPOINT_PROTECTION] = f"{_PROTECTED_BEFORE} is no number"
+            unknown[CHECKPOINT_PROTECTION] = f"{_PROTECTED_BEFORE} is not a number"
         else:
             newest[CHECKPOINT_PROTECTION] = max(
                 (v for v in listing.commits if v < protected), default=-1
@@ -106,11 +106,11 @@ def history_traces(
 
 
 def checkpoint_first(feature: str, metadata: Metadata) -> bool:
-    """Whether dropping `feature` with TRUNCATE HISTORY, where nothing uses it, first of all writes
-    a checkpoint, so that everything before that can go.
+    """Return True if DROP FEATURE TRUNCATE HISTORY of the unused `feature` starts by writing
+    a checkpoint, so that everything before it can be deleted.
 
-    Dropping deletion vectors always commits tombstones first, and dropping type widening the
-    property's removal, which Delta does not count as a change.
+    Dropping deletion vectors always commits tombstones first. Dropping type widening first commits
+    the property's removal, which Delta does not count as a change.
     """
     if feature.startswith("typeWidening"):
         return _boolean(metadata, "delta.enableTypeWidening") is False
@@ -118,7 +118,7 @@ def checkpoint_first(feature: str, metadata: Metadata) -> bool:
 
 
 class _Scan:
-    """The newest version that shows each wanted feature, from the newest commit back."""
+    """Find the newest version with a trace of each wanted feature, newest commit first."""
 
     def __init__(self, wanted: Mapping[str, _Judge], listing: LogListing, *, vectors: bool) -> None:
         self._wanted = wanted
@@ -130,10 +130,10 @@ class _Scan:
             self.shown[_VECTORS] = self._newest
 
     def run(self, store: LogStore, listing: LogListing) -> None:
-        # The last version before the metaData action that was met last.
+        # The last version before the metaData action found last.
         until = self._newest
         for version in sorted(listing.commits, reverse=True):
-            # Delta looks at the state of one checkpoint only; below it the commits alone count.
+            # Delta reads the state of only one checkpoint; below it, only the commits count.
             if self._reliable is None or version < self._reliable:
                 until = version
             wanted = [name for name in self._wanted if self._open(name, until)]
@@ -154,7 +154,7 @@ class _Scan:
                 state = state_at(store, listing, version)
                 metadata = None if state is None else state.metadata
                 if metadata is None:
-                    why = f"the checkpoint of version {version} cannot be read"
+                    why = f"cannot read the checkpoint of version {version}"
                     self.unknown.update(dict.fromkeys(wanted, why))
                     return
             if metadata is not None:
@@ -168,13 +168,13 @@ class _Scan:
         for name in wanted:
             uses = self._wanted[name](metadata)
             if uses is None:
-                self.unknown[name] = f"Delta does not take what the metadata of {version} says"
+                self.unknown[name] = f"Delta rejects the metadata of version {version}"
             elif uses:
                 self.shown[name] = max(self.shown[name], until)
 
 
 def _read(store: LogStore, name: str, *, vectors: bool) -> tuple[bool, Metadata | None]:
-    """Whether a commit holds deletion vectors, looked for if `vectors`; and its metadata."""
+    """Return whether a commit has deletion vectors (checked if `vectors`), and its metadata."""
     found, metadata = False, None
     with store.open(name) as file:
         for action in read_actions(name, file, files=vectors, holding=b'"deletionVector"'):
@@ -187,7 +187,7 @@ def _read(store: LogStore, name: str, *, vectors: bool) -> tuple[bool, Metadata 
 
 
 def earliest_reliable(listing: LogListing) -> int | None:
-    """The earliest checkpoint with its own commit and every later one.
+    """Return the earliest checkpoint that has its own commit and every later one.
 
     Source: Delta Spark's `findEarliestReliableCheckpoint`.
     """
@@ -229,7 +229,7 @@ def _widened(metadata: Metadata) -> bool | None:
 
 
 _Judge = Callable[[Metadata], bool | None]
-# Whether a metaData action uses the feature. None: the value is none that Delta knows.
+# Whether a metaData action uses the feature. None: Delta does not accept the value.
 _IN_METADATA: dict[str, _Judge] = {
     "columnMapping": _maps,
     _VECTORS: _makes_vectors,
@@ -240,7 +240,7 @@ _IN_METADATA: dict[str, _Judge] = {
 
 
 def traces_in_files(store: LogStore, listing: LogListing, version: int) -> dict[Trace, bool]:
-    """Traces in the file actions of `version`, and in the change files the log still names.
+    """Find traces in the file actions of `version`, and in the change files that the log still has.
 
     Raises:
         TableError: corrupt-log, when neither a checkpoint nor all commits can be read.

@@ -1,4 +1,4 @@
-"""Where a table's log lies: a local disk or an object store."""
+"""Stores of table logs: local disks and object stores."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["LogStore", "open_log"]
 def open_log(
     location: Location, options: Mapping[str, str], listed: tuple[FolderEntry, ...] | None = None
 ) -> LogStore:
-    """The log of the table at `location`; `options` are those that deltalake takes too.
+    """Open the log of the table at `location`; `options` are storage options as in deltalake.
 
-    `listed` is what its folder holds on an object store, where somebody listed it just now.
+    `listed` is the content of its folder on an object store, if it was listed just now.
 
     Raises:
         TableError: when the scheme is unknown or the store cannot be set up.

@@ -1,4 +1,4 @@
-"""What the log reader needs of a store, and the time limit for reading one table."""
+"""The interface of log stores, and the time limit for reading one table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deltaproto.errors import ErrorCode, TableError
 
 
 class Deadline:
-    """So many seconds from now."""
+    """A point in time, given as seconds from now."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -18,7 +18,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds; none when it is negative."""
+        """Remaining seconds; negative if the deadline has passed."""
         return self._until - time.monotonic()
 
     def check(self) -> None:
@@ -30,11 +30,11 @@ class Deadline:
 
 
 def timed_out(seconds: float) -> TableError:
-    """The error of a table that took longer than `seconds`."""
+    """Return the error of a table that took longer than `seconds`."""
     return TableError(
         ErrorCode.TIMEOUT,
-        f"its log was not read within {seconds:g} s",
-        "try again when the store is quieter, or give it more time",
+        f"reading its log took longer than {seconds:g} s",
+        "try again when the store is less busy, or increase the timeout",
     )
 
 
@@ -60,9 +60,9 @@ class _Within:
 
 
 def within(store: LogStore, deadline: Deadline) -> LogStore:
-    """The same log, of which nothing more is read after the deadline.
+    """A log from which nothing more is read after the deadline.
 
-    A request that has begun is bounded by the store's own time limits.
+    A running request is limited by the store's own timeouts.
     """
     return _Within(store, deadline)
 
@@ -70,25 +70,25 @@ def within(store: LogStore, deadline: Deadline) -> LogStore:
 STAGED_COMMITS = "_staged_commits/"
 _MOST_BYTES = {".crc": 128 << 20, ".parquet": 16 << 30}
 _MOST_BYTES_ELSE = 2 << 30
-"""the most bytes of a log file, by how its name ends: commits are read line by line, checksums as a
+"""maximum bytes of a log file, by file name ending: commits are read line by line, checksums as a
 whole, and of Parquet the parts that are needed"""
 
 
 class FolderEntry(NamedTuple):
-    """One name in the folder; sub-folders end in a slash."""
+    """One name in the folder; subfolders end with a slash."""
 
     name: str
     size: int | None
-    """bytes; None where it was not worth asking"""
+    """bytes; None if not determined"""
     modified_ms: int | None = None
-    """when it was last written, in milliseconds since the epoch; None where nobody asked"""
+    """last modification, in milliseconds since the epoch; None if not determined"""
 
 
 class LogStore(Interface):
     """The `_delta_log` folder of one table."""
 
     def list(self) -> list[FolderEntry]:
-        """Everything directly in the folder; sizes at least of checkpoints.
+        """List the folder, without subfolders; checkpoints always have sizes.
 
         Raises:
             TableError: not-found, not-a-delta-table, permission-denied, timeout or storage.
@@ -96,11 +96,11 @@ class LogStore(Interface):
         ...
 
     def list_dated(self) -> tuple[FolderEntry, ...]:
-        """As `list`, and every file with its size and when it was last written."""
+        """Like `list`, with size and modification time of every file."""
         ...
 
     def list_staged(self) -> tuple[FolderEntry, ...]:
-        """The files in `_staged_commits`, named with that folder; empty where there is none.
+        """List `_staged_commits` with names relative to the log's folder; empty if missing.
 
         Raises:
             TableError: permission-denied, timeout or storage.
@@ -108,30 +108,30 @@ class LogStore(Interface):
         ...
 
     def open(self, name: str) -> IO[bytes]:
-        """A seekable file in the folder, read in ranges where the store allows it.
+        """Open a file in the folder as seekable; read in ranges if the store allows it.
 
         Raises:
-            TableError: as `list`; a file that is gone is `corrupt-log`.
+            TableError: like `list`; a missing file is `corrupt-log`.
         """
         ...
 
 
 def gone(name: str) -> TableError:
-    """The error of a file that was listed and is not there any more."""
+    """Return the error of a file that was listed and no longer exists."""
     return TableError(
         ErrorCode.CORRUPT_LOG,
-        f"{name} was listed in _delta_log but is gone",
+        f"{name} was listed in _delta_log but no longer exists",
         "the log was cleaned up while it was read; run the command again",
     )
 
 
 def most_bytes(name: str) -> int:
-    """The most bytes that a log file of this name may have."""
+    """Return the maximum number of bytes of a log file with this name."""
     return _MOST_BYTES.get(name[name.rfind(".") :], _MOST_BYTES_ELSE)
 
 
 def check_size(name: str, size: int | None) -> None:
-    """Refuse a log file that is too large to be one.
+    """Refuse a log file that is too large.
 
     Raises:
         TableError: corrupt-log.
@@ -141,7 +141,7 @@ def check_size(name: str, size: int | None) -> None:
 
 
 def too_large(name: str, size: int) -> TableError:
-    """The error of a log file with too many bytes."""
+    """Return the error of a log file that is too large."""
     return TableError(
         ErrorCode.CORRUPT_LOG,
         f"{name} has {size} bytes; deltaproto reads at most {most_bytes(name)}",
@@ -150,7 +150,7 @@ def too_large(name: str, size: int) -> TableError:
 
 
 def not_regular(name: str) -> TableError:
-    """The error of a log file that is a pipe, a device or a socket."""
+    """Return the error of a log file that is a pipe, a device or a socket."""
     return TableError(
         ErrorCode.CORRUPT_LOG,
         f"{name} is not a regular file",

@@ -22,33 +22,33 @@ from deltaproto.tables.storage.interface import (
 _SMALL_BYTES = 64 * 1024
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-"""opens a pipe without waiting for somebody who writes to it"""
+"""opens a pipe without waiting for a writer"""
 
 
 class NotRegular(OSError):
-    """The path leads to a pipe, a device or a socket."""
+    """The path is a pipe, a device or a socket."""
 
     def __init__(self) -> None:
         super().__init__(errno.EINVAL, "not a regular file")
 
 
 class FileTooLarge(OSError):
-    """The file has more bytes than are accepted."""
+    """The file has more bytes than allowed."""
 
     def __init__(self, size: int, most: int) -> None:
         self.size = size
-        super().__init__(errno.EFBIG, f"{size} bytes; the most that are read is {most}")
+        super().__init__(errno.EFBIG, f"{size} bytes; the maximum is {most}")
 
 
 def open_regular(path: str, most: int) -> IO[bytes]:
-    """The regular file at `path`, seekable; links are followed.
+    """Open the regular file at `path` as seekable; links are followed.
 
-    A small file is read at once, which costs less than opening it as a stream.
+    A small file is read at once, which is cheaper than opening it as a stream.
 
     Raises:
         NotRegular: for a pipe, a device or a socket.
         TooLarge: for more than `most` bytes.
-        OSError: as `open`; a folder is an IsADirectoryError.
+        OSError: like `open`; a folder raises IsADirectoryError.
     """
     try:
         descriptor = os.open(path, _FLAGS | _AT_ONCE)
@@ -57,7 +57,7 @@ def open_regular(path: str, most: int) -> IO[bytes]:
             raise NotRegular from None
         if not isinstance(error, BlockingIOError):
             raise
-        # Somebody holds a lease on the file, which ends soon.
+        # Another process has a lease on the file, which ends soon.
         descriptor = os.open(path, _FLAGS)
     try:
         found = os.fstat(descriptor)
@@ -69,7 +69,7 @@ def open_regular(path: str, most: int) -> IO[bytes]:
             raise FileTooLarge(found.st_size, most)
         if found.st_size < _SMALL_BYTES:
             data = os.read(descriptor, _SMALL_BYTES)
-            # Some file systems make up the contents when they are read.
+            # Some file systems generate the contents when they are read.
             if len(data) == found.st_size > 0:
                 os.close(descriptor)
                 return BytesIO(data)
@@ -81,10 +81,10 @@ def open_regular(path: str, most: int) -> IO[bytes]:
 
 
 def read_regular(path: str, most: int) -> bytes:
-    """The contents of the regular file at `path`.
+    """Read the regular file at `path`.
 
     Raises:
-        NotRegular, TooLarge, OSError: as `open_regular`; also when it grows while it is read.
+        NotRegular, TooLarge, OSError: like `open_regular`; also when it grows while it is read.
     """
     with open_regular(path, most) as file:
         data = file.read(most + 1)
@@ -96,7 +96,7 @@ def read_regular(path: str, most: int) -> bytes:
 LOG_FOLDER = "_delta_log"
 _FILES = (".json", ".crc")
 _UNASKED = tuple.__new__
-"""makes an entry in half the time, where there are many"""
+"""creates an entry in half the time, which matters for many entries"""
 
 
 class LocalLogStore:
@@ -111,7 +111,7 @@ class LocalLogStore:
             names = os.listdir(self._folder)
         except (OSError, ValueError) as error:
             raise self._unlisted(error) from None
-        # Hadoop keeps a hidden checksum of its own beside every file.
+        # Hadoop stores a hidden checksum file next to every file.
         return [
             _UNASKED(FolderEntry, (name, None, None))
             if name.endswith(_FILES) and ".checkpoint." not in name
@@ -130,7 +130,7 @@ class LocalLogStore:
         try:
             return os.stat(path).st_size
         except (FileNotFoundError, NotADirectoryError):
-            # Cleaned up since; the reader will find it gone.
+            # Cleaned up since; the reader will report it as missing.
             return None
         except (OSError, ValueError) as error:
             raise _unreadable(path, error) from None
@@ -171,9 +171,9 @@ class LocalLogStore:
             raise _unreadable(path, error) from None
 
     def check_files(self) -> None:
-        """Refuse a log with a file that an engine must not open: it may hang or fill the memory.
+        """Refuse a log with a file that could hang an engine or exhaust its memory.
 
-        Asks for every file's kind and size. A folder that is missing is accepted.
+        Checks every file's type and size. A missing folder is accepted.
 
         Raises:
             TableError: corrupt-log, permission-denied or storage.
@@ -204,7 +204,7 @@ class LocalLogStore:
             return TableError(
                 ErrorCode.NOT_A_DELTA_TABLE,
                 f"{self._root} is a file, not a table folder",
-                f"give the folder that holds {LOG_FOLDER}",
+                f"pass the folder that contains {LOG_FOLDER}",
             )
         if os.path.islink(self._folder) and not os.path.exists(self._folder):
             return TableError(
@@ -231,14 +231,14 @@ class LocalLogStore:
         try:
             names = os.listdir(self._root)
         except OSError as error:
-            return f"what is in the folder cannot be listed: {error.strerror}"
+            return f"cannot list the folder: {error.strerror}"
         if not names:
             return "the folder is empty"
         if any(name.endswith(".parquet") or "=" in name for name in names):
             return "it looks like a Parquet folder; CONVERT TO DELTA makes it a Delta table"
         if any(os.path.isdir(os.path.join(self._root, name, LOG_FOLDER)) for name in names):
-            return "it holds Delta tables; give their paths"
-        return f"give the folder that holds {LOG_FOLDER}"
+            return "it contains Delta tables; pass their paths"
+        return f"pass the folder that contains {LOG_FOLDER}"
 
 
 def _check_file(entry: os.DirEntry[str]) -> None:
@@ -259,7 +259,7 @@ def _dated(entry: os.DirEntry[str]) -> FolderEntry | None:
     try:
         found = entry.stat()
     except FileNotFoundError:
-        # Cleaned up since it was listed, and so no part of the log any more.
+        # Cleaned up since it was listed, so no longer part of the log.
         return None
     return FolderEntry(entry.name, found.st_size, found.st_mtime_ns // 1_000_000)
 
@@ -269,6 +269,6 @@ def _unreadable(path: str, error: Exception) -> TableError:
         return TableError(
             ErrorCode.PERMISSION_DENIED,
             f"no permission to read {path}",
-            "run as a user who may list and read the table's log",
+            "run as a user with permission to list and read the table's log",
         )
-    return TableError(ErrorCode.STORAGE, f"{path} cannot be read: {error}")
+    return TableError(ErrorCode.STORAGE, f"cannot read {path}: {error}")

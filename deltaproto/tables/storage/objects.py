@@ -1,4 +1,4 @@
-"""An object of known size as a seekable file, read in ranges."""
+"""Object stores: an object of known size as a seekable file, read in ranges."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _WINDOW_BYTES = 1024 * 1024
 
 
 class RangeFile(RawIOBase):
-    """The `size` bytes that `fetch(start, end)` gives, a window of a megabyte at a time.
+    """A file of `size` bytes that `fetch(start, end)` returns, one megabyte window at a time.
 
     A Parquet reader goes from the end to the front and then forward: the window at the end is
-    kept beside the last one, so that a small object costs one request and a large one few.
-    Whatever `fetch` raises goes through to the reader's caller.
+    cached in addition to the last one, so that a small object takes one request.
+    Exceptions of `fetch` are passed to the reader's caller.
     """
 
     def __init__(self, size: int, fetch: Callable[[int, int], bytes]) -> None:
@@ -81,8 +81,8 @@ class ObjectLogStore:
     """The `_delta_log` folder of the table at `uri`.
 
     Args:
-        options: storage options as deltalake takes them; keys in any case.
-        listed: what `list` would say, where somebody asked just now.
+        options: storage options as in deltalake; keys in any case.
+        listed: the result of `list`, if the folder was listed just now.
     """
 
     def __init__(
@@ -180,8 +180,8 @@ class ObjectLogStore:
 def _cut_off(name: str, had: int, wanted: int) -> TableError:
     return TableError(
         ErrorCode.STORAGE,
-        f"{name} has {had} bytes, and {wanted} when it was listed",
-        "the answer was cut off, or the file changed meanwhile; run again",
+        f"{name} has {had} bytes, but {wanted} when it was listed",
+        "the response was truncated, or the file has changed; run again",
     )
 
 
@@ -195,7 +195,7 @@ def _milliseconds(moment: datetime) -> int:
 
 @contextmanager
 def failures(uri: str, options: Mapping[str, str]) -> Iterator[None]:
-    """Tell what an object store refuses as a `TableError` on `uri`, without what `options` hide."""
+    """Raise an object store's error as a `TableError` on `uri`, with the `options` redacted."""
     from obstore import exceptions
 
     try:
@@ -211,8 +211,8 @@ def failures(uri: str, options: Mapping[str, str]) -> Iterator[None]:
 
 
 def _classified(uri: str, error: BaseException, options: Mapping[str, str]) -> TableError:
-    # A refused listing comes as a general error whose text holds the server's answer, and
-    # after "Debug source" the client's state.
+    # A denied listing is a generic error whose text contains the server's response and, after
+    # "Debug source", the client's state.
     message, _, state = str(error).partition("Debug source")
     text = " ".join(message.split())
     refused = refusal(text)
@@ -222,18 +222,18 @@ def _classified(uri: str, error: BaseException, options: Mapping[str, str]) -> T
     if "http://" in text and "builder error" in text:
         return TableError(
             ErrorCode.STORAGE,
-            f"{uri} cannot be read: its endpoint is not encrypted, which must be allowed",
-            "give --storage-option allow_http=true",
+            f"cannot read {uri}: its endpoint is not encrypted, which must be allowed",
+            "pass --storage-option allow_http=true",
         )
     return TableError(
         ErrorCode.TIMEOUT if timed_out else ErrorCode.STORAGE,
-        f"{uri} cannot be read: {_short(Redactor(options)(text[:_MOST]))}",
+        f"cannot read {uri}: {_short(Redactor(options)(text[:_MOST]))}",
         "check the endpoint, the region and the credentials",
     )
 
 
 _MOST = 4000
-"""as many letters of what a store says are looked at; fewer are shown"""
+"""number of characters of a store's message that are examined; fewer are shown"""
 
 
 def _short(text: str, limit: int = 200) -> str:

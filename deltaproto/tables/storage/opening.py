@@ -1,8 +1,8 @@
-"""What an AWS profile says, in storage options.
+"""Opens stores, with the credentials of an AWS profile as storage options.
 
-object_store reads no profiles, while deltalake, Spark's S3A and the AWS tools do. Keys that stand
-in the files are read here; where a profile gets them from elsewhere (SSO, a role, a program),
-botocore is asked if it is installed.
+object_store does not read profiles, but deltalake, Spark's S3A and the AWS tools do. Keys stored
+in the files are read here. If a profile gets them elsewhere (SSO, a role, a program), botocore is
+used if it is installed.
 
 Source: "Configuration and credential file settings in the AWS CLI".
 """
@@ -22,7 +22,7 @@ from urllib.parse import quote
 from deltaproto.errors import ErrorCode, TableError, UsageError
 
 _KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
-# With one of these nobody looks at a profile for keys.
+# If one of these is set, the profile's keys are ignored.
 _OTHERWISE = (
     "AWS_ACCESS_KEY_ID",
     "AWS_WEB_IDENTITY_TOKEN_FILE",
@@ -33,20 +33,20 @@ _ELSEWHERE = ("sso_session", "sso_start_url", "role_arn", "credential_process", 
 
 
 def profile_options(given: Mapping[str, str]) -> dict[str, str]:
-    """Keys, token and region of the profile, where neither `given` nor the environment has them.
+    """Return keys, token and region of the profile that `given` and the environment lack.
 
     Args:
-        given: storage options, their names in small letters.
+        given: storage options, with lowercase names.
 
     Raises:
-        TableError: permission-denied, when a profile is asked for that does not exist, is malformed
-            or gives no keys.
+        TableError: permission-denied, when the requested profile does not exist, is malformed or
+            has no keys.
     """
     asked = given.get("aws_profile") or os.environ.get("AWS_PROFILE")
     settings = _profile(asked or "default")
     if asked and not settings:
         raise _useless(
-            f"there is no AWS profile {asked}",
+            f"the AWS profile {asked} does not exist",
             f"check AWS_PROFILE, {_credentials_file()} and {_config_file()}",
         )
     found = {}
@@ -70,7 +70,7 @@ def _has(given: Mapping[str, str], *names: str) -> bool:
 
 
 def _profile(name: str) -> dict[str, str]:
-    """Both files' settings of one profile; the file of credentials wins."""
+    """Merge both files' settings of one profile; the credentials file wins."""
     section = name if name == "default" else f"profile {name}"
     return {**_section(_config_file(), section), **_section(_credentials_file(), name)}
 
@@ -83,27 +83,27 @@ def _section(path: str, name: str) -> dict[str, str]:
     except OSError:
         return {}
     except (Malformed, ValueError):
-        # The parser's own words repeat the line, which may be a key.
+        # The parser's message repeats the line, which may be a key.
         raise _useless(
-            f"{path} is no file of AWS profiles", "correct it, or move it away"
+            f"{path} is not a file of AWS profiles", "correct it, or move it away"
         ) from None
     return {key: value for key, value in parser[name].items() if value} if name in parser else {}
 
 
 def _from_botocore(name: str, settings: Mapping[str, str]) -> dict[str, str]:
     why = next((each for each in _ELSEWHERE if each in settings), None)
-    cause = f"the AWS profile {name} holds no keys" + (f", but {why}" if why else "")
+    cause = f"the AWS profile {name} has no keys" + (f", but {why}" if why else "")
     hint = f'run: eval "$(aws configure export-credentials --profile {name} --format env)"'
     if why is None:
-        raise _useless(cause, f"write them into {_credentials_file()}")
+        raise _useless(cause, f"add them to {_credentials_file()}")
     try:
         from botocore.session import Session
     except ImportError:
-        raise _useless(cause, f"{hint}; or pip install botocore, which is asked then") from None
+        raise _useless(cause, f"{hint}; or pip install botocore, which can get them") from None
     try:
         frozen = Session(profile=name).get_credentials().get_frozen_credentials()
     except Exception as error:
-        # What it says may hold what a program printed.
+        # The message may contain the output of a program.
         raise _useless(f"{cause}, and botocore fails ({type(error).__name__})", hint) from None
     values = (frozen.access_key, frozen.secret_key, frozen.token)
     return {key: value for key, value in zip(_KEYS, values, strict=True) if value}
@@ -139,7 +139,7 @@ _PREFIXES = {
     "abfss": "azure_",
     "azure": "azure_",
 }
-"""by the schemes whose URIs name a bucket or container first, and then a key in it"""
+"""for schemes whose URIs consist of a bucket or container, and a key in it"""
 _RETRIES: dict[str, Any] = {
     "max_retries": 3,
     "retry_timeout": timedelta(seconds=30),
@@ -152,20 +152,20 @@ _RETRY_KEYS = {
     "backoff_config.max_backoff": "duration",
     "backoff_config.base": "number",
 }
-"""deltalake's names, and what they take (crates/core/src/logstore/config.rs)"""
+"""deltalake's names and formats (crates/core/src/logstore/config.rs)"""
 _RETRY_EXAMPLE = "for example max_retries=5, retry_timeout=10s, backoff_config.init_backoff=100ms"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|s|m|min|h)")
 
 
 def opened(uri: str, options: Mapping[str, str]) -> tuple[Any, str]:
-    """The store that holds `uri`, and the key of `uri` in it, without slashes around it.
+    """Return the store of `uri`, and the key of `uri` in it, without slashes around it.
 
-    Tables of one bucket share a store, and with it connections and credentials. Keys are taken as
-    they are written, as Spark does: a %20 in them is three characters.
+    Tables in one bucket share a store, with its connections and credentials. Keys are taken
+    literally, as in Spark: a %20 in them is three characters.
 
     Raises:
-        TableError: when an AWS profile is asked for that gives no keys.
+        TableError: when the requested AWS profile has no keys.
     """
     scheme, _, rest = uri.partition("://")
     authority, _, key = rest.partition("/")
@@ -182,7 +182,7 @@ def opened(uri: str, options: Mapping[str, str]) -> tuple[Any, str]:
 def _shared(
     bucket: str, options: tuple[tuple[str, str], ...], around: tuple[tuple[str, str], ...]
 ) -> Any:
-    """The store; `around` is what the environment says, which the library reads by itself."""
+    """Return the cached store; `around` is the environment, which the library reads by itself."""
     return _open(bucket, dict(options))
 
 
@@ -193,7 +193,7 @@ def _open(uri: str, options: Mapping[str, str]) -> Any:
     prefix = _PREFIXES.get(uri.partition(":")[0].lower(), "")
     config: dict[str, str] = {}
     retries = _retries(options)
-    # The library reads the environment, but not for the client where options for it are given.
+    # The library reads the environment, but not for the client if options for it are passed.
     client = {"timeout": "20s", "connect_timeout": "5s", **_surrounding(prefix)}
     for key, value in options.items():
         bare = _bare(key.lower())
@@ -210,7 +210,7 @@ def _open(uri: str, options: Mapping[str, str]) -> Any:
         try:
             return from_url(uri, config=config, client_options=typed, retry_config=retries)
         except UnknownConfigurationKeyError as error:
-            # deltalake takes keys of its own too, for locking and the like; they are not ours.
+            # deltalake's own keys, for locking and the like, are not passed on.
             unknown = [key for key in config if key in str(error).lower()]
             if not unknown:
                 raise
@@ -219,10 +219,10 @@ def _open(uri: str, options: Mapping[str, str]) -> Any:
 
 
 def _retries(options: Mapping[str, str]) -> dict[str, Any]:
-    """Our few retries, or what deltalake's own options say of them.
+    """Return the retry settings: deltalake's options, or a few retries by default.
 
     Raises:
-        UsageError: for a number or a duration that is none.
+        UsageError: for an invalid number or duration.
     """
     found = {**_RETRIES, "backoff": dict(_RETRIES["backoff"])}
     for key, value in options.items():
@@ -256,7 +256,7 @@ def _bare(key: str) -> str:
 
 
 def _surrounding(prefix: str) -> dict[str, str]:
-    """The client's settings in the environment, as in AWS_ALLOW_HTTP."""
+    """Return the client's settings in the environment, such as AWS_ALLOW_HTTP."""
     if not prefix:
         return {}
     named = ((key, os.environ.get(f"{prefix}{key}".upper())) for key in _CLIENT_KEYS)

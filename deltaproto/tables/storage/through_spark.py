@@ -1,7 +1,7 @@
-"""Storage options, as deltalake takes them, in the words of Hadoop's file systems.
+"""Stores that are read through Spark, and Hadoop settings for storage options.
 
-So that Spark reaches what the log reader reaches. Sources: Hadoop's pages on S3A, ABFS and the GCS
-connector; the options are object_store's.
+Gives Spark the same access as the log reader. Sources: Hadoop's documentation of S3A, ABFS and the
+GCS connector; the options are object_store's.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# deltalake says s3://; open-source Hadoop knows s3a:// only.
+# deltalake uses s3://; open-source Hadoop supports only s3a://.
 _IMPLEMENTATION = {"fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem"}
-# For a store that does not answer: Hadoop's own values make that five minutes and more.
+# Timeouts for an unresponsive store: Hadoop's defaults add up to more than five minutes.
 _PATIENCE = {"fs.s3a.attempts.maximum": "3", "fs.s3a.retry.limit": "3"}
 _AZURE_PATIENCE = {"fs.azure.io.retry.max.retries": "3"}
 _GOOGLE = {"fs.gs.impl": "org.apache.hadoop.fs.gs.GoogleHadoopFileSystem"}
@@ -32,8 +32,8 @@ _S3A = "fs.s3a."
 _TEMPORARY = "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider"
 _SIMPLE = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
 _ANONYMOUS = "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
-_AZURE_HINT = "for Spark it is abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
-_JAR_HINT = "give the jar of its file system, and Delta's: --spark-conf spark.jars=PATH,PATH"
+_AZURE_HINT = "in Spark, write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
+_JAR_HINT = "pass the jars of its file system and of Delta: --spark-conf spark.jars=PATH,PATH"
 _ONLY_DELTA_RS = ("az", "adl", "azure")
 _TOKENS = "org.apache.hadoop.fs.azurebfs.oauth2.ClientCredsTokenProvider"
 _TRUE = ("true", "1", "t", "yes", "y", "on")
@@ -75,17 +75,17 @@ _ALIASES = {
 
 
 def hadoop_conf(options: Mapping[str, str]) -> dict[str, str]:
-    """The Hadoop settings that say the same; options without a counterpart are passed over."""
+    """Return the equivalent Hadoop settings; options without an equivalent are skipped."""
     given = {key.lower(): value for key, value in options.items()}
     known = {_ALIASES.get(key, key): value for key, value in given.items()}
     return {**dict(_s3(known)), **dict(_azure(known)), **dict(_google(known))}
 
 
 def surrounding_conf(schemes: Set[str]) -> dict[str, str]:
-    """What environment and profile say of the stores with these schemes, for Hadoop.
+    """Return Hadoop settings from environment and profile for stores with these schemes.
 
     Raises:
-        TableError: when an AWS profile is asked for that gives no keys.
+        TableError: when the requested AWS profile has no keys.
     """
     conf: dict[str, str] = {}
     if schemes & {"s3", "s3a"}:
@@ -99,17 +99,18 @@ def surrounding_conf(schemes: Set[str]) -> dict[str, str]:
 
 
 def unreachable(text: str) -> StorageRefusal | None:
-    """Why Spark's file systems gave nothing, from an error's text; None when it is another error.
+    """Recognize an access error of Spark's file systems by its message, or return None.
 
-    The cause is empty where the text itself says it best.
+    The cause is empty if the message itself is clear.
     """
     if scheme := re.search(r'No FileSystem for scheme "?([\w+.-]+)', text):
         hint = _AZURE_HINT if scheme[1] in _ONLY_DELTA_RS else _JAR_HINT
-        return StorageRefusal(ErrorCode.STORAGE, f"Spark knows no {scheme[1]}:// tables", hint)
+        said = f"Spark does not support {scheme[1]}:// tables"
+        return StorageRefusal(ErrorCode.STORAGE, said, hint)
     if missing := re.search(r"ClassNotFoundException: Class (\S+fs\S+) not found", text):
         return StorageRefusal(ErrorCode.STORAGE, f"Spark has no {missing[1]}", _JAR_HINT)
     if "Invalid configuration value detected for fs.azure.account.key" in text:
-        return DENIED._replace(cause="there are no credentials for the storage account")
+        return DENIED._replace(cause="no credentials are configured for the storage account")
     if refused := refusal(text):
         return refused
     if re.search(r"AccessDeniedException|AccessControlException", text):
@@ -186,7 +187,7 @@ _RUN_BYTES = 16 << 20
 
 
 class SparkLogStore:
-    """The `_delta_log` folder of the table at `uri`, as the session sees it."""
+    """The `_delta_log` folder of the table at `uri`, read through the session."""
 
     def __init__(self, session: SparkSession, uri: str) -> None:
         self._session = session
@@ -201,7 +202,7 @@ class SparkLogStore:
     def list_dated(self) -> tuple[FolderEntry, ...]:
         rows = self._read([self._folder], "path", "length", "unix_millis(modificationTime)")
         if not rows:
-            raise TableError(ErrorCode.NOT_A_DELTA_TABLE, f"Spark finds nothing in {self._folder}")
+            raise TableError(ErrorCode.NOT_A_DELTA_TABLE, f"Spark finds no files in {self._folder}")
         self._paths = {_name(row[0]): (row[0], row[1]) for row in rows}
         return tuple(FolderEntry(_name(path), size, ms) for path, size, ms in rows)
 
@@ -234,7 +235,7 @@ class SparkLogStore:
             raise gone(name)
 
     def _run(self, name: str) -> Sequence[str]:
-        """The commit and those before it, as many as are worth one job; others go alone."""
+        """Return the commit and earlier ones to read in one job; other files are read alone."""
         if not name.endswith(".json") or name not in self._paths:
             return [name]
         older = sorted((n for n in self._paths if n.endswith(".json") and n <= name), reverse=True)
@@ -252,13 +253,13 @@ class SparkLogStore:
             return tuple(source.load([*paths]).selectExpr(*columns).collect())
         except Exception as error:
             if is_gone(spark_text(error)):
-                said = f"Spark is gone: {first_line(error)}"
-                raise EngineError(said, "start it, and run again") from None
+                said = f"Spark disconnected: {first_line(error)}"
+                raise EngineError(said, "start it and run again") from None
             raise TableError(
                 ErrorCode.STORAGE, f"Spark cannot read {self._uri}: {Redactor()(first_line(error))}"
             ) from None
 
 
 def _name(path: str) -> str:
-    """A file's path within the log's folder: sidecars lie in one of their own."""
+    """Return a file's path within the log's folder; sidecars are in a subfolder."""
     return path.rpartition("/_delta_log/")[2]

@@ -57,7 +57,7 @@ def cut(world: World) -> Words:
     return (str(file),)
 
 
-@situation("The folder holds no plan", "apply")
+@situation("The folder contains no plan", "apply")
 def no_plans(world: World) -> Words:
     return (str(world.folder),)
 
@@ -187,7 +187,7 @@ def databricks(world: World) -> Words:
     return (ready(world, world.plan(), name=EngineName.DATABRICKS, version="16.4"),)
 
 
-@situation("The engine does not tell its version of Delta", "apply")
+@situation("The engine does not report its Delta version", "apply")
 def no_version(world: World) -> Words:
     return (ready(world, world.plan(), version=None), "--dry-run")
 
@@ -231,7 +231,7 @@ def irreversible(world: World) -> Words:
     return (ready(world, world.plan(table, goal=goal)), "--dry-run")
 
 
-@situation("Nobody can confirm", "apply")
+@situation("Confirmation is not possible", "apply")
 def nobody(world: World) -> list[Words]:
     world.stdin = ""
     return [("apply", ready(world, world.plan()))]

@@ -101,8 +101,8 @@ def test_several_protocols_in_one_commit_the_last_wins(log: Log) -> None:
         (b'{"commitInfo":{}}\n{"add":{"path":"x"', "line 2"),
         (b'{"commitInfo":{}}\n\n{"add"}\n', "line 3"),
         (b"\x00\x01\x02", "line 1"),
-        (b"[1,2]\n", "list where an action belongs"),
-        (b'"text"\n', "str where an action belongs"),
+        (b"[1,2]\n", "list instead of an action"),
+        (b'"text"\n', "str instead of an action"),
         (b"\xff\xfe{}", "not UTF-8"),
         (b'{"a":' + b"[" * 100_000 + b"}", "line 1"),
         (b'{\n "commitInfo": {}\n}\n', "line 1"),
@@ -471,7 +471,7 @@ def test_a_folder_that_may_not_be_listed_is_told_all_the_same(
     with pytest.raises(TableError) as raised:
         LogReader().read(str(folder))
     assert raised.value.code is ErrorCode.NOT_A_DELTA_TABLE
-    assert raised.value.hint == "what is in the folder cannot be listed: Permission denied"
+    assert raised.value.hint == "cannot list the folder: Permission denied"
 
 
 def test_the_changes_cost_a_bounded_part_of_the_log(log: Log) -> None:

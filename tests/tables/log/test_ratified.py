@@ -127,7 +127,7 @@ def test_a_log_without_staged_commits_lists_none(log: Log) -> None:
 
 def test_a_catalog_that_does_not_answer_is_an_error(managed: Log) -> None:
     def silent() -> dict[int, int]:
-        raise EngineError("Spark is gone")
+        raise EngineError("Spark disconnected")
 
     store = RatifiedLog(LocalLogStore(managed.table), silent)
     with pytest.raises(EngineError):

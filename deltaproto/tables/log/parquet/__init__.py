@@ -1,7 +1,7 @@
-"""A small Parquet reader for the rare rows of a checkpoint, without pyarrow.
+"""A small Parquet reader for a checkpoint's few protocol and metadata rows, without pyarrow.
 
 Definition levels stay run-length encoded, so a million rows without a protocol cost as little
-as one. All that is beyond this reader, and all that looks corrupt, is left to a real one.
+as one. Files that exceed its features, or look corrupt, are left to a full reader.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _ALWAYS_SET = {
     "metaData": {"id", "schemaString"},
     "domainMetadata": {"domain", "configuration"},
 }
-"""Fields without which there is no such action (PROTOCOL.md, "Actions")."""
+"""Fields that the action must have (PROTOCOL.md, "Actions")."""
 
 
 def rows(file: IO[bytes], columns: tuple[str, ...]) -> list[tuple[str, dict[str, Any]]]:
-    """Every value of the wanted top-level structs that is not null, with the name of its column.
+    """Yield every non-null value of the wanted top-level structs, with the name of its column.
 
-    They come by row group, then by column in the order of the file, then by row; values are
-    those of pyarrow's `to_pylist`, except that maps are dicts. Columns that the file does not
-    have are passed over. A row group is not read for a column when the statistics say that it
-    has no value in any leaf, unless structs of nothing but nulls are possible there.
+    They are ordered by row group, then by column in file order, then by row. Values equal those of
+    pyarrow's `to_pylist`, except that maps are dicts. Missing columns are skipped. A column of a
+    row group is not read when the statistics show that no leaf has a value, unless structs with
+    only null members are possible.
 
     Raises:
-        NotSimple: the file needs a real Parquet reader, for its features or its damage.
+        NotSimple: the file needs a full Parquet reader, because of its features or its damage.
 
-    What `file` raises is passed on.
+    Exceptions of `file` are passed on.
     """
     source = File(file)
     footer = source.footer()
@@ -65,9 +65,9 @@ def rows(file: IO[bytes], columns: tuple[str, ...]) -> list[tuple[str, dict[str,
 
 
 def _may_skip(name: str, column: ParquetGroup, group: RowGroup, source: File) -> bool:
-    """True when reading costs, and statistics say that the column is null in the whole group.
+    """Return True if reading is costly, and statistics show only nulls in the whole group.
 
-    What was read anyway is decoded too, so that damage to it shows.
+    Data that is already in memory is decoded anyway, so that damage is detected.
     """
     chunks = {chunk.leaf.index: chunk for chunk in group.chunks}
     for leaf in leaves_of(column):
@@ -82,7 +82,7 @@ def _may_skip(name: str, column: ParquetGroup, group: RowGroup, source: File) ->
 
 
 def _read(source: File, chunks: list[Chunk]) -> dict[int, bytes]:
-    """The bytes of each chunk by the index of its leaf; neighbours are read at once."""
+    """Return the bytes of each chunk by the index of its leaf; adjacent chunks are read at once."""
     data: dict[int, bytes] = {}
     ordered = sorted(chunks, key=lambda chunk: chunk.start)
     while ordered:

@@ -1,4 +1,4 @@
-"""Columns of a checkpoint read with pyarrow, in bounded memory."""
+"""Reads columns of a checkpoint with pyarrow, in bounded memory."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _DICTIONARY_PAGE = 2
 _COMPRESSED, _DATA, _DICTIONARY = 7, 9, 11
 _CHUNK: Wanted = {3: {_COMPRESSED: I64, _DATA: I64, _DICTIONARY: I64}}
 _TAIL_BYTES = 8
-"""the footer's length and the magic number, behind the footer"""
+"""the footer's length and the magic number, after the footer"""
 
 
 class DecompressedTooLarge(ValueError):
-    """The file expands to more than the limits allow, or hides how much it expands to."""
+    """The file decompresses to more than the limits allow, or its size cannot be determined."""
 
 
 def batches(name: str, file: IO[bytes], wanted: Callable[[str], bool]) -> Iterator[pa.RecordBatch]:
-    """The leaves whose dotted path is `wanted`, some rows at a time.
+    """Yield the leaves whose dotted path is `wanted`, in batches of rows.
 
     Raises:
-        TableError: corrupt-log, when the file is damaged or expands beyond the limits.
+        TableError: corrupt-log, when the file is damaged or exceeds the limits.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -41,11 +41,11 @@ def batches(name: str, file: IO[bytes], wanted: Callable[[str], bool]) -> Iterat
         size = file.seek(0, 2)
         schema, rows = parquet.metadata.schema, parquet.metadata.num_rows
         if rows > most_rows(size):
-            raise DecompressedTooLarge(f"it holds {rows} rows in {size} bytes")
+            raise DecompressedTooLarge(f"it has {rows} rows in {size} bytes")
         leaves = {i: schema.column(i).path for i in range(len(schema))}
         chosen = {i: path for i, path in leaves.items() if wanted(path)}
         left = most_bytes(size)
-        # Statistics are not requested: on a damaged file they end the whole process.
+        # Statistics are not requested: damaged ones crash the whole process.
         at_once = _rows_at_once(file, parquet.metadata, chosen, left)
         for batch in parquet.iter_batches(at_once, columns=list(chosen.values())):
             left -= batch.nbytes
@@ -58,7 +58,7 @@ def batches(name: str, file: IO[bytes], wanted: Callable[[str], bool]) -> Iterat
 
 
 def to_list(name: str, values: pa.Array) -> list[Any]:
-    """The values of a column as Python objects.
+    """Convert the values of a column to Python objects.
 
     Raises:
         TableError: corrupt-log, when they cannot be decoded.
@@ -71,10 +71,10 @@ def to_list(name: str, values: pa.Array) -> list[Any]:
 
 
 def _rows_at_once(file: IO[bytes], metadata: Any, leaves: dict[int, str], limit: int) -> int:
-    """How many rows of the leaves may be decoded together.
+    """Return how many rows of the leaves may be decoded together.
 
-    The page headers decide: what the footer says of sizes binds nobody. A value of a dictionary may
-    stand in every row and in every element of a list.
+    Computed from the page headers, as the footer's sizes cannot be trusted. A dictionary value may
+    occur in every row and in every element of a list.
     """
     left, largest = limit, 1
     for rows, chunks in _groups(file, len(metadata.schema)):
@@ -95,9 +95,9 @@ def _rows_at_once(file: IO[bytes], metadata: Any, leaves: dict[int, str], limit:
 
 
 def _groups(file: IO[bytes], columns: int) -> Iterator[tuple[int, list[dict[int, int]]]]:
-    """Of each row group the number of rows, and where the chunk of each column is.
+    """Return the row count of each row group, and the position of each column's chunk.
 
-    pyarrow parses statistics with the chunks, and damaged ones end the whole process.
+    pyarrow parses statistics with the chunks, and damaged ones crash the whole process.
     """
     end = file.seek(-_TAIL_BYTES, 2)
     size = int.from_bytes(file.read(4), "little")
@@ -124,12 +124,12 @@ def _group(thrift: Compact, columns: int) -> tuple[int, list[dict[int, int]]]:
         else:
             thrift.skip(kind)
     if len(chunks) != columns or any({_DATA, _COMPRESSED} - chunk.keys() for chunk in chunks):
-        raise NotSimple("a row group without some of the columns, or a column without a place")
+        raise NotSimple("a row group without some of the columns, or a column without a position")
     return rows, chunks
 
 
 def _pages(file: IO[bytes], chunk: dict[int, int]) -> Iterator[tuple[int, int, int]]:
-    """Type, decompressed size and number of values of each page; a dictionary has 0 values."""
+    """Yield each page's type, decompressed size and number of values (0 for a dictionary)."""
     pos = chunk[_DATA]
     if 0 < chunk.get(_DICTIONARY, 0) < pos:
         pos = chunk[_DICTIONARY]

@@ -1,4 +1,4 @@
-"""The smallest and the largest text of one column, as the footer's statistics tell them."""
+"""The smallest and largest string of one column, from the footer's statistics."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Bounds = tuple[str | None, str | None]
 
 
 def bounds(file: IO[bytes], column: tuple[str, ...]) -> Bounds | None:
-    """The least and the greatest value of a column of text; both None where it has none at all.
+    """Return the minimum and maximum of a string column; both None if it has no values.
 
-    None alone when the footer does not tell them for every row group.
+    Returns None instead of a pair when a row group lacks statistics.
 
     Raises:
-        NotSimple: the footer is corrupt or larger than this reader takes.
+        NotSimple: the footer is corrupt or larger than this reader supports.
     """
     try:
         return _bounds(Compact(File(file).footer()), [name.encode() for name in column])
@@ -60,7 +60,7 @@ def _bounds(thrift: Compact, path: list[bytes]) -> Bounds | None:
 
 
 def _chunks(thrift: Compact) -> list[dict[int, Any]]:
-    """The metadata of every column chunk of every row group."""
+    """Yield the metadata of every column chunk of every row group."""
     found = []
     for _ in range(thrift.elements(STRUCT)):
         for field, kind in thrift.fields():

@@ -11,10 +11,10 @@ UNCOMPRESSED, SNAPPY, GZIP = 0, 1, 2
 
 
 def decompress(codec: int, data: bytes, size: int) -> bytes:
-    """`data` decompressed to exactly `size` bytes.
+    """Decompress `data` to exactly `size` bytes.
 
     Raises:
-        NotSimple: another codec, or another size.
+        NotSimple: an unsupported codec, or a different size.
     """
     if codec == UNCOMPRESSED:
         found = data
@@ -25,7 +25,7 @@ def decompress(codec: int, data: bytes, size: int) -> bytes:
     else:
         raise NotSimple("a codec that is not supported")
     if len(found) != size:
-        raise NotSimple("a page of another size than announced")
+        raise NotSimple("a page whose size differs from its header")
     return found
 
 
@@ -43,11 +43,11 @@ def _gzip(data: bytes, size: int) -> bytes:
 
 
 def snappy(data: bytes, size: int) -> bytes:
-    """Raw snappy `data`, which must announce and hold `size` bytes.
+    """Decompress raw snappy `data`, which must declare and contain `size` bytes.
 
     Raises:
         NotSimple: it does not.
-        IndexError: it ends too early.
+        IndexError: it is truncated.
     """
     announced = shift = pos = 0
     while (byte := data[pos]) > 127:
@@ -55,11 +55,11 @@ def snappy(data: bytes, size: int) -> bytes:
         shift += 7
         pos += 1
         if shift > 28:
-            raise NotSimple("a page of another size than announced")
+            raise NotSimple("a page whose size differs from its header")
     announced |= byte << shift
     pos += 1
     if announced != size:
-        raise NotSimple("a page of another size than announced")
+        raise NotSimple("a page whose size differs from its header")
     out = bytearray()
     end = len(data)
     while pos < end:
@@ -90,7 +90,7 @@ def snappy(data: bytes, size: int) -> bytes:
                     raise NotSimple("a corrupt page")
             _copy(out, offset, length)
         if len(out) > size:
-            raise NotSimple("a page of another size than announced")
+            raise NotSimple("a page whose size differs from its header")
     return bytes(out)
 
 

@@ -1,10 +1,10 @@
-"""The one way in which the small Parquet reader fails."""
+"""The error of the small Parquet reader, and its limits."""
 
 from __future__ import annotations
 
 
 class NotSimple(Exception):
-    """This file is beyond the simple reader, or corrupt; a full Parquet reader must judge it."""
+    """This file is beyond the simple reader, or corrupt; a full Parquet reader must decide."""
 
 
 _FREE_ROWS = 2_000_000

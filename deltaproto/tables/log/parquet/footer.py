@@ -1,4 +1,4 @@
-"""The footer of a Parquet file: which bytes hold the wanted leaves.
+"""The footer of a Parquet file: the positions of the wanted leaves.
 
 Source: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 """
@@ -48,7 +48,7 @@ _CHUNK: Wanted = {
 
 
 class File:
-    """Byte ranges of a file, the tail of which was read already.
+    """Byte ranges of a file whose tail was read already.
 
     Raises:
         NotSimple: it does not start and end like a Parquet file.
@@ -76,7 +76,7 @@ class File:
         return self.read(self.end, self.size - _END)
 
     def has_read(self, start: int) -> bool:
-        """True when what follows `start` was read with the tail."""
+        """Return True if everything from `start` on was read with the tail."""
         return start >= self._tail_start
 
     def read(self, start: int, end: int) -> bytes:
@@ -107,16 +107,16 @@ class Chunk:
         self.nulls: int | None = metadata.get(_STATISTICS, {}).get(3)
         size: int = metadata[_COMPRESSED]
         self.start: int = metadata[_DATA]
-        # Writers that do not have a dictionary leave 0 here.
+        # Writers without a dictionary store 0 here.
         dictionary = metadata.get(_DICTIONARY, 0)
         if 0 < dictionary < self.start:
             self.start = dictionary
-        # Arrow gives the chunks of an empty row group no place, even if it has a dictionary.
+        # Arrow gives the chunks of an empty row group no position, even if it has a dictionary.
         if self.values == 0:
             self.start, size = len(_MAGIC), 0
         self.end = self.start + size
         if metadata[_TYPE] != leaf.type or metadata[_PATH] != leaf.path:
-            raise NotSimple("a column chunk that is not of its column")
+            raise NotSimple("a column chunk that does not belong to its column")
         if not len(_MAGIC) <= self.start <= self.end <= limit or not 0 <= size <= _LARGEST_CHUNK:
             raise NotSimple("a column chunk outside of the file, or too large")
 
@@ -132,10 +132,10 @@ class RowGroup:
 
 
 class Footer:
-    """The parsed footer: wanted columns by name, in the order of the file, and row groups.
+    """The parsed footer: wanted columns by name, in file order, and row groups.
 
     Raises:
-        NotSimple: the footer is corrupt, or holds what is not supported.
+        NotSimple: the footer is corrupt, or has unsupported contents.
     """
 
     def __init__(self, data: bytes, wanted: tuple[str, ...], limit: int) -> None:
@@ -147,7 +147,7 @@ class Footer:
         schema = SchemaReader(thrift, wanted)
         last = 0
         for field, kind in thrift.fields():
-            # The schema must come before the row groups, and nothing may come twice.
+            # The schema must come before the row groups, and each field at most once.
             if field <= last:
                 raise NotSimple("footer fields out of order")
             last = field
@@ -162,7 +162,7 @@ class Footer:
             else:
                 thrift.skip(kind)
         if thrift.pos != len(data) or last < 4 or not schema.leaves:
-            raise NotSimple("a footer that does not end where it should")
+            raise NotSimple("a footer of the wrong length")
         if sum(group.rows for group in self.groups) != rows:
             raise NotSimple("row groups that do not add up")
         self.columns = schema.columns
@@ -196,6 +196,6 @@ class Footer:
                 continue
             found = thrift.struct(_CHUNK)
             if found.keys() != {_META} or _INDEX in found[_META]:
-                raise NotSimple("a column chunk that is encrypted, or elsewhere")
+                raise NotSimple("a column chunk that is encrypted or in another file")
             chunks.append(Chunk(leaf, found[_META], self._limit))
         return chunks

@@ -35,11 +35,11 @@ _LARGEST_PAGE = 64 * 1024 * 1024
 _MOST_ENTRIES = 1 << 17
 
 Entry = tuple[int, Any]
-"""Definition level and value; None where the level says that there is no value."""
+"""Definition level and value; None if the level means that there is no value."""
 
 
 class Budget:
-    """Bytes that the pages of one file may still expand to."""
+    """The number of bytes that the pages of one file may still decompress to."""
 
     def __init__(self, size: int) -> None:
         self._left = size
@@ -50,26 +50,26 @@ class Budget:
         """
         self._left -= size
         if self._left < 0:
-            raise NotSimple("pages that expand to too much")
+            raise NotSimple("pages that decompress to too much")
 
 
 class Cells:
-    """What one leaf says about the rows of a row group whose top-level struct is not null.
+    """The values of one leaf in the rows of a row group whose top-level struct is not null.
 
-    `rows` are their numbers, `entries` have the repetitions of each, always at least one.
+    `rows` are the row numbers, `entries` has the repetitions of each, always at least one.
     """
 
     def __init__(self, data: bytes, chunk: Chunk, struct: int, budget: Budget) -> None:
-        """Decodes `data`, the bytes of `chunk`; `struct` is the definition level of the struct.
+        """Decode `data`, the bytes of `chunk`; `struct` is the definition level of the struct.
 
         Raises:
-            NotSimple: something is corrupt, not supported, or not rare.
-            IndexError, KeyError, UnicodeDecodeError: something is corrupt.
+            NotSimple: the data is corrupt, not supported, or has too many values.
+            IndexError, KeyError, UnicodeDecodeError: the data is corrupt.
         """
         self.rows: list[int] = []
         self.entries: list[list[Entry]] = []
         self.count = 0
-        """rows in all, null or not"""
+        """total number of rows, null or not"""
         self._data = data
         self._leaf = chunk.leaf
         self._codec = chunk.codec
@@ -100,16 +100,16 @@ class Cells:
             values -= count
             rows = self.count - rows
             if self._entries == entries:
-                # The same bytes again say again that everything is null.
+                # Identical bytes were already found to be all null.
                 same = data[start:pos]
                 while values >= count > 0 and data.startswith(same, pos):
                     pos += len(same)
                     values -= count
                     self.count += rows
             if values < 0:
-                raise NotSimple("more values than announced")
+                raise NotSimple("more values than declared")
         if values:
-            raise NotSimple("fewer values than announced")
+            raise NotSimple("fewer values than declared")
 
     def _set_dictionary(self, header: dict[int, Any], page: bytes) -> None:
         count, encoding = header[7][1], header[7][2]
@@ -118,7 +118,7 @@ class Cells:
         self._dictionary_page = (page, header[2], count)
 
     def _data_page(self, header: dict[int, Any], page: bytes) -> int:
-        """Takes one data page and returns its number of values, nulls included."""
+        """Decode one data page and return its number of values, nulls included."""
         leaf, size = self._leaf, header[2]
         self._budget.take(size)
         if header[1] == _V1:
@@ -130,7 +130,7 @@ class Cells:
             levels = []
             for most, coding in ((leaf.repetition, found[4]), (leaf.definition, found[3])):
                 if most and coding != _RLE:
-                    raise NotSimple("levels of an encoding that is not supported")
+                    raise NotSimple("levels with an encoding that is not supported")
                 start = pos + 4 if most else pos
                 end = start + int.from_bytes(page[pos:start], "little")
                 levels.append(_levels(page, start, end, most, count))
@@ -149,7 +149,7 @@ class Cells:
             nulls = sum(n for n, level in definitions if level < leaf.definition)
             rows = sum(n for n, level in repetitions if level == 0)
             if nulls != found[2] or rows != found[3] or (count and repetitions[0][1]):
-                raise NotSimple("another number of nulls or rows than announced")
+                raise NotSimple("the number of nulls or rows differs from the declared one")
             body = page[pos:]
             if nulls < count or self._codec == UNCOMPRESSED:
                 codec = self._codec if found.get(7, True) else UNCOMPRESSED
@@ -175,7 +175,7 @@ class Cells:
                     present += count
         self._entries += wanted
         if self._entries > _MOST_ENTRIES:
-            raise NotSimple("values that are not rare")
+            raise NotSimple("too many values")
         values = iter(self._values(encoding, body, pos, present) if present else ())
         row = self.count
         rows, entries = self.rows, self.entries
@@ -219,7 +219,7 @@ class Cells:
 def _levels(data: bytes, start: int, end: int, most: int, count: int) -> Runs:
     if not most:
         if start != end:
-            raise NotSimple("levels that should not be there")
+            raise NotSimple("unexpected levels")
         return [(count, 0)]
     found = runs(data, start, end, most.bit_length(), count)
     if end > len(data) or any(level > most for _, level in found):
@@ -228,23 +228,23 @@ def _levels(data: bytes, start: int, end: int, most: int, count: int) -> Runs:
 
 
 def column_values(column: ParquetGroup, cells: dict[int, Cells], rows: int) -> list[dict[str, Any]]:
-    """The values of a top-level struct in one row group of `rows` rows, without nulls.
+    """Combine the values of a top-level struct in one row group of `rows` rows, without nulls.
 
-    `cells` are those of its leaves, by their index.
+    `cells` are the cells of its leaves, by index.
 
     Raises:
-        NotSimple: the leaves disagree.
+        NotSimple: the leaves contradict each other.
     """
     leaves = [cells[leaf.index] for leaf in leaves_of(column)]
     present = leaves[0].rows
     if any(leaf.rows != present or leaf.count != rows for leaf in leaves):
-        raise NotSimple("leaves that disagree about their rows")
+        raise NotSimple("leaves that contradict each other about their rows")
     found = []
     for position in range(len(present)):
         row = {index: cell.entries[position] for index, cell in cells.items()}
         value = _value(column, row)
         if not isinstance(value, dict):
-            raise NotSimple("leaves that disagree about a null")
+            raise NotSimple("leaves that contradict each other about a null")
         found.append(value)
     return found
 
@@ -257,7 +257,7 @@ def _value(node: Node, row: dict[int, list[Entry]]) -> Any:
         return _repeated(node, row)
     present = {row[leaf.index][0][0] >= node.definition for leaf in leaves_of(node)}
     if len(present) > 1:
-        raise NotSimple("leaves that disagree about a null")
+        raise NotSimple("leaves that contradict each other about a null")
     if present == {False}:
         return None
     return {name: _value(field, row) for name, field in node.fields.items()}
@@ -265,11 +265,11 @@ def _value(node: Node, row: dict[int, list[Entry]]) -> Any:
 
 def _repeated(node: Repeated, row: dict[int, list[Entry]]) -> Any:
     columns = [row[leaf.index] for leaf in node.leaves]
-    # Up to the level of an empty list the levels are the same in keys and values.
+    # Up to the level of an empty list, keys and values have the same levels.
     depths = [[min(level, node.definition + 1) for level, _ in column] for column in columns]
     first = depths[0]
     if any(depth != first for depth in depths):
-        raise NotSimple("keys and values that do not go together")
+        raise NotSimple("keys and values that do not match")
     is_map = len(columns) == 2
     if min(first) <= node.definition:
         if len(first) > 1:

@@ -1,4 +1,4 @@
-"""The elements of a Parquet schema and what their annotations mean here.
+"""The elements of a Parquet schema, and the meaning of their annotations.
 
 Source: https://github.com/apache/parquet-format/blob/master/LogicalTypes.md
 """
@@ -29,7 +29,7 @@ _ELEMENT: Wanted = {
 }
 _OPTIONAL, REPEATED = 1, 2
 
-# An annotation is a pair of name and, for integers, bits.
+# An annotation is a name and, for integers, the number of bits.
 _CONVERTED_NAMES: dict[int, tuple[str, int]] = {
     0: ("string", 0),
     1: ("map", 0),
@@ -48,7 +48,7 @@ _OTHER = ("other", 0)
 
 
 def read_element(thrift: Compact) -> dict[int, Any]:
-    """The element here, in the constants of this module, with a name and either type or children.
+    """Parse an element: a name, and either a type or children, as constants of this module.
 
     Raises:
         NotSimple, LookupError, ValueError: it is corrupt.
@@ -62,10 +62,10 @@ def read_element(thrift: Compact) -> dict[int, Any]:
 
 
 def is_optional(element: dict[int, Any]) -> int:
-    """1 or 0: what the element adds to the definition level.
+    """Return 1 or 0: the element's contribution to the definition level.
 
     Raises:
-        NotSimple: it repeats.
+        NotSimple: the element is repeated.
     """
     repetition: int = element[REPETITION]
     if repetition not in (0, _OPTIONAL):
@@ -74,7 +74,7 @@ def is_optional(element: dict[int, Any]) -> int:
 
 
 def annotation_of(element: dict[int, Any]) -> tuple[str, int]:
-    """Name and bits; the old and the new way to annotate must agree."""
+    """Return name and bits; the old and the new annotation format must agree."""
     converted = element.get(_CONVERTED)
     logical = element.get(_LOGICAL)
     names = []
@@ -116,7 +116,7 @@ _DEEPEST = 6
 
 
 class Leaf:
-    """A column that really holds values."""
+    """A column that stores values."""
 
     __slots__ = ("bits", "definition", "index", "path", "repetition", "type")
 
@@ -156,7 +156,7 @@ Node: TypeAlias = Leaf | ParquetGroup | Repeated
 
 
 def leaves_of(node: Node) -> list[Leaf]:
-    """The leaves below `node` in the order of the file."""
+    """Yield the leaves below `node` in file order."""
     if isinstance(node, Leaf):
         return [node]
     if isinstance(node, Repeated):
@@ -167,8 +167,8 @@ def leaves_of(node: Node) -> list[Leaf]:
 class SchemaReader:
     """Reads the flattened schema of a footer, building only the wanted columns.
 
-    After `read`, `columns` holds the wanted top-level structs by name in the order of the file
-    and `leaves` counts the leaves of all columns.
+    After `read`, `columns` has the wanted top-level structs by name in file order and `leaves` is
+    the number of leaves of all columns.
     """
 
     def __init__(self, thrift: Compact, wanted: tuple[str, ...]) -> None:
@@ -179,10 +179,10 @@ class SchemaReader:
         self._wanted = {name.encode() for name in wanted}
 
     def read(self) -> None:
-        """Takes the whole list of schema elements.
+        """Process the whole list of schema elements.
 
         Raises:
-            NotSimple: a wanted column has another shape, or the schema is corrupt.
+            NotSimple: a wanted column has a different structure, or the schema is corrupt.
         """
         self._left = self._thrift.elements(STRUCT)
         for _ in range(self._next()[CHILDREN]):
@@ -191,16 +191,16 @@ class SchemaReader:
             if name in self._wanted:
                 column = self._struct(element, [name], 0)
                 if self.columns.setdefault(name.decode(), column) is not column:
-                    raise NotSimple("two columns of one name")
+                    raise NotSimple("two columns with the same name")
             else:
                 self._pass_over(element)
         if self._left:
-            raise NotSimple("schema elements outside of the schema")
+            raise NotSimple("schema elements outside the schema")
 
     def _next(self) -> dict[int, Any]:
         self._left -= 1
         if self._left < 0:
-            raise NotSimple("the schema ends too early")
+            raise NotSimple("the schema is truncated")
         return read_element(self._thrift)
 
     def _pass_over(self, element: dict[int, Any]) -> None:
@@ -221,7 +221,7 @@ class SchemaReader:
             child = self._next()
             name = child[NAME].decode()
             if name in fields or len(path) > _DEEPEST:
-                raise NotSimple("fields of one name, or nested too deeply")
+                raise NotSimple("fields with the same name, or nested too deeply")
             fields[name] = self._node(child, [*path, child[NAME]], definition)
         return ParquetGroup(definition, fields)
 
@@ -255,13 +255,13 @@ class SchemaReader:
             item = {**entry, REPETITION: 0}
         else:
             name: bytes = entry[NAME]
-            # Arrow takes these for a list of structs.
+            # Arrow reads these as a list of structs.
             if entry[CHILDREN] != 1 or name == b"array" or name.endswith(b"_tuple"):
                 raise NotSimple("a list of structs")
             item = self._next()
             path = [*path, item[NAME]]
             if annotation_of(entry) != PLAIN or TYPE not in item:
-                raise NotSimple("a list of something else than scalars")
+                raise NotSimple("a list of non-scalars")
         return Repeated(definition, [self._leaf(item, path, definition + 1, 1)])
 
     def _map(self, element: dict[int, Any], path: list[bytes], definition: int) -> Repeated:
@@ -269,14 +269,14 @@ class SchemaReader:
         entry = self._only_child(element)
         if TYPE in entry or entry[CHILDREN] != 2:
             raise NotSimple("a map without keys and values")
-        # Writers put MAP_KEY_VALUE here, or nothing.
+        # Writers store MAP_KEY_VALUE here, or nothing.
         if annotation_of(entry)[0] not in ("", "map"):
             raise NotSimple("a map of unknown layout")
         leaves = []
         for _ in range(2):
             child = self._next()
             if TYPE not in child:
-                raise NotSimple("a map of something else than scalars")
+                raise NotSimple("a map of non-scalars")
             where = [*path, entry[NAME], child[NAME]]
             leaves.append(self._leaf(child, where, definition + 1, 1))
         return Repeated(definition, leaves)
@@ -286,5 +286,5 @@ class SchemaReader:
             raise NotSimple("a list or map with more than one child")
         entry = self._next()
         if entry[REPETITION] != REPEATED:
-            raise NotSimple("a list or map that does not repeat")
+            raise NotSimple("a list or map that is not repeated")
         return entry

@@ -1,6 +1,6 @@
-"""Just enough of Thrift's compact protocol to walk the metadata of a Parquet file.
+"""The part of Thrift's compact protocol that the metadata of a Parquet file needs.
 
-Every reading past the end of the data raises IndexError or NotSimple.
+Every read past the end of the data raises IndexError or NotSimple.
 
 Source: https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 """
@@ -25,7 +25,7 @@ MAP = 11
 STRUCT = 12
 
 Wanted: TypeAlias = Mapping[int, "int | Wanted"]
-"""Field id to the type it must have; a mapping is a struct and what is wanted of it."""
+"""Field id to the required type; a mapping describes a struct and its wanted fields."""
 
 _DEEPEST = 16
 
@@ -40,7 +40,7 @@ class Compact:
         self.pos = pos
 
     def fields(self) -> Iterator[tuple[int, int]]:
-        """Id and type of each field of the struct here; the caller must take every value."""
+        """Yield id and type of each field of the struct; the caller must consume every value."""
         field = 0
         while head := self.data[self.pos]:
             self.pos += 1
@@ -49,7 +49,7 @@ class Compact:
         self.pos += 1
 
     def elements(self, kind: int) -> int:
-        """The length of the list here, whose elements must be of type `kind`."""
+        """Return the length of the list, whose elements must have the type `kind`."""
         head = self.data[self.pos]
         self.pos += 1
         size = head >> 4 if head < 0xF0 else self._varint()
@@ -60,16 +60,16 @@ class Compact:
         return size
 
     def skip(self, kind: int) -> None:
-        """Passes over a value of type `kind`."""
+        """Skip a value of type `kind`."""
         self.pos = _skip(self.data, self.pos, kind, 0)
 
     def integer(self) -> int:
-        """A zigzag integer of any width."""
+        """Read a zigzag integer of any width."""
         value = self._varint()
         return (value >> 1) ^ -(value & 1)
 
     def binary(self) -> bytes:
-        """Bytes with their length in front."""
+        """Read bytes with a length prefix."""
         size = self._varint()
         start = self.pos
         self.pos = end = start + size
@@ -78,7 +78,7 @@ class Compact:
         return self.data[start:end]
 
     def struct(self, wanted: Wanted) -> dict[int, Any]:
-        """The wanted fields of the struct here: int, bool, bytes, list or, again, such a dict."""
+        """Read the wanted fields of a struct: int, bool, bytes, list or, again, such a dict."""
         data = self.data
         found: dict[int, Any] = {}
         field = 0
@@ -134,7 +134,7 @@ class Compact:
 
 
 def _skip(data: bytes, pos: int, kind: int, depth: int) -> int:
-    """The position behind a value; ends past the end of `data` show at the next byte read."""
+    """Return the position after a value; the caller's next read detects truncated data."""
     if depth > _DEEPEST:
         raise NotSimple("metadata nested too deeply")
     if kind in (I16, I32, I64):

@@ -23,16 +23,16 @@ from deltaproto.tables.log.parquet.schema import (
 Runs: TypeAlias = list[tuple[int, int]]
 """Pairs of count and value."""
 
-# A writer that packs the bits of all nulls would make us walk through all rows.
+# If a writer bit-packs the levels of all nulls, every row would have to be decoded.
 _MOST_PACKED = 1 << 19
 
 
 def runs(data: bytes, pos: int, end: int, width: int, count: int) -> Runs:
-    """`count` values of `width` bits, which must fill `data` from `pos` to `end` exactly.
+    """Decode `count` values of `width` bits, which must fill `data` from `pos` to `end` exactly.
 
     Raises:
-        NotSimple: they do not, or are not run-length encoded to speak of.
-        IndexError: they end too early.
+        NotSimple: they do not, or are mostly not run-length encoded.
+        IndexError: they are truncated.
     """
     found: Runs = []
     if width > 32:
@@ -73,12 +73,12 @@ def runs(data: bytes, pos: int, end: int, width: int, count: int) -> Runs:
             raise NotSimple("an empty run")
         count -= length
     if pos != end:
-        raise NotSimple("levels or indices of another size than announced")
+        raise NotSimple("levels or indices whose size differs from the declared one")
     return found
 
 
 def merged(repetitions: Runs, definitions: Runs) -> Iterator[tuple[int, int, int]]:
-    """Both levels side by side: count, repetition level, definition level."""
+    """Combine both levels: count, repetition level, definition level."""
     others = iter(definitions)
     left = definition = 0
     for count, repetition in repetitions:
@@ -116,22 +116,22 @@ _FORMATS = {INT32: ("i", 4), INT64: ("q", 8), FLOAT: ("f", 4), DOUBLE: ("d", 8)}
 
 
 def plain(data: bytes, pos: int, leaf: Leaf, count: int) -> list[Any]:
-    """`count` values, which must fill `data` from `pos` on exactly.
+    """Decode `count` values, which must fill `data` from `pos` on exactly.
 
     Raises:
-        NotSimple: they do not, or do not fit the type of `leaf`.
-        UnicodeDecodeError: a string that is not UTF-8.
+        NotSimple: they do not, or do not match the type of `leaf`.
+        UnicodeDecodeError: a string is not UTF-8.
     """
     size = len(data) - pos
     if leaf.type == BYTE_ARRAY:
         return _strings(data, pos, count)
     if leaf.type == BOOLEAN:
         if size != (count + 7) // 8:
-            raise NotSimple("another number of values than announced")
+            raise NotSimple("the number of values differs from the declared one")
         return [bool(data[pos + (index >> 3)] >> (index & 7) & 1) for index in range(count)]
     letter, width = _FORMATS[leaf.type]
     if size != count * width:
-        raise NotSimple("another number of values than announced")
+        raise NotSimple("the number of values differs from the declared one")
     found = list(struct.unpack_from(f"<{count}{letter}", data, pos))
     if leaf.bits in (8, 16):
         limit = 1 << leaf.bits - 1
@@ -141,14 +141,14 @@ def plain(data: bytes, pos: int, leaf: Leaf, count: int) -> list[Any]:
 
 
 def booleans(data: bytes, pos: int, count: int) -> list[Any]:
-    """`count` run-length encoded booleans, with their length in front.
+    """Decode `count` run-length encoded booleans with a length prefix.
 
     Raises:
         NotSimple: they do not fill `data` from `pos` on exactly.
     """
     size = int.from_bytes(data[pos : pos + 4], "little")
     if pos + 4 + size != len(data):
-        raise NotSimple("values of another size than announced")
+        raise NotSimple("values whose size differs from the declared one")
     found = _expanded(data, pos + 4, 1, count)
     if any(value > 1 for value in found):
         raise NotSimple("a boolean that is neither 0 nor 1")
@@ -156,7 +156,7 @@ def booleans(data: bytes, pos: int, count: int) -> list[Any]:
 
 
 def indexed(data: bytes, pos: int, dictionary: list[Any], count: int) -> list[Any]:
-    """`count` values by their indices in `dictionary`, with the width of those in front.
+    """Decode `count` values by their indices in `dictionary`; the bit width precedes the indices.
 
     Raises:
         NotSimple: the indices do not fill `data` from `pos` on exactly.
@@ -183,5 +183,5 @@ def _strings(data: bytes, pos: int, count: int) -> list[Any]:
             raise NotSimple("a string beyond the end")
         found.append(data[start:pos].decode())
     if pos != end:
-        raise NotSimple("another number of values than announced")
+        raise NotSimple("the number of values differs from the declared one")
     return found

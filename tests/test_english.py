@@ -1,0 +1,229 @@
+"""What users read is plain American English: no word of the list below comes back.
+
+The list names idioms that a native editor would not write, each with what to write instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+_KINDS = (
+    "boundary|client|column|date|feature|file|folder|index|integer|inventory|journal|JSON|list|"
+    "mapping|name|number|object|operation|pair|path|plan|policy|rule|scan|signature|string|table|"
+    "text|time|TOML|URI|UTF-8|version|YAML"
+)
+WORDS = {
+    "catalog": r"(?<!--)\bcatalogues?\b",
+    "instead of": r"\bin place of\b",
+    "N, as in: show at most N rows": r"\bso many\b",
+    "because … is missing": r"\bfor want of\b",
+    "byte-for-byte": r"\bbyte by byte\b",
+    "who to notify; anyone who": r"\bwhom to\b|\bwhoever\b",
+    "name the actor": r"\b(?:nobody|somebody)\b",
+    "is not a …": rf"(?<!\b[Tt]here )\b(?:is|are) no (?:{_KINDS})s?\b",
+    "blocked": r"\bshuts? out\b",
+    "unblocked, restore access": r"\blets? (?:\w+ )?back in\b|\blet in\b",
+    "apply, execute": r"\bcarr(?:y|ies|ied|ying) out\b",
+    "roll back, undo": r"\bways? back\b|\bt(?:ake|akes|aken|aking|ook) back\b",
+    "continue, resume": r"\bgo(?:es)? on\b",
+    "is added to, is removed from": r"\b(?:joins?|joined|leaves?) the protocol\b",
+    "require, enable implicitly": r"\bpull(?:s|ed)? in\b",
+    "default: …": r"\bunless (?:it says|given|told)\b",
+    "custom": r"\b(?:clients?|statements?|phrases|templates?|files?) of (?:your|their|its) own\b",
+    "layer, package": r"\bstore(?:y|ys|ies of the)\b|\bthe house\b",
+    "fix, recreate": r"\bmend(?:s|ed)?\b|\banew\b",
+    "silently return incorrect results": r"\bsilently do wrong\b",
+    "the result": r"\bwhat (?:came|comes) of\b",
+    "requested": r"\basked (?:for|of)\b",
+    "is reported, read from": r"\b(?:is|are|was|were|be) told\b|\btold (?:from|of|apart|by)\b",
+    "shows, reports": r"\b(?:tells?) (?:of|from|which|who|nothing|more)\b",
+    "shows, contains": r"\bsays? (?:so|nothing|otherwise|which|who|of)\b",
+    "read, inspect": r"\blook(?:s|ed|ing)? at\b",
+    "idle": r"(?<![-\w])quiet(?:er)?\b",
+    "is affected": r"\b(?:is|are) hit\b|\bwhom? (?:it|each step|steps?) hits?\b",
+    "upgrade the client": r"\b[Rr]aise (?:the|these|that) clients?\b",
+    "is missing, was dropped, disconnected": r"\b(?:is|are|was|were) gone\b",
+    "behavior, color, honor": r"\b(?:behaviour|colour|favour|honour|neighbour)\w*",
+    "license, judgment, canceled": r"\b(?:licence|grey|judgements?|labelled|cancelled|fulfils?)\b",
+    "-ize": r"\b(?:normal|recogn|organ|optim|serial|initial)is(?:e[dsr]?|ing|ations?)\b(?!=)",
+}
+"""what to write, and a regular expression of what not to write"""
+ANY_WORD = re.compile("|".join(WORDS.values()), re.IGNORECASE)
+
+STILL_TO_REWRITE: dict[str, tuple[str, ...]] = {
+    "README.md": (
+        "N, as in: show at most N rows",
+        "who to notify; anyone who",
+        "name the actor",
+        "blocked",
+        "unblocked, restore access",
+        "apply, execute",
+        "roll back, undo",
+        "continue, resume",
+        "require, enable implicitly",
+        "default: …",
+        "custom",
+        "requested",
+        "is reported, read from",
+        "shows, reports",
+        "shows, contains",
+        "read, inspect",
+        "idle",
+        "is affected",
+        "is missing, was dropped, disconnected",
+    ),
+    # Covered by the digest of a kit, or quoted by published measurements.
+    "deltaproto/certification": (
+        "name the actor",
+        "shows, reports",
+        "is missing, was dropped, disconnected",
+    ),
+    "deltaproto/policy": ("name the actor",),
+    "deltaproto/protocol": ("byte-for-byte",),
+    "deltaproto/render": (
+        "catalog",
+        "who to notify; anyone who",
+        "name the actor",
+        "is not a …",
+        "blocked",
+        "apply, execute",
+        "roll back, undo",
+        "continue, resume",
+        "require, enable implicitly",
+        "custom",
+        "requested",
+        "is reported, read from",
+        "shows, reports",
+        "shows, contains",
+        "read, inspect",
+        "idle",
+        "is affected",
+        "license, judgment, canceled",
+        "-ize",
+    ),
+}
+"""Idioms that are still in a folder or file. This list only shrinks: an entry that nothing needs
+any more fails."""
+
+
+def literals(tree: ast.AST, *, docstrings: bool) -> Iterator[tuple[int, str]]:
+    """Yield line and text of every literal with a space in it, f-strings as one text."""
+    parts = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    }
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            pieces = [p.value if isinstance(p, ast.Constant) else "{}" for p in node.values]
+            yield node.lineno, "".join(map(str, pieces))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            wanted = docstrings or id(node) not in docs
+            if wanted and id(node) not in parts and " " in node.value.strip():
+                yield node.lineno, node.value
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and text of what a user reads in a file."""
+    text = path.read_text(encoding="utf-8")
+    name = path.relative_to(ROOT).as_posix()
+    if path.suffix == ".py":
+        # Docstrings of these are pages: `explain`, and the reference of the Python API.
+        pages = name.startswith(("deltaproto/policy/rules/", "deltaproto/app/"))
+        yield from literals(ast.parse(text), docstrings=pages)
+        return
+    if name == "CHANGELOG.md":
+        text = text.partition("\n## [0")[0]
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        fenced ^= line.startswith("```")
+        if not fenced and not line.startswith("<!--"):
+            yield number, line
+
+
+def without_code(text: str) -> str:
+    """Return the text without code spans, addresses of links and names of arguments."""
+    return re.sub(r"(?m)`[^`]*`|\]\([^)]*\)|^ +\w+: ", "", text)
+
+
+@cache
+def found() -> dict[str, dict[str, list[str]]]:
+    """The places of each idiom, by folder or file."""
+    files = [
+        *ROOT.glob("deltaproto/**/*.py"),
+        *ROOT.glob("deltaproto/render/runbook/languages/en.yaml"),
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("docs/guides/*.md"),
+    ]
+    places: dict[str, dict[str, list[str]]] = {}
+    for path in sorted(files):
+        name = path.relative_to(ROOT).as_posix()
+        group = "/".join(name.split("/")[:2]) if name.startswith("deltaproto/") else name
+        for line, text in prose(path):
+            plain = without_code(text)
+            for word, pattern in WORDS.items() if ANY_WORD.search(plain) else ():
+                if match := re.search(pattern, plain, re.IGNORECASE):
+                    where = f"{name}:{line}: {match[0]!r}: write {word}"
+                    places.setdefault(group, {}).setdefault(word, []).append(where)
+    return places
+
+
+def test_text_for_users_has_no_word_of_the_list() -> None:
+    wrong = [
+        place
+        for group, words in found().items()
+        for word, places in words.items()
+        if word not in STILL_TO_REWRITE.get(group, ())
+        for place in places
+    ]
+    assert wrong == []
+
+
+def test_exceptions_are_needed() -> None:
+    needless = [
+        (group, word)
+        for group, words in STILL_TO_REWRITE.items()
+        for word in words
+        if word not in found().get(group, {})
+    ]
+    assert needless == [], "remove these"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'abc' is no pair of versions",
+        "the catalogue of clients",
+        "Carry out plans",
+        "columnMapping joins the protocol",
+        "normalised",
+        "run the same command: it goes on",
+    ],
+)
+def test_a_word_of_the_list_is_found(text: str) -> None:
+    assert ANY_WORD.search(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "there is no table called orders",
+        "the log is no longer complete",
+        "--catalogue is now called --client-file",
+        "optimistic concurrency",
+        "print only errors with --quiet",
+        "the catalog has no column x",
+    ],
+)
+def test_good_english_is_not(text: str) -> None:
+    assert not ANY_WORD.search(text)
