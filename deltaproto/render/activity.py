@@ -11,7 +11,6 @@ from deltaproto.render.interface import error_fields, moment
 MINUTES = (1, 5, 15, 60)
 _MOST_WRITERS = 12
 _MOST_STREAMS = 8
-_ENGINE_WIDTH = 18
 
 
 def activity_fields(activity: Activity | TableError) -> dict[str, Any]:
@@ -119,26 +118,6 @@ def writer_rows(activity: Activity, most: int | None = _MOST_WRITERS) -> list[tu
         )
         for writer in activity.writers[:most]
     ]
-
-
-def print_activity(console: Any, activity: Activity | TableError) -> None:
-    """The activity as text."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    console.print("", Text("  activity", style="bold"))
-    if not isinstance(activity, TableError) and activity.writers:
-        grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
-        grid.add_column("writer", overflow="fold", min_width=_ENGINE_WIDTH)
-        grid.add_column("operation", overflow="fold")
-        for heading in ("commits", "every", "last"):
-            grid.add_column(heading, no_wrap=True)
-        for row in writer_rows(activity):
-            grid.add_row(*(Text(cell) for cell in row))
-        console.print(grid, indent=2)
-    for line in sentences(activity):
-        console.print(Text(f"  {line}"))
 
 
 def span(milliseconds: int | None) -> str:

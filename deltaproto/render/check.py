@@ -9,10 +9,10 @@ from typing import IO, TYPE_CHECKING, NamedTuple, assert_never
 
 from deltaproto.policy.evaluate import Checked
 from deltaproto.policy.finding import FailOn
-from deltaproto.render.check_record import Report
 
 if TYPE_CHECKING:
-    from deltaproto.render.check_words import Counts
+    from deltaproto.render.check_counts import Counts
+    from deltaproto.render.findings import Report
 
 
 class CheckFormat(StrEnum):
@@ -46,7 +46,7 @@ def write_check(
     tables: Iterable[Checked], file: IO[str], style: Style, notes: Iterable[str]
 ) -> None:
     """Every table as it comes; nothing but counts is kept until the end."""
-    from deltaproto.render.check_words import Counts
+    from deltaproto.render.check_counts import Counts
 
     counts = Counts()
     match style.format:
@@ -65,23 +65,8 @@ def write_check(
                 fields = {**checked_fields(checked), "notes": list(notes)}
                 line = envelope("check", fields, complete=checked.complete)
                 file.write(dumps(line, indent=None) + "\n")
-        case CheckFormat.MARKDOWN:
-            from deltaproto.render.check_markdown import write_markdown
-
-            write_markdown(
-                tables,
-                file,
-                notes,
-                show_suppressed=style.show_suppressed,
-                every_version=style.every_version,
-            )
-        case CheckFormat.TEXT:
-            from deltaproto.render.check_text import CheckText
-
-            text = CheckText(file, style.color, style.show_suppressed, style.every_version)
-            for checked in tables:
-                text.add(checked)
-            text.close(notes if style.summary else (), summary=style.summary)
+        case CheckFormat.TEXT | CheckFormat.MARKDOWN:
+            _write_sections(tables, file, style, notes, counts)
         case CheckFormat.SARIF:
             from deltaproto.policy.rules import rule_pages
             from deltaproto.render.sarif import write_sarif
@@ -118,7 +103,34 @@ def write_check(
             assert_never(style.format)
 
 
+def _write_sections(
+    tables: Iterable[Checked], file: IO[str], style: Style, notes: Iterable[str], counts: Counts
+) -> None:
+    """Write a section for each table, then what to know, and the summary last."""
+    from deltaproto.render.check_section import CheckSections
+    from deltaproto.render.document.blocks import Bullets, Callout, Paragraph, Strong, Tone
+    from deltaproto.render.document.render import UNFOLDED, BlockWriter
+    from deltaproto.render.interface import NOTICES
+
+    writer = BlockWriter(style.format, file, color=style.color, piped_width=UNFOLDED)
+    sections = CheckSections(
+        show_suppressed=style.show_suppressed, every_version=style.every_version
+    )
+    for checked in tables:
+        counts.add(checked)
+        writer.write(sections.section(checked))
+    for notice in NOTICES:
+        writer.write(Callout(Tone.WARNING, (notice,)))
+    told = list(notes) if style.summary else []
+    if told:
+        writer.write(Bullets([(note,) for note in told]))
+    if style.summary:
+        writer.write(Paragraph((Strong(counts.line()),)))
+
+
 def _reports(tables: Iterable[Checked], counts: Counts) -> Iterator[Report]:
+    from deltaproto.render.findings import Report
+
     for checked in tables:
         counts.add(checked)
         yield Report(

@@ -11,7 +11,7 @@ from deltaproto.policy.context import DeclaredVerdict
 from deltaproto.policy.document.merging import Decision
 from deltaproto.policy.evaluate import Checked
 from deltaproto.policy.finding import Finding
-from deltaproto.render.check_words import Counts
+from deltaproto.render.check_counts import Counts
 from deltaproto.render.inspection_json import finding_fields
 from deltaproto.render.interface import dumps, error_fields
 from deltaproto.render.json_stream import Spool, opened

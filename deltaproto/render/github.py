@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import IO
 
 from deltaproto.policy.finding import Severity
-from deltaproto.render.check_record import Report, advice, encodable, problem
+from deltaproto.render.findings import Report, advice, encodable, problem
 from deltaproto.render.interface import NOTICES, escape_control_chars
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}

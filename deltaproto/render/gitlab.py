@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
 from deltaproto.policy.finding import Severity
-from deltaproto.render.check_record import Report, advice, encodable, fingerprint, problem
+from deltaproto.render.findings import Report, advice, encodable, fingerprint, problem
 from deltaproto.render.interface import NOTICES, dumps, escape_control_chars
 
 _SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}

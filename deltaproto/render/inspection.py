@@ -1,11 +1,41 @@
-"""`inspect`'s output in each format, table by table where the format allows it."""
+"""`inspect`'s results: one section for each table, and the report that writes them."""
 
 from __future__ import annotations
 
-from typing import IO, Any, assert_never
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any
 
+from deltaproto.errors import TableError
 from deltaproto.inspection import Inspection, Unreadable
+from deltaproto.inspection.activity import Activity
+from deltaproto.policy.finding import Severity
+from deltaproto.protocol.feature import FeatureKind
+from deltaproto.protocol.layers import FeatureState, reasons
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.protocol.table_state import ReaderName, TableState
+from deltaproto.render import words
+from deltaproto.render.document.blocks import (
+    Block,
+    Bullets,
+    Callout,
+    Code,
+    Document,
+    FactList,
+    Line,
+    Paragraph,
+    Section,
+    Strong,
+    TableBlock,
+    Tone,
+)
+from deltaproto.render.document.render import BlockWriter, document_text
+from deltaproto.render.findings import finding_block, problem_block
 from deltaproto.render.interface import NOTICES, PageFormat, json_text
+
+_FEATURES = ("Feature", "Needed by", "How", "Enabled", "Present", "Droppable")
+_SHORT_FEATURES = ("Feature", "For", "How", "On", "In use", "Drop")
+_READERS = ("Reader", "Version", "Protocol", "Features or reason")
+_WRITERS = ("Writer", "Operation", "Commits", "Every", "Last")
 
 
 class InspectionReport:
@@ -23,65 +53,172 @@ class InspectionReport:
         self._total = total
         self._format = format_
         self._file = file
-        self._color = color
         self._summary = summary
         self._results: list[Inspection | Unreadable] = []
+        streamed = format_ in (PageFormat.TEXT, PageFormat.MARKDOWN)
+        self._writer = BlockWriter(format_, file, color=color) if streamed else None
 
     def add(self, result: Inspection | Unreadable) -> None:
         """Render `result`, or keep it until `close`."""
         self._results.append(result)
-        match self._format:
-            case PageFormat.JSON | PageFormat.HTML:
-                pass
-            case PageFormat.JSONL:
-                from deltaproto.render.inspection_json import table_fields
+        if self._writer is not None:
+            self._writer.write(inspection_section(result, ""))
+        elif self._format is PageFormat.JSONL:
+            from deltaproto.render.inspection_json import table_fields
 
-                fields: dict[str, Any] = {"tables": [table_fields(result)]}
-                if self._total is not None:
-                    # A file that is cut between two lines is still lines of JSON.
-                    fields["part"] = {"number": len(self._results), "of": self._total}
-                line = json_text("inspect", fields, line=True, complete=_complete(result))
-                self._file.write(line)
-            case PageFormat.MARKDOWN:
-                from deltaproto.render.document.markdown import blocks_markdown
-                from deltaproto.render.inspection_page import section
-
-                self._file.write(blocks_markdown([section(result, "")]))
-            case PageFormat.TEXT:
-                from deltaproto.render.console import DataConsole
-                from deltaproto.render.inspection_text import print_table
-
-                print_table(DataConsole(self._file, color=self._color), result)
-            case _:
-                assert_never(self._format)
+            fields: dict[str, Any] = {"tables": [table_fields(result)]}
+            if self._total is not None:
+                # A file that is cut between two lines is still lines of JSON.
+                fields["part"] = {"number": len(self._results), "of": self._total}
+            line = json_text("inspect", fields, line=True, complete=_complete(result))
+            self._file.write(line)
 
     def close(self) -> None:
         """Render what had to wait, and the summary of several tables."""
-        if self._format is PageFormat.JSON:
+        if self._writer is not None:
+            if self._summary and len(self._results) > 1:
+                self._writer.write(_summary(self._results))
+            for notice in NOTICES:
+                self._writer.write(Callout(Tone.WARNING, (notice,)))
+        elif self._format is PageFormat.JSON:
             from deltaproto.render.inspection_json import table_fields
 
             complete = all(_complete(result) for result in self._results)
             tables = [table_fields(result) for result in self._results]
             text = json_text("inspect", {"tables": tables}, line=False, complete=complete)
             self._file.write(text)
-        if self._format is PageFormat.MARKDOWN:
-            from deltaproto.render.document.blocks import Paragraph
-            from deltaproto.render.document.markdown import blocks_markdown
-
-            for notice in NOTICES:
-                self._file.write(blocks_markdown([Paragraph((f"Warning: {notice}",))]))
-        if self._format is PageFormat.HTML:
-            from deltaproto.render.document.render import document_text
-            from deltaproto.render.inspection_page import inspection_document
-
+        elif self._format is PageFormat.HTML:
             self._file.write(document_text(inspection_document(self._results), html=True))
-        if self._format is PageFormat.TEXT and self._summary and len(self._results) > 1:
-            from deltaproto.render.console import DataConsole
-            from deltaproto.render.inspection_text import print_summary
 
-            print_summary(DataConsole(self._file, color=self._color), self._results)
-        if self._format is PageFormat.TEXT:
-            self._file.writelines(f"warning: {notice}\n" for notice in NOTICES)
+
+def inspection_document(results: Sequence[Inspection | Unreadable]) -> Document:
+    """Return every table's section on one page."""
+    names = [r.table if isinstance(r, Unreadable) else r.state.table for r in results]
+    title = names[0] if len(names) == 1 else f"{len(names):,} tables"
+    unread = sum(isinstance(result, Unreadable) for result in results)
+    subtitle = f"{unread:,} could not be read" if unread else "protocol, features and findings"
+    blocks: list[Block] = [Callout(Tone.WARNING, (notice,)) for notice in NOTICES]
+    blocks += [inspection_section(each, f"table-{place}") for place, each in enumerate(results, 1)]
+    if len(results) > 1:
+        blocks.append(_summary(results))
+    return Document(title, (subtitle,), blocks)
+
+
+def inspection_section(result: Inspection | Unreadable, anchor: str) -> Section:
+    """Return everything about one table."""
+    if isinstance(result, Inspection):
+        return Section(anchor, result.state.table, list(_blocks(result)))
+    problem = problem_block(result.error, complete=False)
+    blocks: list[Block] = [] if problem is None else [problem]
+    if result.readers is not None:
+        blocks.append(_readers(result.readers))
+    return Section(anchor, result.table, blocks)
+
+
+def activity_blocks(activity: Activity | TableError) -> Iterator[Block]:
+    """Yield who writes the table, how often, and when it is quiet."""
+    from deltaproto.render.activity import sentences, writer_rows
+
+    if not isinstance(activity, TableError) and activity.writers:
+        yield TableBlock(_WRITERS, _plain(writer_rows(activity)), lead=2)
+    yield Bullets([(text,) for text in sentences(activity)])
+
+
+def _blocks(result: Inspection) -> Iterator[Block]:
+    problem = problem_block(None, complete=result.complete)
+    if problem is not None:
+        yield problem
+    yield FactList(list(_facts(result)))
+    if result.subject.features:
+        yield _features(result.subject.features)
+        yield from (Paragraph((note,), muted=True) for note in _notes(result))
+    if result.readers is not None:
+        yield _readers(result.readers)
+    if result.findings:
+        yield finding_block(result.findings)
+    if result.activity is not None:
+        yield Section("", "Activity", list(activity_blocks(result.activity)))
+
+
+def _facts(result: Inspection) -> Iterator[tuple[str, Line]]:
+    state, protocol = result.state, result.state.protocol
+    yield "Location", (Code(state.location),)
+    yield "Version", (f"{state.version}, read by {state.reader}",)
+    yield "Protocol", (f"{protocol}: {words.scheme(protocol)}",)
+    for reason in reasons(protocol):
+        yield "Why", (reason,)
+    yield "Lowest", (words.lowest(result),)
+    yield "Isolation", (words.isolation(result),)
+    yield "Row-level", (f"{result.row_level.databricks} on Databricks: {result.row_level.reason}",)
+    if state.metadata.partition_columns:
+        yield "Partitions", (words.columns(state.metadata.partition_columns),)
+    if state.clustering_columns:
+        yield "Clustering", (words.columns(state.clustering_columns),)
+
+
+def _features(states: Sequence[FeatureState]) -> TableBlock:
+    rows: list[list[Line]] = [
+        [
+            (Code(state.name),),
+            ("writers" if state.kind is FeatureKind.WRITER else "everyone",),
+            (words.source(state),),
+            (words.YES_NO[state.enabled],),
+            (words.YES_NO[state.present],),
+            (words.droppable(state.feature, state.kept_by),),
+        ]
+        for state in states
+    ]
+    return TableBlock(_FEATURES, rows, short=_SHORT_FEATURES)
+
+
+def _notes(result: Inspection) -> Iterator[str]:
+    states = result.subject.features
+    for state in states:
+        if state.required_by:
+            yield f"{state.name} is required by {', '.join(state.required_by)}"
+    if any(state.present is None or state.enabled is None for state in states):
+        deeper = result.state.reader is ReaderName.LOG
+        look = "; --look-in-files looks" if deeper else ""
+        yield f"? = not looked, or this reader cannot tell{look}"
+    drops = [words.droppable(state.feature, state.kept_by) for state in states]
+    for mark, text in words.DROP_MARKS.items():
+        if any(mark in drop for drop in drops):
+            yield text
+
+
+def _readers(answers: Mapping[ReaderName, TableState | TableError]) -> TableBlock:
+    rows: list[tuple[str, ...]] = []
+    tones: list[Tone | None] = []
+    shown: Protocol | None = None
+    for name, answer in answers.items():
+        tones.append(Tone.WARNING if isinstance(answer, TableError) else None)
+        if isinstance(answer, TableError):
+            rows.append((name, "", str(answer.code), answer.message))
+            continue
+        protocol = answer.protocol
+        listed = ", ".join(sorted(protocol.listed)) or "no lists"
+        same = shown is not None and shown.listed == protocol.listed
+        features = "the same features" if same else listed
+        rows.append((name, str(answer.version), str(protocol), features))
+        shown = shown or protocol
+    return TableBlock(_READERS, _plain(rows), tones, below=True)
+
+
+def _summary(results: Sequence[Inspection | Unreadable]) -> Paragraph:
+    unreadable = sum(isinstance(result, Unreadable) for result in results)
+    counts = dict.fromkeys(Severity, 0)
+    for result in results:
+        if isinstance(result, Inspection):
+            for finding in result.findings:
+                counts[finding.severity] += 1
+    found = ", ".join(f"{n} {severity}" for severity, n in counts.items())
+    return Paragraph(
+        (Strong(f"{len(results)} tables, {unreadable} unreadable; findings: {found}"),)
+    )
+
+
+def _plain(rows: Sequence[Sequence[str]]) -> list[list[Line]]:
+    return [[(cell,) for cell in row] for row in rows]
 
 
 def _complete(result: Inspection | Unreadable) -> bool:

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 from deltaproto.errors import ExitCode
 from deltaproto.policy.finding import FailOn, Finding, exit_code
 from deltaproto.policy.rule import Rule
-from deltaproto.render.check_record import Report, advice, encodable, problem
+from deltaproto.render.findings import Report, advice, encodable, problem
 from deltaproto.render.interface import NOTICES, escape_control_chars, inert_lines
 
 if TYPE_CHECKING:

@@ -8,10 +8,13 @@ from typing import IO, Any
 
 from deltaproto.errors import TableError
 from deltaproto.planning.plan import Plan
+from deltaproto.render.document.render import BlockWriter
 from deltaproto.render.interface import PageFormat, dumps, envelope, error_fields
 from deltaproto.render.json_stream import Spool, opened
 from deltaproto.render.plan_json import plan_fields
 from deltaproto.render.plan_summary import Summary
+
+_PIPED_WIDTH = 100
 
 
 class Script(StrEnum):
@@ -53,9 +56,7 @@ class PlanReport:
         self._unplanned: list[tuple[str, str]] = []
         self._text = None
         if script is None and format is PageFormat.TEXT:
-            from deltaproto.render.plan_text import PlanText
-
-            self._text = PlanText(file, now, color=color)
+            self._text = BlockWriter(format, file, color=color, piped_width=_PIPED_WIDTH)
 
     def add(self, plan: Plan) -> None:
         """One plan."""
@@ -66,7 +67,9 @@ class PlanReport:
 
             write_script(plan, self._file, self._now)
         elif self._text is not None:
-            self._text.add(plan)
+            from deltaproto.render.plan_section import plan_section
+
+            self._text.write(plan_section(plan, self._now))
         elif self._pages:
             self._plans.append(plan)
         else:
@@ -81,16 +84,23 @@ class PlanReport:
 
             self._file.write(f"-- {single_line(table)}: {single_line(error.message)}\n\n")
         elif self._text is not None:
-            self._text.add_error(table, error)
+            from deltaproto.render.plan_section import unplanned_section
+
+            self._text.write(unplanned_section(table, error))
         elif self._pages:
-            self._unplanned.append((table, f"{error.code}: {error.message}"))
+            hint = f" (hint: {error.hint})" if error.hint else ""
+            self._unplanned.append((table, f"{error.code}: {error.message}{hint}"))
         else:
             self._entry({"table": table, "error": error_fields(error)}, complete=False)
 
     def close(self) -> None:
         """What comes after the last table."""
         if self._text is not None:
-            self._text.close(self._summary)
+            if self._summary.tables > 1:
+                from deltaproto.render.plan_section import summary_blocks
+
+                for block in summary_blocks(self._summary):
+                    self._text.write(block)
         elif self._pages:
             self._page()
         elif self._script is None and self._format is PageFormat.JSON:

@@ -8,9 +8,6 @@ from typing import Any
 from deltaproto.clients.verdict import Verdict
 from deltaproto.planning.impact import better, worse
 from deltaproto.planning.plan import Plan
-from deltaproto.render.terminal import GREEN, RED, YELLOW, Painter, duration
-
-_SHOWN_REASONS = 10
 
 
 class Summary:
@@ -86,32 +83,3 @@ def _uses(counter: Counter[tuple[str, str]]) -> list[dict[str, Any]]:
         {"client": client, "access": access, "tables": count}
         for (client, access), count in sorted(counter.items())
     ]
-
-
-def print_summary(summary: Summary, out: Painter) -> None:
-    """The counts as text."""
-    out.line(
-        f"{summary.tables:,} tables: {summary.with_steps:,} with steps, "
-        f"{summary.nothing_to_do:,} with nothing to do, {summary.blocked:,} blocked, "
-        f"{summary.unreadable:,} unreadable"
-    )
-    if summary.with_steps:
-        waits = f"{summary.waits:,} wait"
-        if summary.waits:
-            waits += f", the longest {duration(summary.longest_wait_hours)}"
-        out.folded(
-            f"{summary.commits:,} commits at most; {summary.rewriting:,} rewrite files, "
-            f"{summary.truncating:,} delete history, {summary.irreversible:,} cannot be taken "
-            f"back; {waits}",
-            first="  ",
-        )
-    for sign, uses, code in (("+", summary.gained, GREEN), ("-", summary.lost, RED)):
-        for (client, access), count in sorted(uses.items()):
-            tables = "1 table" if count == 1 else f"{count:,} tables"
-            out.line("  " + out.paint(f"{sign} {client} {access}", code) + f"  {tables}")
-    for (feature, reason), count in summary.reasons.most_common(_SHOWN_REASONS):
-        named = f"{feature}: " if feature else ""
-        out.folded(f"{count:,} blocked: {named}{reason}", YELLOW, first="  ")
-    more = len(summary.reasons) - _SHOWN_REASONS
-    if more > 0:
-        out.line(f"  and {more:,} more reasons; --format json has all of them")

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from deltaproto import __version__
 from deltaproto.policy.finding import Finding, Severity, Suppressed
-from deltaproto.render.check_record import (
+from deltaproto.render.findings import (
     Problem,
     Report,
     RulePage,

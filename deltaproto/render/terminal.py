@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import IO
 
 from deltaproto.policy.finding import Severity
@@ -20,15 +20,18 @@ _NARROWEST = 20
 class Painter:
     """Writes lines to one file, in color only where a terminal shows it.
 
-    `width` is the number of columns that folded texts take.
+    `width` is the number of columns that folded texts take; `folds` says whether somebody asked for
+    it, as a terminal does. Lines that are not folded can be searched.
     """
 
     def __init__(self, file: IO[str], *, color: bool, piped_width: int = _WIDTH) -> None:
         self._file = file
+        self._recorded: list[str] | None = None
         terminal = file.isatty()
         self._paints = color and terminal and not os.environ.get("NO_COLOR")
         columns = shutil.get_terminal_size((0, 0)).columns if terminal else _columns()
-        self.width = columns if columns > _NARROWEST else piped_width
+        self.folds = columns > _NARROWEST
+        self.width = columns if self.folds else piped_width
 
     def paint(self, text: str, *codes: str) -> str:
         """`text` in colour; the text is made inert first."""
@@ -37,7 +40,21 @@ class Painter:
 
     def line(self, text: str = "") -> None:
         """A line that is painted already."""
-        self._file.write(inert_lines(text) + "\n")
+        shown = inert_lines(text) + "\n"
+        if self._recorded is not None:
+            self._recorded.append(shown)
+        self._file.write(shown)
+
+    def recorded(self, write: Callable[[], None]) -> str:
+        """Return the lines that `write` writes, for `again`."""
+        self._recorded = []
+        write()
+        lines, self._recorded = self._recorded, None
+        return "".join(lines)
+
+    def again(self, lines: str) -> None:
+        """Write lines that were written before."""
+        self._file.write(lines)
 
     def folded(
         self,
@@ -45,16 +62,24 @@ class Painter:
         *codes: str,
         first: str = "",
         rest: str | None = None,
+        lead: int | None = None,
         break_words: bool = False,
     ) -> None:
-        """A text that folds at the width, after `first`, its other lines after `rest`."""
+        """A text that folds at the width, after `first`, its other lines after `rest`.
+
+        Args:
+            lead: columns that `first` takes, where that is more than `rest` does.
+        """
         indent = " " * len(first) if rest is None else rest
+        more = 0 if lead is None else max(lead - len(indent), 0)
         lines = textwrap.wrap(
-            single_line(text),
+            "x" * more + single_line(text),
             width=max(self.width - len(indent), 20),
             break_long_words=break_words,
             break_on_hyphens=False,
         ) or [""]
+        if more:
+            lines[0] = lines[0][more:]
         for number, each in enumerate(lines):
             self.line(f"{indent if number else first}{self.paint(each, *codes)}")
 

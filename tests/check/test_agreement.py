@@ -127,7 +127,7 @@ def test_each_pair_alone_and_all_together(
         assert as_text[1].endswith(f"\n{line}\n")
         assert as_markdown[1].endswith(f"\n**{line}**\n")
         rows = as_text[1].removesuffix(f"{line}\n")
-        words_of_rows = re.findall(r" (ok|REFUSED|UNKNOWN|WRONG)(?=,|\n)", rows)
+        words_of_rows = re.findall(r" (ok|REFUSED|UNKNOWN|WRONG)(?=\s)", rows)
         assert Counter(word.lower() for word in words_of_rows) == counts
 
         expected = 1 if severities["error"] else 0

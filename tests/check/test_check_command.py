@@ -352,7 +352,7 @@ class TestHostileNames:
         shown = rendered(CheckFormat.MARKDOWN)
         rows = [line for line in shown.split("\n") if line.startswith("|")]
         widths = Counter(len(re.findall(r"(?<!\\)\|", row)) for row in rows)
-        assert set(widths) == {3, 5}
+        assert set(widths) == {4, 5}
         assert len(re.findall(r"^## ", shown, re.MULTILINE)) == len(HOSTILE)
         assert "<b>" not in shown.replace(r"\<b\>", "")
 

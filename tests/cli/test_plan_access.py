@@ -102,9 +102,9 @@ def test_costs_are_told_at_once(cli: Cli, vectors: str) -> None:
     (line,) = [each for each in out.splitlines() if each.startswith("  cost ")]
     assert "1 wait of 24 h" in line
     assert "rewrites at most 32 B" in line
-    after = out[out.index("point of no return") :]
+    after = out[out.rindex("point of no return") :]
     assert all("stays deleted" in line for line in after.splitlines() if " undo " in line)
-    before = out[: out.index("point of no return")]
+    before = out[: out.rindex("point of no return")]
     assert "stays deleted" not in before
 
 

@@ -284,8 +284,8 @@ def test_text_names_features_first(cli: Cli, vectors: str) -> None:
     headings = [
         line.strip() for line in out.splitlines() if line.startswith("  ") and line[2] != " "
     ]
-    order = [h for h in headings if h in ("features", "steps", "impact", "warnings")]
-    assert order == ["features", "steps", "impact", "warnings"]
+    order = [h for h in headings if h in ("Features", "Steps", "Impact", "Warnings")]
+    assert order == ["Features", "Steps", "Impact", "Warnings"]
 
 
 @pytest.mark.parametrize(

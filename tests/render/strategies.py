@@ -8,7 +8,7 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.policy.finding import Finding, Severity, Suppressed
 from deltaproto.policy.rule import Rule
 from deltaproto.policy.rules import all_rules, find_rule
-from deltaproto.render.check_record import Report, RulePage
+from deltaproto.render.findings import Report, RulePage
 
 RULES: tuple[Rule, ...] = all_rules()
 PAGES: list[RulePage] = [found for rule in RULES if (found := find_rule(rule.id)) is not None]

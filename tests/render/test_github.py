@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.policy.finding import Severity
-from deltaproto.render.check_record import Report
+from deltaproto.render.findings import Report
 from deltaproto.render.github import write_github
 from tests.render.strategies import CLEAN, MISSING, ORDERS, PARTIAL, finding, reports
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.policy.finding import Severity
-from deltaproto.render.check_record import Report, fingerprint, problem
+from deltaproto.render.findings import Report, fingerprint, problem
 from deltaproto.render.gitlab import write_gitlab
 from tests.render.strategies import CLEAN, MISSING, ORDERS, PARTIAL, finding, reports
 

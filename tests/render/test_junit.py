@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from deltaproto.errors import ExitCode
 from deltaproto.policy.finding import FailOn, Severity, exit_code
-from deltaproto.render.check_record import Report
+from deltaproto.render.findings import Report
 from deltaproto.render.junit import write_junit
 from tests.render.strategies import CLEAN, MISSING, ORDERS, PARTIAL, RULES, finding, reports
 

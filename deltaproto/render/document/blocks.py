@@ -54,6 +54,8 @@ class Paragraph(NamedTuple):
     """One paragraph."""
 
     line: Line
+    muted: bool = False
+    """a legend or a remark: text shows it dim, right below the block it belongs to"""
 
 
 class Bullets(NamedTuple):
@@ -69,7 +71,10 @@ class Checks(NamedTuple):
 
 
 class FactList(NamedTuple):
-    """Names and what they stand for."""
+    """Names and what they stand for; a name may repeat.
+
+    Text shows a value that is code alone on one line, to be copied, and a strong one in bold.
+    """
 
     rows: Sequence[tuple[str, Line]]
 
@@ -89,6 +94,35 @@ class TableBlock(NamedTuple):
     """headings for text where the full ones do not fit; a legend explains them"""
     spare: frozenset[int] = frozenset()
     """columns that text leaves out where not all of them fit"""
+    below: bool = False
+    """whether text may show the last column below its row where not all columns fit"""
+
+
+class FindingLine(NamedTuple):
+    """One finding, or why there is no whole answer."""
+
+    tone: Tone | None
+    severity: str
+    rule: str
+    """the id of the rule, or an error code"""
+    message: str
+    hint: str
+    evidence: str = ""
+
+
+class FindingList(NamedTuple):
+    """Findings, the worst first."""
+
+    rows: Sequence[FindingLine]
+
+
+class Diff(NamedTuple):
+    """What goes, what is new, and what stays."""
+
+    removed: Sequence[Line]
+    added: Sequence[Line]
+    kept: Line
+    """empty: nothing stays"""
 
 
 class CodeBlock(NamedTuple):
@@ -137,6 +171,8 @@ Block = (
     | Checks
     | FactList
     | TableBlock
+    | FindingList
+    | Diff
     | CodeBlock
     | Figure
     | Callout
@@ -152,3 +188,20 @@ class Document(NamedTuple):
     subtitle: Line
     blocks: Sequence[Block]
     language: str = "en"
+
+
+def finding_table(block: FindingList) -> TableBlock:
+    """Return findings as a table, for formats with room for one."""
+    rows: list[tuple[Line, ...]] = []
+    for each in block.rows:
+        message = f"{each.message} [{each.evidence}]" if each.evidence else each.message
+        rows.append(((each.severity,), (each.rule,), (message,), (each.hint,)))
+    return TableBlock(
+        ("Severity", "Rule", "Finding", "Hint"), rows, [each.tone for each in block.rows]
+    )
+
+
+def diff_lines(block: Diff) -> list[Line]:
+    """Return the lines of a difference, each with a sign."""
+    signs = (("- ", block.removed), ("+ ", block.added), ("= ", [block.kept] if block.kept else []))
+    return [(sign, *line) for sign, lines in signs for line in lines]

@@ -14,9 +14,11 @@ from deltaproto.render.document.blocks import (
     Code,
     CodeBlock,
     Details,
+    Diff,
     Document,
     FactList,
     Figure,
+    FindingList,
     Inline,
     Line,
     Link,
@@ -25,6 +27,8 @@ from deltaproto.render.document.blocks import (
     Strong,
     TableBlock,
     Tone,
+    diff_lines,
+    finding_table,
 )
 from deltaproto.render.document.page import PageTexts, page, text
 from deltaproto.render.interface import escape_control_chars, inert_lines
@@ -91,6 +95,10 @@ def _block(block: Block, words: PageTexts, level: int) -> Iterator[str]:
             yield f"<dl>{''.join(told)}</dl>"
         case TableBlock():
             yield _table(block, words)
+        case FindingList():
+            yield _table(finding_table(block), words)
+        case Diff():
+            yield f"<ul>{''.join(f'<li>{_inline(line)}</li>' for line in diff_lines(block))}</ul>"
         case CodeBlock():
             yield _listing(block, words)
         case Figure(picture, caption, table):

@@ -14,9 +14,11 @@ from deltaproto.render.document.blocks import (
     Code,
     CodeBlock,
     Details,
+    Diff,
     Document,
     FactList,
     Figure,
+    FindingList,
     Inline,
     Line,
     Link,
@@ -25,6 +27,8 @@ from deltaproto.render.document.blocks import (
     Strong,
     TableBlock,
     Tone,
+    diff_lines,
+    finding_table,
 )
 from deltaproto.render.interface import escape_control_chars, inert_lines
 from deltaproto.render.markdown import escape
@@ -62,6 +66,10 @@ def _block(block: Block, level: int) -> Iterator[str]:
             yield "\n".join(f"- **{escape(name)}**: {_inline(line)}" for name, line in rows)
         case TableBlock():
             yield _table(block)
+        case FindingList():
+            yield _table(finding_table(block))
+        case Diff():
+            yield "\n".join(f"- {_begun(line)}" for line in diff_lines(block))
         case CodeBlock():
             if block.title:
                 yield f"{_begun((block.title,))}:"

@@ -4,8 +4,42 @@ from __future__ import annotations
 
 from typing import IO
 
-from deltaproto.render.document.blocks import Document
+from deltaproto.render.document.blocks import Block, Document
 from deltaproto.render.document.page import PageTexts
+
+PIPED_WIDTH = 80
+UNFOLDED = 1 << 20
+"""a width at which nothing is folded: each statement is one line, to be searched"""
+
+
+class BlockWriter:
+    """Writes blocks as they come, as text or as Markdown (`markdown`).
+
+    Args:
+        piped_width: columns of a text that no terminal shows, unless COLUMNS says otherwise.
+    """
+
+    def __init__(
+        self, format_: str, file: IO[str], *, color: bool, piped_width: int = PIPED_WIDTH
+    ) -> None:
+        self._file = file
+        self._first = True
+        self._text = None
+        if format_ != "markdown":
+            from deltaproto.render.document.text import TextWriter
+
+            self._text = TextWriter(file, color=color, piped_width=piped_width)
+
+    def write(self, block: Block) -> None:
+        """Write the next block."""
+        if self._text is not None:
+            self._text.block(block)
+            return
+        from deltaproto.render.document.markdown import blocks_markdown
+
+        start = "" if self._first else "\n"
+        self._first = False
+        self._file.write(f"{start}{blocks_markdown([block]).rstrip()}\n")
 
 
 def write_document(

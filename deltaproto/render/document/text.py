@@ -12,19 +12,34 @@ from deltaproto.render.document.blocks import (
     Bullets,
     Callout,
     Checks,
+    Code,
     CodeBlock,
     Details,
+    Diff,
     Document,
     FactList,
     Figure,
+    FindingLine,
+    FindingList,
     Line,
     Paragraph,
     Section,
+    Strong,
     TableBlock,
     Tone,
 )
 from deltaproto.render.interface import escape_control_chars
-from deltaproto.render.terminal import BOLD, CYAN, DIM, GREEN, LOUD, YELLOW, Painter, single_line
+from deltaproto.render.terminal import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    LOUD,
+    RED,
+    YELLOW,
+    Painter,
+    single_line,
+)
 
 _CODES = {Tone.GOOD: GREEN, Tone.NOTE: CYAN, Tone.WARNING: YELLOW, Tone.DANGER: LOUD}
 _LABELS = {Tone.GOOD: "", Tone.NOTE: "note: ", Tone.WARNING: "warning: ", Tone.DANGER: "caution: "}
@@ -34,6 +49,10 @@ _GAP = 2
 _INDENT = 2
 _PIPED_WIDTH = 80
 _TALLEST = 3
+_DEEPEST_APART = 2
+"""sections that are indented by more than this have no empty line around them"""
+_SEVERITY_WIDTH = 7
+_REMEMBERED = 256
 
 
 class TextWriter:
@@ -42,9 +61,10 @@ class TextWriter:
     A table that is too wide becomes a list: each row a heading with its other cells below.
     """
 
-    def __init__(self, file: IO[str], *, color: bool) -> None:
-        self._painter = Painter(file, color=color, piped_width=_PIPED_WIDTH)
+    def __init__(self, file: IO[str], *, color: bool, piped_width: int = _PIPED_WIDTH) -> None:
+        self._painter = Painter(file, color=color, piped_width=piped_width)
         self._before: Block | None = None
+        self._tables: dict[tuple[int, int], tuple[TableBlock, str]] = {}
 
     def document(self, document: Document) -> None:
         """Write a whole document."""
@@ -56,22 +76,24 @@ class TextWriter:
 
     def block(self, block: Block, *, apart: bool = False) -> None:
         """Write the next block; `apart`: after an empty line."""
-        first = self._before is None
-        if apart or (not first and isinstance(block, _APART)) or isinstance(self._before, _APART):
+        if apart or (self._before is not None and _stands_apart(self._before, block, 0)):
             self._painter.line()
         self._before = block
         self._block(block, 0)
 
     def _blocks(self, blocks: Sequence[Block], indent: int) -> None:
         for number, block in enumerate(blocks):
-            if number and (isinstance(block, _APART) or isinstance(blocks[number - 1], _APART)):
+            if number and _stands_apart(blocks[number - 1], block, indent):
                 self._painter.line()
             self._block(block, indent)
 
     def _block(self, block: Block, indent: int) -> None:
         match block:
-            case Paragraph(line):
-                self._fold(line, indent)
+            case Paragraph(line, muted):
+                if _emphasis(line) and not self._painter.folds:
+                    self._painter.line(" " * indent + self._painter.paint(_plain(line), BOLD))
+                else:
+                    self._fold(line, indent, *(DIM,) if muted else _emphasis(line))
             case Bullets(lines):
                 for line in lines:
                     self._fold(line, indent, mark="- ")
@@ -79,9 +101,18 @@ class TextWriter:
                 for line in lines:
                     self._fold(line, indent, mark="[ ] ")
             case FactList(rows):
-                self._facts([(name, _plain(line)) for name, line in rows], indent)
+                self._facts(rows, indent)
             case TableBlock():
-                self._table(block, indent)
+                self._table_again(block, indent)
+            case FindingList(rows):
+                for row in rows:
+                    self._finding(row, indent)
+            case Diff(removed, added, kept):
+                for sign, lines, code in (("- ", removed, RED), ("+ ", added, GREEN)):
+                    for line in lines:
+                        self._fold(line, indent, code, mark=sign)
+                if kept:
+                    self._fold(kept, indent, DIM, mark="= ")
             case CodeBlock():
                 if block.title:
                     self._fold((f"{block.title}:",), indent)
@@ -109,12 +140,46 @@ class TextWriter:
             _plain(line), *codes, first=left + mark, rest=left + " " * len(mark), break_words=True
         )
 
-    def _facts(self, rows: Sequence[tuple[str, str]], indent: int) -> None:
-        width = max((_width(single_line(name)) for name, _ in rows), default=0)
-        for name, text in rows:
-            label = " " * indent + self._painter.paint(_padded(name, width), DIM)
-            rest = " " * (indent + width + _GAP)
-            self._painter.folded(text, first=f"{label}{' ' * _GAP}", rest=rest, break_words=True)
+    def _facts(self, rows: Sequence[tuple[str, Line]], indent: int) -> None:
+        names = [single_line(_label(name)) for name, _ in rows]
+        width = max(map(_width, names), default=0)
+        rest = " " * (indent + width + _GAP)
+        before = ""
+        for name, (_, line) in zip(names, rows, strict=True):
+            shown = self._painter.paint(_padded("" if name == before else name, width), DIM)
+            first, text = f"{' ' * indent}{shown}{' ' * _GAP}", _plain(line)
+            before = name
+            if len(line) == 1 and isinstance(line[0], Code):
+                self._painter.line(f"{first}{single_line(text)}".rstrip())
+                continue
+            self._painter.folded(text, *_emphasis(line), first=first, rest=rest, break_words=True)
+
+    def _finding(self, row: FindingLine, indent: int) -> None:
+        code = DIM if row.tone is None else _CODES[row.tone]
+        severity = self._painter.paint(row.severity.ljust(_SEVERITY_WIDTH), code)
+        first = f"{' ' * indent}{severity} {single_line(row.rule)}  "
+        rest = " " * (indent + _INDENT)
+        evidence = f" [{row.evidence}]" if row.evidence else ""
+        texts = [(first, row.message + evidence), (f"{rest}hint: ", row.hint)]
+        for start, text in texts if row.hint else texts[:1]:
+            if self._painter.folds:
+                # The rule is not to be counted as indentation of the other lines.
+                drawn = f"{row.severity.ljust(_SEVERITY_WIDTH)} {single_line(row.rule)}  "
+                lead = indent + len(drawn) if start is first else len(start)
+                self._painter.folded(text, first=start, rest=rest, lead=lead, break_words=True)
+            else:
+                self._painter.line(start + single_line(text))
+
+    def _table_again(self, table: TableBlock, indent: int) -> None:
+        """Write a table; one that was written before is not laid out again."""
+        key = id(table), indent
+        found = self._tables.get(key)
+        if found is not None and found[0] is table:
+            self._painter.again(found[1])
+            return
+        if len(self._tables) >= _REMEMBERED:
+            self._tables.clear()
+        self._tables[key] = table, self._painter.recorded(lambda: self._table(table, indent))
 
     def _table(self, table: TableBlock, indent: int) -> None:
         cells = [[single_line(_plain(cell)) for cell in row] for row in table.rows]
@@ -132,7 +197,30 @@ class TextWriter:
             if headings is table.short:
                 self._legend(table, indent)
             return
-        self._records(table, cells, indent)
+        if not (table.below and self._with_last_below(table, cells, indent)):
+            self._records(table, cells, indent)
+
+    def _with_last_below(
+        self, table: TableBlock, cells: Sequence[Sequence[str]], indent: int
+    ) -> bool:
+        """Write the rows with their last cells below them; False where even that is too wide."""
+        last = len(table.headings) - 1
+        for spare in dict.fromkeys((frozenset[int](), table.spare)):
+            omitted = spare | {last}
+            shown = _without([single_line(each) for each in table.headings], omitted)
+            rows = [_without(row, omitted) for row in cells]
+            widths = [max(map(_width, column)) for column in zip(shown, *rows, strict=True)]
+            if indent + sum(widths) + _GAP * (len(widths) - 1) <= self._painter.width:
+                break
+        else:
+            return False
+        self._row(shown, widths, indent, _GAP, [BOLD] * len(widths))
+        for number, (row, every) in enumerate(zip(rows, cells, strict=True)):
+            self._row(row, widths, indent, _GAP, _without(_row_codes(table, number), omitted))
+            if every[last]:
+                label = (f"{_label(table.headings[last])}: {every[last]}",)
+                self._fold(label, indent + _INDENT, DIM)
+        return True
 
     def _legend(self, table: TableBlock, indent: int) -> None:
         named = zip(table.short, table.headings, strict=True)
@@ -151,8 +239,8 @@ class TextWriter:
         for parts in zip_longest(*folded, fillvalue=""):
             shown = []
             for part, width, code in zip(parts, widths, codes, strict=True):
-                text = _padded(part, width)
-                shown.append(self._painter.paint(text, *([code] if code and part else [])))
+                painted = self._painter.paint(part, code) if code and part else part
+                shown.append(painted + " " * (width - _width(part)))
             self._painter.line(f"{' ' * indent}{(' ' * gap).join(shown)}".rstrip())
 
     def _records(self, table: TableBlock, cells: Sequence[Sequence[str]], indent: int) -> None:
@@ -164,8 +252,21 @@ class TextWriter:
             number_of = f"{_label(table.headings[0])} " if row[0].isdecimal() else ""
             self._fold((number_of + "  ".join(filter(None, row[:lead])),), indent, codes[0])
             others = zip(table.headings[lead:], row[lead:], strict=True)
-            facts = [(_label(name), text) for name, text in others if text]
+            facts = [(name, (text,)) for name, text in others if text]
             self._facts(facts, indent + _INDENT)
+
+
+def _emphasis(line: Line) -> tuple[str, ...]:
+    return (BOLD,) if len(line) == 1 and isinstance(line[0], Strong) else ()
+
+
+def _stands_apart(before: Block, block: Block, indent: int) -> bool:
+    """Whether an empty line comes between two blocks."""
+    if isinstance(block, Paragraph) and block.muted:
+        return False
+    if isinstance(block, Section) or isinstance(before, Section):
+        return indent <= _DEEPEST_APART
+    return isinstance(block, _APART) or isinstance(before, _APART)
 
 
 def _label(heading: str) -> str:

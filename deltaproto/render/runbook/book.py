@@ -79,9 +79,7 @@ class RunbookEntry(NamedTuple):
         Dropping them again rewrites files or leaves checkpointProtection behind, and so does the
         drop itself of those that leave.
         """
-        before, after = self.plan.protocol_before, self.plan.protocol_after
-        found = [name for name in gone(after, before) if not _leaves_without_trace(name)]
-        return (*found, *(name for name in gone(before, after) if not _leaves_without_trace(name)))
+        return _stays(self.plan)
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -263,6 +261,21 @@ def names(entries: Iterable[RunbookEntry], say: Phrases) -> Line:
 def codes(names: Iterable[str]) -> list[Inline]:
     """Names as code."""
     return [Code(name) for name in names]
+
+
+def caution(plan: Plan) -> str | None:
+    """Return the phrase that says whether a plan can be reverted; None if nothing changes."""
+    if not plan.steps or plan.blocked:
+        return None
+    if plan.point_of_no_return is not None:
+        return "summary.irreversible"
+    return "summary.partly" if _stays(plan) else "summary.reversible"
+
+
+def _stays(plan: Plan) -> tuple[str, ...]:
+    before, after = plan.protocol_before, plan.protocol_after
+    found = [name for name in gone(after, before) if not _leaves_without_trace(name)]
+    return (*found, *(name for name in gone(before, after) if not _leaves_without_trace(name)))
 
 
 def gone(before: Protocol, after: Protocol) -> list[str]:

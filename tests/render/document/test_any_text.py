@@ -21,8 +21,11 @@ from deltaproto.render.document import (
     Code,
     CodeBlock,
     Details,
+    Diff,
     Document,
     FactList,
+    FindingLine,
+    FindingList,
     Line,
     Paragraph,
     Section,
@@ -74,18 +77,23 @@ lines = st.lists(
     texts | st.builds(Code, texts) | st.builds(Strong, texts), min_size=1, max_size=3
 ).map(tuple)
 
+findings = st.builds(FindingLine, st.none() | st.sampled_from(Tone), *[texts] * 5)
+
 
 def flat_blocks() -> st.SearchStrategy[Block]:
     several = st.lists(lines, min_size=1, max_size=3)
     return st.one_of(
-        st.builds(Paragraph, lines),
+        st.builds(Paragraph, lines, st.booleans()),
+        st.builds(FindingList, st.lists(findings, min_size=1, max_size=2)),
+        st.builds(Diff, several, several, lines),
         st.builds(Bullets, several),
         st.builds(Checks, several),
         st.builds(FactList, st.lists(st.tuples(texts, lines), min_size=1, max_size=2)),
         st.builds(
-            lambda heads, rows: TableBlock(heads, rows),
+            lambda heads, rows, below: TableBlock(heads, rows, below=below),
             st.tuples(texts, texts),
             st.lists(st.tuples(lines, lines), max_size=2),
+            st.booleans(),
         ),
         st.builds(CodeBlock, texts, st.sampled_from(("sql", "text", "")), texts),
         st.builds(Callout, st.sampled_from(Tone), lines),
@@ -124,6 +132,12 @@ def said(document: Document, *, headings_too: bool = True) -> list[str]:
                 for cells in rows:
                     for line in cells:
                         yield from in_line(line)
+            case FindingList(rows):
+                for row in rows:
+                    yield from row[1:]
+            case Diff(removed, added, kept):
+                for line in (*removed, *added, kept):
+                    yield from in_line(line)
             case CodeBlock(text, _, title):
                 yield from (title, text)
             case Details(title, inner) | Section(_, title, inner):

@@ -1,17 +1,24 @@
-"""What a check says about one table, as the renderers for other people's tools take it."""
+"""Findings and problems of one table, as every renderer takes them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from deltaproto.errors import TableError
-from deltaproto.policy.finding import Finding, Suppressed
+from deltaproto.policy.finding import Finding, Severity, Suppressed
 from deltaproto.policy.rule import Rule
+from deltaproto.render.document.blocks import FindingLine, FindingList, Tone
 
 RulePage = tuple[Rule, str]
 """a rule and its page, as `find_rule` gives them"""
 
+_TONES = {
+    Severity.ERROR: Tone.DANGER,
+    Severity.WARNING: Tone.WARNING,
+    Severity.INFO: Tone.NOTE,
+}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -38,9 +45,41 @@ class Problem(NamedTuple):
 
 def problem(report: Report) -> Problem | None:
     """What keeps the report from being a whole answer, if anything does."""
-    if report.error is not None:
-        return Problem(str(report.error.code), report.error.message, report.error.hint)
-    if not report.complete:
+    return _problem(report.error, complete=report.complete)
+
+
+def problem_block(error: TableError | None, *, complete: bool) -> FindingList | None:
+    """Return what keeps a table's answer from being whole, if anything does."""
+    found = _problem(error, complete=complete)
+    if found is None:
+        return None
+    severity = Severity.WARNING if error is None else Severity.ERROR
+    message = f"NOT COMPLETE: {found.message}" if error is None else found.message
+    line = FindingLine(_TONES[severity], str(severity), found.code, message, found.hint)
+    return FindingList([line])
+
+
+def finding_block(findings: Iterable[Finding]) -> FindingList:
+    """Return a table's findings as one block, those of the baseline marked as known."""
+    return FindingList(
+        [
+            FindingLine(
+                None if each.known else _TONES[each.severity],
+                f"{each.severity} (known)" if each.known else str(each.severity),
+                each.rule,
+                each.message,
+                each.hint,
+                each.evidence or "",
+            )
+            for each in findings
+        ]
+    )
+
+
+def _problem(error: TableError | None, *, complete: bool) -> Problem | None:
+    if error is not None:
+        return Problem(str(error.code), error.message, error.hint)
+    if not complete:
         return Problem("incomplete", "the answer may miss something", "see the table's findings")
     return None
 

@@ -1,25 +1,13 @@
-"""A table's verdicts in rows, for text and Markdown."""
+"""What a check counts, for its summary."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 from deltaproto.clients.matching import Verdict
-from deltaproto.policy.document.merging import LISTS
 from deltaproto.policy.evaluate import Checked
 from deltaproto.policy.finding import Severity, hidden
-
-
-def verdict_rows(checked: Checked) -> list[tuple[str, list[tuple[str, Verdict]]]]:
-    """Each client, as it was declared, with its accesses and their verdicts."""
-    rows: dict[str, list[tuple[str, Verdict]]] = {}
-    for judged in checked.verdicts:
-        label = f" ({judged.declared.label})" if judged.declared.label else ""
-        entry = rows.setdefault(judged.verdict.named + label, [])
-        entry.append((str(judged.verdict.access), judged.verdict.verdict))
-    return list(rows.items())
 
 
 def total(
@@ -31,24 +19,6 @@ def total(
     found = ", ".join(f"{findings[s]} {s}" for s in Severity)
     parts = [f"{tables} {noun}", *([f"{unreadable} unreadable"] if unreadable else [])]
     return f"{', '.join(parts)}; verdicts: {judged or 'none'}; findings: {found}"
-
-
-def settings_line(checked: Checked) -> str:
-    """Which table patterns of the policy decided which settings; empty where none did."""
-    patterns: dict[str, Counter[str]] = {}
-    values = {}
-    for each in checked.decisions:
-        if each.pattern is not None:
-            patterns.setdefault(each.pattern, Counter())[each.setting] += 1
-            values[each.pattern, each.setting] = each.value
-    return "; ".join(
-        f'"{pattern}": '
-        + ", ".join(
-            f"{name} ({count})" if name in LISTS else f"{name} {values[pattern, name]}"
-            for name, count in named.items()
-        )
-        for pattern, named in patterns.items()
-    )
 
 
 class Counts:
@@ -105,13 +75,3 @@ class Counts:
             "known": self.known,
             "fixed": self.fixed,
         }
-
-
-def suppressed_lines(checked: Checked) -> Iterable[str]:
-    """Each waived finding with its reason and last day."""
-    for each in checked.suppressed:
-        until = f", until {each.expires}" if each.expires else ""
-        finding = each.finding
-        word = "waived" if each.approver is None else f"approved by {each.approver}"
-        ticket = f", {each.ticket}" if each.ticket else ""
-        yield f"{finding.rule} {finding.message} ({word}: {each.reason}{ticket}{until})"

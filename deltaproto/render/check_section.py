@@ -1,0 +1,130 @@
+"""One table's check as a section of a document: verdicts, policy, findings, waived findings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from deltaproto.clients.usability import Usability
+from deltaproto.clients.verdict import Verdict
+from deltaproto.policy.context import DeclaredVerdict
+from deltaproto.policy.document.merging import LISTS, Decision
+from deltaproto.policy.evaluate import Checked
+from deltaproto.policy.finding import Suppressed
+from deltaproto.render.document.blocks import (
+    Block,
+    Bullets,
+    Code,
+    FactList,
+    Line,
+    Section,
+    TableBlock,
+    Tone,
+)
+from deltaproto.render.findings import finding_block, problem_block
+from deltaproto.render.usability import rows
+
+VERDICT_TONES = {
+    Verdict.OK: Tone.GOOD,
+    Verdict.REFUSED: Tone.DANGER,
+    Verdict.UNKNOWN: Tone.WARNING,
+    Verdict.WRONG: Tone.DANGER,
+}
+_NEWEST = frozenset({1})
+_REMEMBERED = 4096
+
+
+class CheckSections:
+    """Builds one section after the other; equal tuples of verdicts are built once."""
+
+    def __init__(self, *, show_suppressed: bool, every_version: bool) -> None:
+        self._show_suppressed = show_suppressed
+        self._every_version = every_version
+        self._verdicts: dict[int, tuple[tuple[DeclaredVerdict, ...], TableBlock]] = {}
+
+    def section(self, checked: Checked) -> Section:
+        """Return what is known about one table."""
+        return Section("", checked.table, list(self._blocks(checked)))
+
+    def _blocks(self, checked: Checked) -> Iterator[Block]:
+        problem = problem_block(checked.error, complete=checked.complete)
+        if problem is not None:
+            yield problem
+        if checked.verdicts:
+            yield self._verdict_table(checked.verdicts)
+        if checked.usability:
+            yield _usability_table(checked.usability, every_version=self._every_version)
+        policy: list[tuple[str, Line]] = [
+            ("Policy", (line,)) for line in _policy(checked.decisions)
+        ]
+        if policy:
+            yield FactList(policy)
+        if checked.findings:
+            yield finding_block(checked.findings)
+        if self._show_suppressed and checked.suppressed:
+            yield Bullets([(_waived(each),) for each in checked.suppressed])
+
+    def _verdict_table(self, verdicts: tuple[DeclaredVerdict, ...]) -> TableBlock:
+        # Tables with equal needs share one tuple of verdicts.
+        found = self._verdicts.get(id(verdicts))
+        if found is None or found[0] is not verdicts:
+            if len(self._verdicts) >= _REMEMBERED:
+                self._verdicts.clear()
+            found = self._verdicts[id(verdicts)] = verdicts, _verdict_table(verdicts)
+        return found[1]
+
+
+def _verdict_table(verdicts: Iterable[DeclaredVerdict]) -> TableBlock:
+    accesses: dict[str, None] = {}
+    clients: dict[str, dict[str, Verdict]] = {}
+    for each in verdicts:
+        access, label = str(each.verdict.access), each.declared.label
+        accesses.setdefault(access)
+        named = each.verdict.named + (f" ({label})" if label else "")
+        clients.setdefault(named, {})[access] = each.verdict.verdict
+    table: list[list[Line]] = []
+    tones: list[list[Tone | None]] = []
+    for client, found in clients.items():
+        answers = [found.get(access) for access in accesses]
+        table.append([(Code(client),), *((_shout(answer),) for answer in answers)])
+        tones.append([None, *(None if each is None else VERDICT_TONES[each] for each in answers)])
+    return TableBlock(("Client", *map(str.capitalize, accesses)), table, cells=tones)
+
+
+def _shout(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return "-"
+    return str(verdict) if verdict is Verdict.OK else str(verdict).upper()
+
+
+def _usability_table(usability: tuple[Usability, ...], *, every_version: bool) -> TableBlock:
+    headings, found = rows(usability, every_version=every_version)
+    table: list[list[Line]] = [[(cell,) for cell in row] for row in found]
+    spare = frozenset[int]() if every_version else _NEWEST
+    return TableBlock([each.capitalize() for each in headings], table, spare=spare, below=True)
+
+
+def _policy(decisions: Iterable[Decision]) -> Iterator[str]:
+    """Yield each table pattern of the policy that decided something, with the settings."""
+    patterns: dict[str, Counter[str]] = {}
+    values = {}
+    for each in decisions:
+        if each.pattern is not None:
+            patterns.setdefault(each.pattern, Counter())[each.setting] += 1
+            values[each.pattern, each.setting] = each.value
+    for pattern, named in patterns.items():
+        settings = (
+            f"{name} ({count})" if name in LISTS else f"{name} {values[pattern, name]}"
+            for name, count in named.items()
+        )
+        yield f'"{pattern}": {", ".join(settings)}'
+
+
+def _waived(each: Suppressed) -> str:
+    """Return a waived finding with its reason and last day."""
+    until = f", until {each.expires}" if each.expires else ""
+    finding = each.finding
+    word = "waived" if each.approver is None else f"approved by {each.approver}"
+    ticket = f", {each.ticket}" if each.ticket else ""
+    hint = f"; hint: {finding.hint}" if finding.hint else ""
+    return f"{word}: {finding.rule} {finding.message} ({each.reason}{ticket}{until}){hint}"

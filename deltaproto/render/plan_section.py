@@ -1,0 +1,249 @@
+"""One plan as a section of a document, in brief: what it changes, its steps, and whom they hit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from deltaproto.errors import TableError
+from deltaproto.planning.impact import better, worse
+from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan, Step
+from deltaproto.planning.predict.outcome import Rewrite
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.protocol import Protocol
+from deltaproto.render.check_section import VERDICT_TONES
+from deltaproto.render.document.blocks import (
+    Block,
+    Bullets,
+    Callout,
+    Code,
+    Diff,
+    FactList,
+    Line,
+    Paragraph,
+    Section,
+    Strong,
+    TableBlock,
+    Tone,
+    listed,
+)
+from deltaproto.render.findings import problem_block
+from deltaproto.render.plan_impact import hits
+from deltaproto.render.plan_json import moments, stamp
+from deltaproto.render.plan_summary import Summary
+from deltaproto.render.plan_words import cost_text, rewrites_text, wait_text
+from deltaproto.render.terminal import duration, run_length, truncate_list
+
+_SHOWN_SAME = 8
+_SHOWN_BECAUSE = 4
+_SHOWN_REASONS = 10
+
+
+def plan_section(plan: Plan, now: float) -> Section:
+    """Return what a plan does to one table.
+
+    Args:
+        now: seconds since the epoch, from which waits are counted.
+    """
+    return Section("", plan.table, list(_blocks(plan, now)))
+
+
+def unplanned_section(table: str, error: TableError) -> Section:
+    """Return why there is no plan for a table."""
+    problem = problem_block(error, complete=False)
+    return Section("", table, [] if problem is None else [problem])
+
+
+def summary_blocks(summary: Summary) -> Iterator[Block]:
+    """Yield the counts over many plans."""
+    told = (
+        f"{summary.tables:,} tables: {summary.with_steps:,} with steps, "
+        f"{summary.nothing_to_do:,} with nothing to do, {summary.blocked:,} blocked, "
+        f"{summary.unreadable:,} unreadable"
+    )
+    yield Paragraph((Strong(told),))
+    lines: list[Line] = []
+    if summary.with_steps:
+        waits = f"{summary.waits:,} wait"
+        if summary.waits:
+            waits += f", the longest {duration(summary.longest_wait_hours)}"
+        lines.append(
+            (
+                f"{summary.commits:,} commits at most; {summary.rewriting:,} rewrite files, "
+                f"{summary.truncating:,} delete history, {summary.irreversible:,} cannot be "
+                f"reverted; {waits}",
+            )
+        )
+    for (feature, reason), count in summary.reasons.most_common(_SHOWN_REASONS):
+        named = f"{feature}: " if feature else ""
+        lines.append((f"{count:,} blocked: {named}{reason}",))
+    more = len(summary.reasons) - _SHOWN_REASONS
+    if more > 0:
+        lines.append((f"and {more:,} more reasons; --format json has all of them",))
+    if lines:
+        yield Bullets(lines)
+    uses: list[list[Line]] = [
+        [
+            (f"{client} {access}  {count:,} table{'' if count == 1 else 's'}",)
+            for (client, access), count in sorted(found.items())
+        ]
+        for found in (summary.lost, summary.gained)
+    ]
+    if any(uses):
+        yield Diff(uses[0], uses[1], ())
+
+
+def _blocks(plan: Plan, now: float) -> Iterator[Block]:
+    facts: list[tuple[str, Line]] = [
+        ("Goal", (plan.goal_text,)),
+        ("Engine", (str(plan.engine),)),
+    ]
+    if plan.steps:
+        facts.append(("Cost", (cost_text(plan.cost, plan.steps),)))
+    problem = problem_block(None, complete=plan.complete)
+    if problem is not None:
+        yield problem
+    yield FactList(facts)
+    yield Section("", "Features", list(_features(plan.protocol_before, plan.protocol_after)))
+    if plan.blocked:
+        yield Section("", "Blocked", list(_blocked(plan.blocked, Tone.DANGER)))
+    elif not plan.steps:
+        nothing = Callout(Tone.GOOD, ("Nothing to do: the table is as asked for.",))
+        yield Section("", "Steps", [nothing])
+    if plan.steps:
+        yield Section("", "Steps", list(_steps(plan, now)))
+        impact: list[Block] = [
+            Section("", title, [FactList([(name, (text,)) for name, text in rows])])
+            for title, rows in hits(plan)
+        ]
+        if impact:
+            yield Section("", "Impact", impact)
+    if plan.clients:
+        yield Section("", "Clients", list(_clients(plan.clients)))
+    if plan.alternatives:
+        inner = [block for each in plan.alternatives for block in _alternative(each)]
+        yield Section("", "Alternatives", inner)
+    if plan.kept:
+        yield Section("", "Stays", list(_blocked(plan.kept, None)))
+    if plan.warnings:
+        lines = [Callout(Tone.WARNING, (text,)) for text in plan.warnings]
+        yield Section("", "Warnings", lines)
+
+
+def _features(before: Protocol, after: Protocol) -> Iterator[Block]:
+    same = sorted(before.supported & after.supported)
+    yield Diff(
+        [_named(name) for name in sorted(before.supported - after.supported)],
+        [_named(name) for name in sorted(after.supported - before.supported)],
+        listed(same, _SHOWN_SAME, " and {} more"),
+    )
+    versions = f"{before} -> {after}" if before != after else f"{before}, unchanged"
+    yield FactList([("Versions", (versions,))])
+
+
+def _named(name: str) -> Line:
+    return (Code(name), f"  {feature_catalog.record(name).kind}")
+
+
+def _steps(plan: Plan, now: float) -> Iterator[Block]:
+    from deltaproto.render.runbook.book import caution
+    from deltaproto.render.runbook.phrases import phrases
+
+    said = caution(plan)
+    if said is not None:
+        tone = Tone.GOOD if said == "summary.reversible" else Tone.WARNING
+        yield Callout(tone, phrases("en").line(said))
+    for step, (earliest, lost) in zip(plan.steps, moments(plan.steps, now), strict=True):
+        if step.id == plan.point_of_no_return:
+            yield Callout(Tone.DANGER, ("point of no return: the next step cannot be reverted",))
+        maybe = " (if the earlier call did not succeed)" if step.optional else ""
+        facts = FactList(list(_step(plan, step, earliest, lost)))
+        yield Section("", f"{step.id} {step.why}{maybe}", [facts])
+
+
+def _step(
+    plan: Plan, step: Step, earliest: float | None, lost: float | None
+) -> Iterator[tuple[str, Line]]:
+    if step.sql is not None:
+        yield "Run", (Code(f"{step.sql};"),)
+    for name, text in _details(step, earliest, lost):
+        yield name, (text,)
+    for warning in step.warnings:
+        if warning not in plan.warnings:
+            yield "Warning", (warning,)
+    if step.undo is not None:
+        kept = "" if lost is None else "  -- what was deleted stays deleted"
+        yield "Undo", (Code(f"{step.undo};{kept}"),)
+    for loss in step.losses:
+        yield "Loses", (Strong(f"irreversible: {loss}"),)
+
+
+def _details(step: Step, earliest: float | None, lost: float | None) -> Iterator[tuple[str, str]]:
+    if step.wait_hours:
+        yield "Wait", wait_text(step, stamp(earliest))
+        return
+    least, most = step.commits
+    count = f"{most}" if least == most else f"{least} to {most}"
+    if step.operations:
+        yield "Commits", f"{count}: {run_length(step.operations)}"
+    if step.protocol_after != step.protocol_before:
+        yield "Protocol", _difference(step.protocol_before, step.protocol_after)
+    if step.rewrites.which is not Rewrite.NONE:
+        yield "Rewrites", rewrites_text(step)
+    if earliest is not None:
+        yield "Earliest", str(stamp(earliest))
+    if lost is not None:
+        yield "History", f"older than {stamp(lost)} is deleted"
+    if step.expects is not None:
+        yield "Answers", f"{step.expects}, as it should"
+
+
+def _difference(before: Protocol, after: Protocol) -> str:
+    signs = [f"-{name}" for name in sorted(before.supported - after.supported)]
+    signs += [f"+{name}" for name in sorted(after.supported - before.supported)]
+    versions = f"{before} -> {after}" if str(before) != str(after) else f"still {after}"
+    return f"{' '.join(signs) or 'the same features'}  {versions}"
+
+
+def _clients(changes: tuple[ClientChange, ...]) -> Iterator[Block]:
+    shown = [c for c in changes if worse(c) or better(c) or c.after != "ok"]
+    rows: list[list[Line]] = []
+    for change in shown:
+        same = change.before is change.after
+        label = f" ({change.label})" if change.label else ""
+        rows.append(
+            [
+                (Code(change.client), label),
+                (str(change.access),),
+                (str(change.after) if same else f"{change.before} -> {change.after}",),
+                (truncate_list(change.because, _SHOWN_BECAUSE),),
+            ]
+        )
+    if rows:
+        cells = [[None, None, VERDICT_TONES[change.after], None] for change in shown]
+        headings = ("Client", "Access", "Verdict", "Because")
+        yield TableBlock(headings, rows, cells=cells, lead=2, below=True)
+    fine = len(changes) - len(shown)
+    if fine:
+        yield Paragraph((f"{fine} unchanged and ok",), muted=True)
+
+
+def _alternative(each: Alternative) -> Iterator[Block]:
+    facts: list[tuple[str, Line]] = [
+        ("Cost", (cost_text(each.cost, each.steps),)),
+        ("Ends with", (each.protocol_after.in_words,)),
+    ]
+    if not each.reaches_goal:
+        facts += [("Run", (Code(f"{step.sql};" if step.sql else "wait"),)) for step in each.steps]
+    yield Section("", f"{each.name}: {each.text}", [FactList(facts)])
+
+
+def _blocked(entries: Iterable[Blocked], tone: Tone | None) -> Iterator[Block]:
+    groups: dict[tuple[str, str], list[str]] = {}
+    for each in entries:
+        groups.setdefault((each.reason, each.remedy), []).append(each.feature or "")
+    for (reason, remedy), features in groups.items():
+        names = ", ".join(filter(None, features))
+        text = f"{names}: {reason}" if names else reason
+        yield Paragraph((text,)) if tone is None else Callout(tone, (text,))
+        if remedy:
+            yield Bullets([(f"hint: {remedy}",)])

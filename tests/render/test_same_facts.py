@@ -1,0 +1,258 @@
+"""Every format of a result states the same facts: what JSON holds, text, Markdown and HTML show."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_table
+from deltaproto.inspection.interface import ReaderChoice
+from deltaproto.policy.finding import Finding, Severity
+from deltaproto.protocol.table_state import ReaderName
+from deltaproto.render.inspection import InspectionReport
+from deltaproto.render.inspection_json import table_fields
+from deltaproto.render.interface import PageFormat
+from tests.conftest import Ran
+from tests.render.document.test_any_text import Page, is_shown
+from tests.support.logs import Log, column, commit_info, metadata, protocol, schema_string
+
+Cli = Callable[..., Ran]
+POLICY = """\
+policy_version: 1
+clients:
+  - {client: deltalake/engine@0.25.0, access: [read, append], as: nightly}
+  - {client: trino@476, access: [read]}
+  - {client: delta-spark@4.4.0, access: [read]}
+waivers:
+  - {table: "**", rule: DP204, reason: "moves soon", expires: 2999-01-01}
+tables:
+  "**": {max_reader_version: 1}
+"""
+PAGES = ("text", "markdown", "html")
+FEATURES = ["deletionVectors", "columnMapping", "typeWidening"]
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A width at which no cell of a table is folded."""
+    monkeypatch.setenv("COLUMNS", "2000")
+
+
+@pytest.fixture
+def table(log: Log) -> str:
+    """A table with features in use, some of which can be dropped."""
+    properties = {
+        "delta.enableDeletionVectors": "true",
+        "delta.columnMapping.mode": "name",
+        "delta.columnMapping.maxColumnId": "1",
+        "delta.enableRowTracking": "true",
+        "delta.isolationLevel": "Serializable",
+    }
+    writers = [*FEATURES, "rowTracking", "domainMetadata", "appendOnly"]
+    log.commit(
+        0,
+        commit_info("CREATE TABLE"),
+        protocol(3, 7, FEATURES, writers),
+        metadata(properties, schema=schema_string(column("id"))),
+    )
+    return log.table
+
+
+@pytest.fixture
+def policy(log: Log) -> str:
+    path = log.root.parent / "policy.yaml"
+    path.write_text(POLICY, encoding="utf-8")
+    return str(path)
+
+
+def seen(made: str, format_: str) -> str:
+    """What a reader sees of an answer."""
+    if format_ == "text":
+        return made
+    page = Page()
+    markup = made if format_ == "html" else MarkdownIt("gfm-like", {"linkify": False}).render(made)
+    page.feed(markup)
+    page.close()
+    return "".join(page.texts)
+
+
+def missing(facts: Iterable[object], text: str) -> list[str]:
+    """The facts that a text does not show, letter case apart."""
+    folded = text.casefold()
+    return [str(fact) for fact in facts if fact and not is_shown(str(fact).casefold(), folded)]
+
+
+def pair(fields: dict[str, Any]) -> str:
+    return f"({fields['minReaderVersion']},{fields['minWriterVersion']})"
+
+
+def error_facts(error: dict[str, Any]) -> Iterator[object]:
+    yield from (error["code"], error["message"], error["hint"])
+
+
+def finding_facts(findings: list[dict[str, Any]]) -> Iterator[object]:
+    for finding in findings:
+        yield from (finding["severity"], finding["rule"], finding["message"], finding["hint"])
+
+
+def inspection_facts(each: dict[str, Any]) -> Iterator[object]:
+    yield each["table"]
+    if "error" in each:
+        yield from error_facts(each["error"])
+    else:
+        yield from (each["location"], each["version"], each["reader"], pair(each["protocol"]))
+        yield pair(each["lowest_protocol"])
+        yield from each["isolation"]["effective"].values()
+        for feature in each["features"]:
+            yield from (feature["name"], *feature["required_by"])
+    for name, answer in (each.get("readers") or {}).items():
+        yield name
+        if "error" in answer:
+            yield from (answer["error"]["code"], answer["error"]["message"])
+        else:
+            yield from (answer["version"], pair(answer["protocol"]))
+    yield from finding_facts(each.get("findings", []))
+
+
+def check_facts(document: dict[str, Any]) -> Iterator[object]:
+    for each in document["verdicts"]:
+        yield from (each["client"], each["version"], each["path"], each["declared_as"])
+        yield from (each["access"], each["verdict"])
+    yield from finding_facts(document["findings"])
+    for each in document["suppressed"]:
+        yield from (each["rule"], each["message"], each["hint"])
+        yield from (each["waived"]["reason"], each["waived"]["expires"])
+    for each in document["errors"]:
+        yield from error_facts(each["error"])
+    for each in document["usability"]:
+        yield from (each["client"], each["access"], each["verdict"] if each["offered"] else "-")
+    yield from document["notes"]
+
+
+def plan_facts(document: dict[str, Any]) -> Iterator[object]:
+    for plan in document.get("plans", [document]):
+        yield plan["table"]
+        if "error" in plan:
+            yield from error_facts(plan["error"])
+            continue
+        yield from (plan["goal"]["text"], "@".join(plan["engine"].values()))
+        yield from (pair(plan["protocol_before"]), pair(plan["protocol_after"]))
+        for step in plan["steps"]:
+            yield from (step["id"], step["why"], step["sql"], step["undo"], *step["losses"])
+            yield from step["warnings"]
+        for each in (*plan["blocked"], *plan["kept"]):
+            yield from (each["feature"], each["reason"], each["remedy"])
+        for each in plan["clients"]:
+            if each["before"] != each["after"]:
+                yield from (each["client"], each["access"], each["before"], each["after"])
+        for each in plan["alternatives"]:
+            yield from (each["name"], each["text"])
+
+
+@pytest.mark.parametrize("format_", PAGES)
+def test_an_inspection(cli: Cli, table: str, format_: str) -> None:
+    words = ("inspect", table, f"{table}-gone", "--reader", "log")
+    tables = cli(*words, "--format", "json").json["tables"]
+    assert tables[0]["features"]
+    facts = [fact for each in tables for fact in inspection_facts(each)]
+    assert missing(facts, seen(cli(*words, "--format", format_).out, format_)) == []
+
+
+@pytest.mark.parametrize("format_", PAGES)
+def test_what_three_readers_say(table: str, format_: str) -> None:
+    found = inspect_table(table, ReadRequest(reader=ReaderChoice.LOG))
+    assert isinstance(found, Inspection)
+    error = TableError(ErrorCode.CORRUPT_LOG, "commit 0 is no JSON", "restore the file")
+    readers = {ReaderName.LOG: found.state, ReaderName.DELTA_RS: error}
+    finding = Finding("DP001", Severity.ERROR, "the readers disagree", "ask again", table)
+    result = found._replace(readers=readers, findings=(finding,), complete=False)
+    gone = Unreadable(f"{table}-gone", error, readers)
+    facts = [f for each in (result, gone) for f in inspection_facts(table_fields(each))]
+    file = io.StringIO()
+    report = InspectionReport(PageFormat(format_), file, color=False, summary=True)
+    report.add(result)
+    report.add(gone)
+    report.close()
+    assert missing([*facts, "NOT COMPLETE"], seen(file.getvalue(), format_)) == []
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown"])
+@pytest.mark.parametrize(
+    "more", [(), ("--client", "trino"), ("--policy", "P", "--show-suppressed")]
+)
+def test_a_check(cli: Cli, table: str, policy: str, format_: str, more: tuple[str, ...]) -> None:
+    words = ("check", table, f"{table}-gone", *(policy if word == "P" else word for word in more))
+    document = cli(*words, "--format", "json").json
+    assert (document["findings"] and document["suppressed"]) or "--policy" not in more
+    assert missing(check_facts(document), seen(cli(*words, "--format", format_).out, format_)) == []
+
+
+@pytest.mark.parametrize("format_", PAGES)
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize(
+    ("command", "goal", "caution"),
+    [
+        ("plan-downgrade", ("--lowest", "--include-enabled"), "Some of this cannot be taken back"),
+        ("plan-downgrade", ("--drop", "typeWidening"), "Not all of this can be taken back"),
+        ("plan-downgrade", ("--drop", "appendOnly"), ""),
+        ("plan-upgrade", ("--enable", "inCommitTimestamp"), "Every step can be taken back"),
+    ],
+)
+def test_a_plan(
+    cli: Cli,
+    table: str,
+    command: str,
+    goal: tuple[str, ...],
+    caution: str,
+    many: bool,
+    format_: str,
+) -> None:
+    tables = (table, f"{table}-gone") if many else (table,)
+    words = (command, *tables, *goal, "--client", "deltalake/engine@0.25.0")
+    document = cli(*words, "--format", "json").json
+    facts = [*plan_facts(document), caution]
+    assert missing(facts, seen(cli(*words, "--format", format_).out, format_)) == []
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown"])
+def test_an_exception(cli: Cli, format_: str) -> None:
+    words = ("conflicts", "--exception", "ConcurrentAppendException")
+    told = cli(*words, "--format", "json").json["exception"]
+    facts = [told["name"], told["error_class"], told["sqlstate"], *told["engines"]]
+    facts += [each[key] for each in told["causes"] for key in ("name", "when", "avoid", "source")]
+    assert missing(facts, seen(cli(*words, "--format", format_).out, format_)) == []
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown"])
+@pytest.mark.parametrize("client", ["deltalake", "trino"])
+def test_a_client(cli: Cli, client: str, format_: str) -> None:
+    words = ("clients", client)
+    (told,) = cli(*words, "--format", "json").json["clients"]
+    paths = [path for each in told["ranges"] for path in each["paths"]]
+    facts = [bad["what"] for path in paths for bad in path["known_bad"]]
+    hazards = [hazard for path in paths for hazard in path["hazards"]]
+    facts += [each["verdict"] for each in hazards if each["verdict"] != "ok"]
+    facts += [proof["reference"] for each in told["ranges"] for proof in each["evidence"]]
+    assert facts
+    assert missing(facts, seen(cli(*words, "--format", format_).out, format_)) == []
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown"])
+def test_drift(cli: Cli, table: str, log: Log, format_: str) -> None:
+    lake, where = log.root.parent / "lake", str(log.root.parent / "inventory")
+    first, second = (Log(lake / name).commit(0, protocol(1, 2), metadata()) for name in ("a", "b"))
+    scan = ("scan", str(lake), "--inventory", where)
+    assert cli(*scan).code == 0
+    first.commit(1, protocol(1, 4), commit_info("UPGRADE PROTOCOL"))
+    (second.root / "_delta_log" / f"{0:020}.json").write_text("{")
+    cli(*scan)
+    told = cli("drift", where, "--format", "json").json
+    assert told["changes"]
+    facts = ["1 could not be read in the later scan: what changed there is not known"]
+    facts += [each[key] for each in told["changes"] for key in ("table", "change", "severity")]
+    assert missing(facts, seen(cli("drift", where, "--format", format_).out, format_)) == []
