@@ -35,7 +35,8 @@ _CONNECTION = (
 _SIGNED = (
     r"(?i)((?:[?&;#]|%(?:25)*(?:3F|26|3B|23))(?:sig|signature|sas|token|auth|authorization|"
     r"key|code|jwt|pass|pw|"
-    r"[a-z]{0,20}[_-]?(?:token|passw(?:or)?d|pwd|passphrase|secret|credential|"
+    r"[a-z][\w-]{0,40}(?:token|passw(?:or)?d|pwd|passphrase|secret|credential|signature|"
+    r"pvt[_-]?key)|[a-z]{0,20}[_-]?(?:token|passw(?:or)?d|pwd|passphrase|secret|credential|"
     r"access[_-]?key(?:[_-]?id)?|account[_-]?key|secret[_-]?key|private[_-]?key|api[_-]?key)|"
     r"x-amz-[a-z-]+|x-goog-[a-z-]+|awsaccesskeyid|googleaccessid|se|sp|skoid)(?:=|%(?:25)*3D))"
     r"[^&\s'\"`;]+"
@@ -131,7 +132,8 @@ def _without_credentials(address: str) -> str:
     for pattern in (_JDBC, _LISTED, _CONNECTION):
         shown = re.sub(pattern, rf"\1{HIDDEN}", shown)
     if not (found := re.match(_ADDRESS, shown)):
-        return re.sub(_SIGNED, rf"\1{HIDDEN}", shown) if re.match(_SCHEME, shown) else shown
+        signed = shown != address or re.match(_SCHEME, shown)
+        return re.sub(_SIGNED, rf"\1{HIDDEN}", shown) if signed else shown
     host = shown[found.end() :].partition("/")[0]
     if "@" in host or (":" in host and re.match(_KEYS, address.removeprefix("delta.`"))):
         for pattern in (_KEYS, _USERINFO, _LOGIN):

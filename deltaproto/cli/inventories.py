@@ -249,21 +249,23 @@ def scan_notices(
 
 
 def require_finished(inventory: str, state: NewestState, storage: Mapping[str, str]) -> None:
-    """Check that no scan was started after the newest finished one and then stopped.
+    """Check that a finished scan has replaced every scan that was started and stopped.
 
     Raises:
         TableError: not-found, when one was; the newest state of its tables is then unknown.
     """
     from deltaproto.errors import ErrorCode, TableError
     from deltaproto.fleet.inventory import inventory_at
-    from deltaproto.fleet.staging import unfinished_after
+    from deltaproto.fleet.staging import in_words, unfinished_scans
 
     folder = inventory_at(inventory, storage).staging_folder()
-    stopped = unfinished_after(folder, state.scans[0].scan_id)
-    if stopped is not None:
+    for stopped in unfinished_scans(folder):
+        if state.replaces(stopped):
+            continue
+        of = f" of {in_words(stopped.extent)}" if stopped.extent else ""
         raise TableError(
             ErrorCode.NOT_FOUND,
-            f"{inventory}: the newest scan, {stopped}, is not finished",
+            f"{inventory}: the newest scan{of}, {stopped.scan_id}, is not finished",
             f"run the same scan with --resume, or choose a finished one: "
             f"--scan {state.scans[0].scan_id}",
         )

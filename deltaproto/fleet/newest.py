@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from deltaproto.fleet.discovered import Selection
-from deltaproto.fleet.scan_history import PastScan, newest
+from deltaproto.fleet.scan_history import Extent, PastScan, newest
+from deltaproto.fleet.staging import Unfinished
 from deltaproto.policy.document import place
 
 
@@ -21,18 +22,19 @@ def newest_of_each_root(scans: Sequence[PastScan]) -> list[PastScan]:
     newest(list(scans))
     found: list[PastScan] = []
     for scan in reversed(scans):
-        replaced = (any(_replaces(newer, scan, root) for newer in found) for root in scan.roots)
+        replaced = (
+            any(_replaces(newer.extent, scan.extent, root) for newer in found)
+            for root in scan.roots
+        )
         if not found or not all(replaced):
             found.append(scan)
     return found
 
 
-def _replaces(newer: PastScan, older: PastScan, root: str) -> bool:
+def _replaces(newer: Extent, older: Extent, root: str) -> bool:
     if root not in newer.roots:
         return False
-    return newer.extent[1:] == older.extent[1:] or not (
-        newer.included or newer.excluded or older.included
-    )
+    return newer[1:] == older[1:] or not (newer.included or newer.excluded or older.included)
 
 
 class NewestState:
@@ -76,6 +78,23 @@ class NewestState:
         if self._seen.get(where, 0) & (1 << number) - 1:
             return False
         return not any(self._searched(newer, where) for newer in range(number))
+
+    def replaces(self, stopped: Unfinished) -> bool:
+        """Whether finished scans that began later searched all that a stopped scan would have."""
+        extent = stopped.extent
+        later = [n for n, scan in enumerate(self.scans) if scan.scan_id > stopped.scan_id]
+        if extent is None:
+            return bool(later)
+        return all(
+            any(self._replaces(number, extent, root) for number in later) for root in extent.roots
+        )
+
+    def _replaces(self, number: int, older: Extent, root: str) -> bool:
+        newer = self.scans[number].extent
+        if _replaces(newer, older, root):
+            return True
+        patterns = newer.included or newer.excluded or older.included
+        return not patterns and self._searched(number, place(root))
 
     def _searched(self, number: int, where: str) -> bool:
         """Whether the scan would have found a table there."""

@@ -17,6 +17,7 @@ from deltaproto.fleet.discovered import DiscoveredTable, Passed, UnreadablePlace
 from deltaproto.fleet.discovery import Source, discover
 from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.rows_builder import unfolded, unseen_rows
+from deltaproto.fleet.scan_history import extent_of
 from deltaproto.fleet.scan_table import ReadSettings
 from deltaproto.fleet.schemas import Inventory
 from deltaproto.fleet.staging import Staging, last_unfinished
@@ -119,6 +120,8 @@ def tables(
 @contextmanager
 def _staging(request: ScanRequest, began: datetime) -> Iterator[Staging]:
     inventory = request.inventory
+    selection = request.source.selection
+    extent = extent_of(request.source.named(), selection.include, selection.exclude)
     if inventory is None:
         with (
             tempfile.TemporaryDirectory(prefix="deltaproto-scan-") as aside,
@@ -127,7 +130,10 @@ def _staging(request: ScanRequest, began: datetime) -> Iterator[Staging]:
             yield staging
         return
     folder = inventory.staging_folder()
-    taken = last_unfinished(folder) if request.resume else Staging(folder, new_id(began))
+    if request.resume:
+        taken = last_unfinished(folder, extent)
+    else:
+        taken = Staging(folder, new_id(began), extent)
     if taken is None:
         raise none_to_resume()
     with taken:

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+class Extent(NamedTuple):
+    """What a scan searches, in no order."""
+
+    roots: frozenset[str]
+    included: frozenset[str]
+    excluded: frozenset[str]
+
+
 class PastScan(NamedTuple):
     """One row of `scans`."""
 
@@ -34,7 +42,7 @@ class PastScan(NamedTuple):
     """False: tables could not be read, or have commits that only their catalog knows"""
 
     @property
-    def extent(self) -> tuple[frozenset[str], ...]:
+    def extent(self) -> Extent:
         """Scan scope; only scans with equal scope can be diffed for added/removed tables."""
         return extent_of(self.roots, self.included, self.excluded)
 
@@ -55,9 +63,9 @@ class PastScan(NamedTuple):
         )
 
 
-def extent_of(*looked: Iterable[str]) -> tuple[frozenset[str], ...]:
-    """Roots, include patterns and exclude patterns, in no order."""
-    return tuple(frozenset(each) for each in looked)
+def extent_of(roots: Iterable[str], included: Iterable[str], excluded: Iterable[str]) -> Extent:
+    """Return the extent of a scan, from its roots and the patterns of folders."""
+    return Extent(frozenset(roots), frozenset(included), frozenset(excluded))
 
 
 COLUMNS = (

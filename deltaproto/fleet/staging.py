@@ -1,18 +1,21 @@
 """Results of a running scan, on disk and invisible in the inventory until the scan ends.
 
 Each part is written to a temporary file and renamed, so a killed scan leaves complete parts,
-which the next scan reuses with `--resume`.
+which the next scan reuses with `--resume`. The roots of the scan are stored beside the parts: only
+a scan of the same roots can resume or replace it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from deltaproto.errors import UsageError
+from deltaproto.fleet.scan_history import Extent, extent_of
 from deltaproto.fleet.schemas import staged
 
 if TYPE_CHECKING:
@@ -21,17 +24,21 @@ if TYPE_CHECKING:
 FOLDER = "_staging"
 SPARK_FOLDER = "_staging_spark"
 _SUFFIX = ".arrow"
+_EXTENT = "extent.json"
 
 
 class Staging:
     """The parts of one scan in a local folder, locked until it is closed.
+
+    Args:
+        extent: what the scan searches; None where it began before and is resumed.
 
     Raises:
         UsageError: when the folder cannot be written.
         Held: when another process is running this scan.
     """
 
-    def __init__(self, inventory: str, scan_id: str) -> None:
+    def __init__(self, inventory: str, scan_id: str, extent: Extent | None = None) -> None:
         self.scan_id = scan_id
         self._folder = os.path.join(inventory, FOLDER, scan_id)
         try:
@@ -39,6 +46,8 @@ class Staging:
             self._lock = _locked(f"{self._folder}.lock")
             taken = [os.path.basename(path)[: -len(_SUFFIX)] for path in self._parts()]
             self._next = 1 + max(map(int, taken), default=-1)
+            if extent is not None:
+                _write_extent(self._folder, extent)
         except OSError as error:
             raise _unwritable(self._folder, error) from None
 
@@ -91,34 +100,74 @@ class Held(UsageError):
     """Another process is running this scan."""
 
 
-def last_unfinished(inventory: str) -> Staging | None:
-    """Open the newest unfinished scan for resuming, or return None."""
-    folder = os.path.join(inventory, FOLDER)
-    try:
-        names = sorted(os.listdir(folder), reverse=True)
-    except OSError:
-        return None
-    for name in names:
-        if os.path.isdir(os.path.join(folder, name)):
-            with suppress(Held):
-                return Staging(inventory, name)
+def last_unfinished(inventory: str, extent: Extent) -> Staging | None:
+    """Resume the newest unfinished scan of this extent, or return None if there is none.
+
+    Raises:
+        UsageError: when all unfinished scans search other roots, or leave out other folders.
+    """
+    other: Unfinished | None = None
+    for scan in unfinished_scans(inventory, (FOLDER,)):
+        if scan.extent not in (None, extent):
+            other = other or scan
+            continue
+        with suppress(Held):
+            return Staging(inventory, scan.scan_id)
+    if other is not None and other.extent is not None:
+        raise UsageError(
+            f"the unfinished scan {other.scan_id} is of {in_words(other.extent)}, "
+            f"not of {in_words(extent)}",
+            "resume it with the same roots and patterns, or leave out --resume to begin a new scan",
+        )
     return None
 
 
-def unfinished_after(inventory: str, scan_id: str) -> str | None:
-    """Return the newest unfinished scan that began after `scan_id`; running ones do not count."""
-    found = set()
-    for name in (FOLDER, SPARK_FOLDER):
+def in_words(extent: Extent) -> str:
+    """What a scan searches, in a line."""
+    words = [", ".join(sorted(extent.roots)) or "no root"]
+    words += [f"--include {each}" for each in sorted(extent.included)]
+    words += [f"--exclude {each}" for each in sorted(extent.excluded)]
+    return " ".join(words)
+
+
+class Unfinished(NamedTuple):
+    """A scan that was started and stopped."""
+
+    scan_id: str
+    extent: Extent | None
+    """what it searches; None where that is not known"""
+
+
+def unfinished_scans(
+    inventory: str, folders: tuple[str, ...] = (FOLDER, SPARK_FOLDER)
+) -> list[Unfinished]:
+    """Return the scans that were started and not finished, newest first, without running ones."""
+    found = []
+    for name in folders:
         folder = os.path.join(inventory, name)
         with suppress(OSError):
-            found |= {
-                each
+            found += [
+                Unfinished(each, _read_extent(os.path.join(folder, each)))
                 for each in os.listdir(folder)
-                if each > scan_id
-                and os.path.isdir(os.path.join(folder, each))
+                if os.path.isdir(os.path.join(folder, each))
                 and not _held(os.path.join(folder, f"{each}.lock"))
-            }
-    return max(found, default=None)
+            ]
+    return sorted(found, key=lambda scan: scan.scan_id, reverse=True)
+
+
+def _write_extent(folder: str, extent: Extent) -> None:
+    path = os.path.join(folder, _EXTENT)
+    with open(f"{path}.tmp", "w", encoding="utf-8") as file:
+        json.dump({key: sorted(value) for key, value in extent._asdict().items()}, file)
+    os.replace(f"{path}.tmp", path)
+
+
+def _read_extent(folder: str) -> Extent | None:
+    try:
+        with open(os.path.join(folder, _EXTENT), encoding="utf-8") as file:
+            return extent_of(**json.load(file))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 @contextmanager

@@ -46,6 +46,10 @@ ADDRESSES = (
     f"s3://me%3A{CANARY}@lake/t",
     f"gs://lake/t?s%69g={CANARY}",
     f"https://a.blob.core.windows.net/c/t?code={CANARY}",
+    f"jdbc:snowflake://host/?user=a&private_key_pwd={CANARY}",
+    f"jdbc:bigquery://host;OAuthType=0;OAuthPvtKey={CANARY}",
+    f"cos://lake/t?q-sign-algorithm=sha1&q-signature={CANARY}",
+    f"BlobEndpoint=https://a.blob.core.windows.net/;SharedAccessSignature=sv=1&sig={CANARY}",
     f"DefaultEndpointsProtocol=https;AccountName=a;AccountKey={CANARY};EndpointSuffix=x",
 )
 ELSEWHERE = (

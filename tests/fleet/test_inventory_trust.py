@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -285,6 +288,52 @@ def test_a_scan_that_was_killed(cli: Cli, lake: Path, tmp_path: Path) -> None:
         ran = cli(*command)
         assert (ran.code, "is not finished" in ran.out + ran.err) == (3, True)
     assert cli(*CHECK, where, "--scan", scan["scan_id"]).code == 0
+
+
+def test_a_killed_scan_of_one_root_and_a_later_scan_of_another(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    where, killed = str(tmp_path / "inventory"), (str(lake / "a"), "--exclude", "x")
+    for words in ((str(lake / "b"),), killed):
+        assert cli("scan", *words, "--inventory", where).code == 0
+    kill_scan(where, *killed)
+    plan = ("plan-upgrade", "--from", where, "--set", "delta.appendOnly=true")
+    assert cli("scan", str(lake / "b"), "--inventory", where).code == 0
+    for command in ((*CHECK, where), ("report", where), plan, ("drift", where)):
+        ran = cli(*command)
+        assert (ran.code, "is not finished" in ran.out + ran.err) == (3, True), command
+    # Another scan cannot resume it: its roots would claim to be searched.
+    ran = cli("scan", str(lake / "b"), "--inventory", where, "--resume")
+    assert (ran.code, "the unfinished scan 2" in ran.err) == (2, True)
+    # The same scan replaces it, begun again or resumed.
+    assert cli("scan", *killed, "--inventory", where).code == 0
+    assert cli(*CHECK, where).code == 0
+    kill_scan(where, *killed)
+    assert cli(*CHECK, where).code == 3
+    assert cli("scan", *killed, "--inventory", where, "--resume").code == 0
+    assert cli(*CHECK, where).code == 0
+
+
+def test_a_scan_of_a_parent_replaces_a_killed_one(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    where = str(tmp_path / "inventory")
+    kill_scan(where, str(lake / "a"))
+    for words, code in ((("--exclude", "two"), 3), (("--include", "one"), 3), ((), 0)):
+        assert cli("scan", str(lake), *words, "--inventory", where).code == 0
+        assert cli(*CHECK, where).code == code
+    # A scan of one folder in it does not.
+    kill_scan(where, str(lake))
+    for words, code in ((str(lake / "a"), 3), (str(lake), 0)):
+        assert cli("scan", words, "--inventory", where).code == 0
+        assert cli(*CHECK, where).code == code
+
+
+def kill_scan(where: str, *words: str) -> None:
+    """Leave what a scan leaves that is killed while it reads tables."""
+    code = "import os, signal\nfrom deltaproto.fleet import local_engine\n"
+    code += "local_engine.on_disk = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+    code += "from deltaproto.cli.main import main\nmain()"
+    command = [sys.executable, "-c", code, "scan", *words, "--inventory", where]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize(
