@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdict import Verdict
 from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.goal_text import goal_text
 from deltaproto.planning.plan import (
     Blocked,
     Clash,
@@ -38,7 +39,8 @@ def plan_of(entry: Mapping[str, Any], command: str) -> Plan:
     """
     print_ = entry["fingerprint"]
     goal = dict(entry["goal"])
-    told = str(goal.pop("text"))
+    # Approvals go by the goal in words, so a text of the file's own counts for nothing.
+    goal.pop("text")
     for member in ("enable", "sql"):
         if member in goal:
             goal[member] = list(_each(goal[member], text))
@@ -46,13 +48,14 @@ def plan_of(entry: Mapping[str, Any], command: str) -> Plan:
         goal["set"] = {text(key): text(value) for key, value in goal["set"].items()}
     engine = Engine(EngineName(entry["engine"]["name"]), str(entry["engine"]["version"]))
     metadata = print_["metadata"]
+    before = Protocol.stored(entry["protocol_before"])
     return Plan(
         command=command,
         table=text(entry["table"]),
         location=text(entry["location"]),
         sql_name=text(entry["sql_name"]),
         goal=MappingProxyType(goal),
-        goal_text=told,
+        goal_text=goal_text(goal, before),
         engine=engine,
         fingerprint=Fingerprint(
             None if print_["table_id"] is None else text(print_["table_id"]),
@@ -60,7 +63,7 @@ def plan_of(entry: Mapping[str, Any], command: str) -> Plan:
             Protocol.stored(print_["protocol"]),
             None if metadata is None else text(metadata),
         ),
-        protocol_before=Protocol.stored(entry["protocol_before"]),
+        protocol_before=before,
         protocol_after=Protocol.stored(entry["protocol_after"]),
         steps=_each(entry["steps"], _step),
         cost=Cost(**entry["cost"]),

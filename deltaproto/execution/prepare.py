@@ -25,6 +25,7 @@ from deltaproto.inspection.facts import facts
 from deltaproto.inspection.inspect import judged
 from deltaproto.inspection.interface import Inspection
 from deltaproto.planning.from_state import observe
+from deltaproto.planning.goal_text import approvable_goal
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.policy_impact import (
     PolicyImpact,
@@ -257,7 +258,7 @@ def _effect(
         after = facts_after(today, observe(inspection.state), left, plan)
     except UnpredictableError as error:
         return error
-    return policy_impact(checker, today, after, plan.goal_text)
+    return policy_impact(checker, today, after, approvable_goal(plan))
 
 
 def _inspection(watched: TableWatcher) -> Inspection:

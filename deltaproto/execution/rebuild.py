@@ -26,6 +26,7 @@ from deltaproto.planning.steps import steps
 from deltaproto.policy.document.patterns import place
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.isolation import PROPERTY as ISOLATION
 from deltaproto.sql.quoting import identifier, name_parts, table_name
 
@@ -73,21 +74,62 @@ def misprediction(plan: Plan, table: Table) -> str | None:
 
 
 def unrequested(plan: Plan) -> str | None:
-    """Describe the first table property that the plan sets without being part of its goal."""
+    """Describe the first property or feature that the plan sets or drops beyond its goal."""
     if "undo" in plan.goal:
         return None
-    requested = _requested_properties(plan)
+    requested, features = _requested_properties(plan), _requested_features(plan)
+    dropped = _droppable(plan)
     for step in plan.steps:
+        if step.action is Action.DROP and dropped is not None and step.feature not in dropped:
+            return f"{step.id} drops {step.feature}, which is not part of its goal"
+        if step.action is Action.DROP_CONSTRAINT and "checkConstraints" not in (
+            dropped if dropped is not None else {"checkConstraints"}
+        ):
+            return f"{step.id} drops a constraint, which is not part of its goal"
+        if step.action is Action.CLUSTER_BY and "clustering" not in features:
+            return f"{step.id} changes the clustering, which is not part of its goal"
         for parsed in parse(step.sql or ""):
             if not isinstance(parsed.statement, SetProperties) or step.action is Action.SQL:
                 continue
             for key, value in parsed.statement.properties.items():
                 lower = key.lower()
-                if lower.startswith(FEATURE) or lower in _VERSIONS:
-                    continue  # already compared with the protocol
-                if value.lower() not in requested.get(lower, ()):
+                if lower.startswith(FEATURE):
+                    if key[len(FEATURE) :] not in features:
+                        return f"{step.id} sets {key}, which is not part of its goal"
+                elif lower not in _VERSIONS and value.lower() not in requested.get(lower, ()):
                     return f"{step.id} sets {key} to {value}, which is not part of its goal"
     return None
+
+
+def _droppable(plan: Plan) -> frozenset[str] | None:
+    """The features that a plan may drop; None: any, as its goal names clients or versions."""
+    if plan.command == "plan-upgrade":
+        return frozenset()
+    if plan.goal["kind"] != "drop":
+        return None
+    found = {CHECKPOINT_PROTECTION}
+    pending = list(plan.goal["features"])
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending += feature_catalog.dependents(name, plan.protocol_before.supported)
+    return frozenset(found)
+
+
+def _requested_features(plan: Plan) -> frozenset[str]:
+    """The features that a plan may add: those of its goal, and what they require."""
+    if plan.command != "plan-upgrade":
+        return frozenset({"clustering"})
+    properties = plan.goal.get("set") or {}
+    set_ = {key.lower() for key in normalize_properties(properties)}
+    named = {key[len(FEATURE) :] for key in properties if key.lower().startswith(FEATURE)}
+    switched = {
+        record.name
+        for record in feature_catalog.all_features()
+        if any(key.lower() in set_ for key in record.switches)
+    }
+    return feature_catalog.closure({*(plan.goal.get("enable") or ()), *named, *switched})
 
 
 def _requested_properties(plan: Plan) -> dict[str, set[str]]:

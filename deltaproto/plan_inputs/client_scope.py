@@ -10,6 +10,7 @@ from deltaproto.clients.model import Access
 from deltaproto.clients.resolve import Candidate, latest
 from deltaproto.errors import UsageError
 from deltaproto.planning.downgrade import Downgrade, plan_downgrade
+from deltaproto.planning.goal_text import approvable_goal
 from deltaproto.planning.impact import client_changes, in_words
 from deltaproto.planning.plan import Alternative, Blocked, ClientChange, Plan
 from deltaproto.planning.policy_impact import UnpredictableError, facts_after, policy_impact
@@ -99,7 +100,7 @@ class Users:
         except UnpredictableError as error:
             why = f"the result cannot be checked against the policy: {error}"
             return Ruled(_blocked(plan, given, [Blocked(None, why, "plan without --policy")]))
-        found = policy_impact(self.checker, given.facts, after, plan.goal_text)
+        found = policy_impact(self.checker, given.facts, after, approvable_goal(plan))
         loses = "would lose" if found.violations else "loses"
         notes = [
             f"The policy's client {loses} access: {in_words(one)}." for one, _ in found.unapproved

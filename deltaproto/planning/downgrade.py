@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from deltaproto.planning.advice import advice
 from deltaproto.planning.engine_support import incapable
+from deltaproto.planning.goal_text import goal_text
 from deltaproto.planning.impact import client_changes
 from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.planning.request import PlanInput
@@ -76,7 +77,9 @@ def plan_downgrade(given: PlanInput, asked: Downgrade) -> Plan:
         if not needed:
             # The clients stay blocked whatever else is dropped.
             plan = plan_downgrade(given, asked._replace(lowest=False))
-            return plan._replace(goal=_as_asked(asked), goal_text=_text(asked, task.goal))
+            return plan._replace(
+                goal=_as_asked(asked), goal_text=goal_text(_as_asked(asked), plan.protocol_before)
+            )
         chosen, others, kept = lowest_goal(
             given,
             can,
@@ -142,7 +145,7 @@ def _plan(
         location=given.location,
         sql_name=given.sql,
         goal=_as_asked(asked),
-        goal_text=_text(asked, goal),
+        goal_text=goal_text(_as_asked(asked), given.table.protocol),
         engine=given.engine,
         fingerprint=given.fingerprint,
         protocol_before=given.table.protocol,
@@ -175,15 +178,6 @@ def _rewritten(
         clients=client_changes(given, after),
         warnings=(*given.warnings, _COPY),
     )
-
-
-def _text(asked: Downgrade, goal: Goal) -> str:
-    if not asked.lowest:
-        return goal.text
-    what = "is in use, too" if asked.include_enabled else "nothing uses"
-    text = f"the lowest protocol: drop what {what}"
-    clients = goal.second if isinstance(goal, Both) else goal
-    return f"{text}; {clients.text}" if asked.clients else text
 
 
 def _as_asked(asked: Downgrade) -> Mapping[str, Any]:

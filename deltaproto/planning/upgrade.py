@@ -10,6 +10,7 @@ from deltaproto.planning.advice import advice, names_it, short, what_it_does
 from deltaproto.planning.ddl.user_statement import Parsed
 from deltaproto.planning.enable import Impossible, enabling
 from deltaproto.planning.engine_support import incapable
+from deltaproto.planning.goal_text import goal_text
 from deltaproto.planning.impact import client_changes, impact
 from deltaproto.planning.plan import Blocked, Plan
 from deltaproto.planning.predict.consistency import READ_COPY
@@ -22,7 +23,7 @@ from deltaproto.planning.search.goals import EndState, needs_after
 from deltaproto.planning.search.route import PredictedStatement, predict, versions
 from deltaproto.planning.statement import SetProperties, Statement
 from deltaproto.planning.steps import steps
-from deltaproto.planning.upgrade_request import Upgrade, as_asked, in_words
+from deltaproto.planning.upgrade_request import Upgrade, as_asked
 from deltaproto.planning.usage import ending_of
 from deltaproto.protocol.isolation import PROPERTY as ISOLATION
 from deltaproto.protocol.isolation import IsolationLevel
@@ -75,7 +76,7 @@ def plan_upgrade(given: PlanInput, asked: Upgrade) -> Plan:
         location=given.location,
         sql_name=given.sql,
         goal=as_asked(asked),
-        goal_text=in_words(asked),
+        goal_text=goal_text(as_asked(asked), given.table.protocol),
         engine=given.engine,
         fingerprint=given.fingerprint,
         protocol_before=given.table.protocol,

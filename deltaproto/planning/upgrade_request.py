@@ -40,22 +40,3 @@ def as_asked(asked: Upgrade) -> Mapping[str, Any]:
     if asked.keep:
         goal["keep"] = [str(client.candidate.reference) for client in asked.keep]
     return goal
-
-
-def in_words(asked: Upgrade) -> str:
-    """Describe the goal in one line."""
-    parts = []
-    if asked.enable:
-        parts.append(f"enable {', '.join(wanted.feature for wanted in asked.enable)}")
-    if asked.set:
-        parts.append(f"set {', '.join(f'{key}={value}' for key, value in asked.set.items())}")
-    if asked.isolation is not None:
-        parts.append(f"isolation level {asked.isolation}")
-    if asked.to is not None:
-        parts.append(f"reader version {asked.to[0]} and writer version {asked.to[1]} at least")
-    if asked.statements:
-        count = len(asked.statements)
-        parts.append(f"{count} statement{'s' if count > 1 else ''} of your own")
-    if asked.keep:
-        parts.append(f"{', '.join(str(c.candidate.reference) for c in asked.keep)} keep working")
-    return "; ".join(parts)

@@ -245,6 +245,11 @@ class Feature(NamedTuple):
                 return ()
 
     @property
+    def switchless(self) -> bool:
+        """True when nothing switches it on or off: a table that supports it uses it."""
+        return isinstance(self.enablement, AlwaysWhenSupported)
+
+    @property
     def legacy(self) -> bool:
         """True if a version number below 7 can imply the feature."""
         return self.min_writer < 7

@@ -54,8 +54,7 @@ class FeatureState(NamedTuple):
     @property
     def unused(self) -> bool:
         """True if the table certainly does not use the feature."""
-        switchless = isinstance(self.feature.enablement, AlwaysWhenSupported)
-        off = self.enabled is False or switchless
+        off = self.enabled is False or self.feature.switchless
         return off and self.present is False and not self.required_by
 
 

@@ -51,6 +51,23 @@ def planned(cli: Cli, table: Log, rules: str, *words: str) -> tuple[int, dict[st
         ),
         (ENGINE, ("--enable", "typeWidening"), "ok -> refused because of typeWidening"),
         ("trino@400", ("--enable", "deletionVectors"), "ok -> wrong because of deletionVectors"),
+        # No property switches it on: supporting it is using it.
+        (
+            "delta-kernel-rs@0.4.1",
+            ("--enable", "vacuumProtocolCheck"),
+            "ok -> wrong because of vacuumProtocolCheck",
+        ),
+        # Clustering and row tracking write metadata domains.
+        (
+            "deltalake/pyarrow@0.9.0",
+            ("--cluster-by", "id"),
+            "ok -> refused because of domainMetadata",
+        ),
+        (
+            "deltalake/pyarrow@0.9.0",
+            ("--set", "delta.enableRowTracking=true"),
+            "ok -> refused because of domainMetadata",
+        ),
     ],
 )
 def test_a_loss_exits_1_and_is_named(

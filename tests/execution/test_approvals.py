@@ -14,6 +14,7 @@ import pytest
 
 from deltaproto.execution.audit import Audit
 from deltaproto.execution.recorder import Ledger
+from deltaproto.planning.checksum import KEY, seal
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -75,6 +76,28 @@ class TestGate:
         said = f"{CLIENT} read (typeWidening) is approved by Mary Moss, OPS-12"
         assert said in found["message"]
         assert "existing error" not in found["message"]
+
+    def test_the_goal_is_the_one_that_the_plan_has_whatever_its_text_says(
+        self, cli: Cli, log: Log, plan: str, tmp_path: Path
+    ) -> None:
+        document = json.loads(Path(plan).read_text())
+        document["goal"]["text"] = "enable variantType"
+        document[KEY] = seal(document)
+        Path(plan).write_text(json.dumps(document))
+        assert not gate(cli, plan, policy(tmp_path, goal="enable variantType"))["passed"]
+        assert gate(cli, plan, policy(tmp_path, **GOAL))["passed"]
+
+    def test_statements_of_the_users_own_are_part_of_the_goal(
+        self, cli: Cli, log: Log, plan: str, tmp_path: Path
+    ) -> None:
+        sql = "ALTER TABLE t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+        sql = sql.replace(" t ", f" delta.`{log.table}` ")
+        words = ("--sql", sql, "--format", "json", "--output", plan)
+        assert cli("plan-upgrade", log.table, *words).code == 0
+        found = gate(cli, plan, policy(tmp_path, goal="1 statement of your own"))
+        assert not found["passed"]
+        assert f'not "1 statement of your own: {sql}"' in found["message"]
+        assert gate(cli, plan, policy(tmp_path, goal=f"1 statement of your own: {sql}"))["passed"]
 
     @pytest.mark.parametrize(
         ("changes", "why"),

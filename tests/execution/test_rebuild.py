@@ -216,6 +216,44 @@ def test_a_forged_plan_is_refused_and_says_why(
         assert not gates["plan"]["passed"]
 
 
+@pytest.mark.parametrize(
+    ("words", "goal", "said"),
+    [
+        (
+            ("--enable", "columnMapping", "vacuumProtocolCheck"),
+            {"kind": "upgrade", "enable": ["columnMapping"]},
+            "sets delta.feature.vacuumProtocolCheck",
+        ),
+        (
+            ("--cluster-by", "id"),
+            {"kind": "upgrade", "enable": ["rowTracking"]},
+            "s1 changes the clustering",
+        ),
+        (
+            ("--drop", "checkConstraints"),
+            {"kind": "drop", "features": ["appendOnly"]},
+            "s1 drops a constraint",
+        ),
+    ],
+)
+def test_a_plan_that_does_more_than_its_goal_is_refused(
+    words: tuple[str, ...], goal: dict[str, Any], said: str, cli: Cli, table: Log
+) -> None:
+    """Approvals go by the goal, so a plan must not borrow another one's."""
+    file = planned(cli, table, *words)
+    forge(file, lambda document: document["goal"].clear() or document["goal"].update(goal, text=""))
+    assert said in (unrequested(read(file)) or "")
+
+
+def test_a_plan_that_drops_another_feature_than_its_goal_is_refused(cli: Cli, log: Log) -> None:
+    both = ["deletionVectors", "vacuumProtocolCheck"]
+    log.commit(0, commit_info("CREATE TABLE"), protocol(3, 7, both, both), metadata())
+    file = planned(cli, log, "--drop", "vacuumProtocolCheck")
+    assert unrequested(read(file)) is None
+    forge(file, lambda document: document["goal"].update(features=["deletionVectors"]))
+    assert "drops vacuumProtocolCheck" in (unrequested(read(file)) or "")
+
+
 def test_a_statement_that_leads_elsewhere_than_the_plan_says_is_refused(
     cli: Cli, table: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,6 @@ from deltaproto.clients.resolve import Candidate
 from deltaproto.clients.verdict import PathVerdict, Verdict
 from deltaproto.planning.cached_match import judged
 from deltaproto.protocol import feature_catalog
-from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
 
@@ -193,15 +192,18 @@ def needs_after(before: TableRequirements, ending: EndState) -> TableRequirement
     """Return the table's requirements for clients in this end state."""
     left = ending.protocol.supported
     new = left - before.protocol.supported
-    protection = new & {CHECKPOINT_PROTECTION}
-    idle = (ending.off & left) | (new - protection)
+    # Without a switch, a feature is enabled as soon as it is supported.
+    enabled = frozenset(name for name in new if feature_catalog.record(name).switchless)
+    idle = (ending.off & left) | (new - enabled)
+    # What the plan switches on leaves traces with the next write, as does what it requires.
+    written = feature_catalog.closure(ending.on - before.used)
+    traceless = {name for name in enabled if feature_catalog.record(name).traces}
     return before._replace(
         protocol=ending.protocol,
-        used=((before.used & left) - ending.off) | protection | ending.on,
+        used=((before.used & left) - ending.off) | enabled | ending.on,
         unused=((before.unused & left) | idle) - ending.on,
         modes=tuple(_modes(before, ending)),
-        # Features that the plan enables leave traces with the next write.
-        absent=((before.absent & left) | idle) - (ending.on - before.used),
+        absent=((before.absent & left) | idle | traceless) - written,
         hazards=_hazards(before, ending),
     )
 
