@@ -29,7 +29,14 @@ _ROW_TRACKING = "delta.enableRowTracking"
 _ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 
 
-EVERY_LAYOUT = (*_FILES.values(), *_WRITERS.values(), requirements.MAPPING_ADDED_LATER)
+_COLUMN_IDS = (
+    requirements.MAPPING_ADDED_LATER,
+    requirements.MAPPED_COLLECTIONS,
+    requirements.DROPPED_COLUMNS,
+)
+"""what the schema shows of column mapping; no finding says so, as only a reader that goes by the
+column ids in files notices it"""
+EVERY_LAYOUT = (*_FILES.values(), *_WRITERS.values(), *_COLUMN_IDS)
 """the hazards that are told from the log or the schema, and that no property shows"""
 
 
@@ -75,8 +82,8 @@ def hazards_seen(state: TableState, findings: Iterable[Finding]) -> Iterator[str
     """Every hazard of a table that was read just now."""
     yield from hazards_of(findings, state.metadata.configuration, state.location)
     yield from (word for trace, word in _WRITERS.items() if state.traces.get(trace))
-    if requirements.MAPPING_ADDED_LATER in contents(state.metadata):
-        yield requirements.MAPPING_ADDED_LATER
+    shown = contents(state.metadata)
+    yield from (word for word in _COLUMN_IDS if word in shown)
 
 
 def hazards_unseen(state: TableState) -> Iterator[str]:
@@ -85,13 +92,15 @@ def hazards_unseen(state: TableState) -> Iterator[str]:
     yield from (word for trace, word in layout.items() if trace not in state.traces)
 
 
-def unsaved(reader: str) -> tuple[str, ...]:
+def unsaved(reader: str, configuration: Mapping[str, str | None]) -> tuple[str, ...]:
     """Those that nobody looked for, where an inventory has only the findings of this reader.
 
     Who wrote the files is not among them: it matters to Daft alone, and a note says so.
     """
+    mode = configuration.get(requirements.MAPPING_MODE) or "none"
+    columns = () if mode.lower() == "none" else _COLUMN_IDS
     # Only the log names the data files.
-    return () if reader == "log" else tuple(_FILES.values())
+    return columns if reader == "log" else (*_FILES.values(), *columns)
 
 
 def _on(configuration: Mapping[str, str | None], key: str) -> bool:

@@ -9,8 +9,10 @@ Reports what the log shows of the data files beyond the protocol:
   created with it.
 
 `deltaproto check` also considers column mapping that was enabled on existing files, which have no
-column ids, and data files that delta-rs wrote: DELETE, UPDATE and MERGE, and appends of some
-callers, leave Arrow view types in the Parquet footer.
+column ids, arrays, maps and variants with column mapping, whose parts have none, columns that were
+dropped with column mapping, deletion vectors on files whose paths hold escapes or characters beyond
+ASCII, and data files that delta-rs wrote: DELETE, UPDATE and MERGE, and appends of some callers,
+leave Arrow view types in the Parquet footer.
 
 ## Why it breaks
 The specification allows all of it, and the protocol does not announce it. Clients that were only
