@@ -61,13 +61,7 @@ def forbidden(table: Table, schema: Struct) -> Refusal | None:
                 f"{dotted(path)} is of a geospatial type, which Delta Spark has switched off",
                 "spark.databricks.delta.geo.preview.enabled switches it on",
             )
-        if name.startswith(("string collate", "interval")) and not column.widened:
-            return Refusal(
-                "DELTA_UNSUPPORTED_DATA_TYPES",
-                f"{dotted(path)} is of type {name}, which Delta Spark does not store",
-                "choose another type",
-            )
-    return None
+    return consistency.unstorable(table.with_schema(schema))
 
 
 def unresolved(path: Path) -> Refusal:
