@@ -14,10 +14,13 @@ DELTA_RS_REWRITES = "delta-rs-rewrites"
 MAPPED_PARTITIONS = "mapped-partitions"
 MAPPING_ADDED_LATER = "mapping-added-later"
 UNMAPPED_COLUMNS = "unmapped-columns"
+MAPPED_COLLECTIONS = "mapped-collections"
+DROPPED_COLUMNS = "dropped-columns"
 DUPLICATE_COLUMNS = "duplicate-columns"
 PARTITION_NOT_IN_SCHEMA = "partition-not-in-schema"
 NON_ASCII_PATHS = "non-ascii-paths"
 ESCAPED_PATHS = "escaped-paths"
+VECTORS_ON_SPECIAL_PATHS = "deletion-vectors-on-special-paths"
 SPECIAL_LOCATION = "special-location"
 HIVE_LOCATION = "hive-location"
 NON_ASCII_LOCATION = "non-ascii-location"
@@ -38,10 +41,14 @@ _TEXTS = {
     MAPPED_PARTITIONS: "a partition column is stored under a physical name",
     MAPPING_ADDED_LATER: "column mapping was enabled on files that have no column ids",
     UNMAPPED_COLUMNS: "column mapping is enabled, and a column has no id or no physical name",
+    MAPPED_COLLECTIONS: "column mapping is enabled, and a column has an array, a map or a variant",
+    DROPPED_COLUMNS: "column mapping is enabled, and data files may contain dropped columns",
     DUPLICATE_COLUMNS: "columns differ only in the case of their names",
     PARTITION_NOT_IN_SCHEMA: "a partition column is not in the schema",
     NON_ASCII_PATHS: "data file paths contain non-ASCII characters from partition values",
     ESCAPED_PATHS: "data file paths contain escapes from partition values",
+    VECTORS_ON_SPECIAL_PATHS: "deletion vectors hide rows of data files whose paths contain "
+    "escapes or non-ASCII characters",
     SPECIAL_LOCATION: "the table's path contains a character that URLs escape, such as a space",
     NON_ASCII_LOCATION: "the table's path ends in a non-ASCII character",
     HIVE_LOCATION: "a folder of the table's path looks like a partition, as in a=b",
@@ -52,7 +59,10 @@ _TEXTS = {
     APPEND_ONLY: "the table is append-only",
 }
 HARMLESS_UNLESS_KNOWN = frozenset(
-    {DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, ESCAPED_PATHS, HIVE_LOCATION}
+    {
+        *(DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, MAPPED_COLLECTIONS),
+        *(DROPPED_COLUMNS, ESCAPED_PATHS, VECTORS_ON_SPECIAL_PATHS, HIVE_LOCATION),
+    }
 )
 """hazards that unmeasured clients are assumed to handle: few readers depend on the Arrow schema or
 the column ids in a Parquet file, and escapes are common"""
@@ -61,7 +71,13 @@ WORDS = frozenset(_TEXTS)
 
 
 OF_FEATURES: Mapping[str, frozenset[str]] = {
-    "columnMapping": frozenset({MAPPED_PARTITIONS, MAPPING_ADDED_LATER, UNMAPPED_COLUMNS}),
+    "columnMapping": frozenset(
+        {
+            *(MAPPED_PARTITIONS, MAPPING_ADDED_LATER, UNMAPPED_COLUMNS),
+            *(MAPPED_COLLECTIONS, DROPPED_COLUMNS),
+        }
+    ),
+    "deletionVectors": frozenset({VECTORS_ON_SPECIAL_PATHS}),
     "appendOnly": frozenset({APPEND_ONLY}),
     "rowTracking": frozenset({UNNAMED_ROW_IDS}),
 }
@@ -157,17 +173,26 @@ def table_requirements(
     modes: list[tuple[str, str]] = []
     if "columnMapping" in protocol.supported:
         modes.append(("columnMapping", (configuration.get(MAPPING_MODE) or "none").lower()))
+    absent, hazards, unseen = frozenset(absent), frozenset(hazards), frozenset(unseen)
+    if "deletionVectors" in protocol.supported - absent:
+        hazards |= _of_vectors(hazards)
+        unseen |= _of_vectors(unseen)
     return TableRequirements(
         protocol,
         frozenset(name for name, used in usage.items() if used is True),
         frozenset(name for name, used in usage.items() if used is False),
         tuple(modes),
         by_name,
-        frozenset(absent),
+        absent,
         tuple(doubts),
-        frozenset(hazards),
-        frozenset(unseen),
+        hazards,
+        unseen,
     )
+
+
+def _of_vectors(hazards: frozenset[str]) -> frozenset[str]:
+    special = hazards & {ESCAPED_PATHS, NON_ASCII_PATHS}
+    return frozenset({VECTORS_ON_SPECIAL_PATHS} if special else ())
 
 
 def usage(states: Iterable[FeatureState]) -> dict[str, bool | None]:

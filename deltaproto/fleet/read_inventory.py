@@ -174,7 +174,7 @@ def facts_of(row: Mapping[str, Any]) -> TableFacts:
             absent=[f["feature"] for f in features if f["present"] is False],
             doubts=doubts(findings, configuration),
             hazards=hazards_of(findings, configuration, location),
-            unseen=unsaved(row["reader"] or ""),
+            unseen=unsaved(row["reader"] or "", configuration),
         ),
         configuration=configuration,
         isolation={engine: row[column] for column, engine in LEVELS.items()},

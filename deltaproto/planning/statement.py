@@ -10,7 +10,7 @@ from typing import Protocol as Interface
 from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import CLUSTERS_EXISTING, Engine, EngineName
 from deltaproto.planning.predict.before_drop import purged
-from deltaproto.planning.predict.consistency import upkeep
+from deltaproto.planning.predict.consistency import unstorable, upkeep
 from deltaproto.planning.predict.drop_feature import drop_feature
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal, Rewrite
 from deltaproto.planning.predict.set_properties import set_properties, unset_properties
@@ -140,6 +140,9 @@ class DropConstraint(NamedTuple):
                 "DROP CONSTRAINT IF EXISTS ignores it",
             )
             return Outcome(table, refusal=refusal)
+        unstored = unstorable(table)
+        if unstored is not None:
+            return Outcome(table, refusal=unstored)
         commit = PredictedCommit("DROP CONSTRAINT", table.protocol)
         return Outcome(table.without_properties(key), (commit,))
 
@@ -194,7 +197,7 @@ class ClusterBy(NamedTuple):
             return Outcome(table, refusal=refusal)
         if not self.columns and "clustering" not in protocol.supported:
             return Outcome(table)
-        refusal = unranked(table, columns)
+        refusal = unranked(table, columns) or unstorable(table)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         if self.columns:

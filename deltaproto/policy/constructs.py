@@ -30,13 +30,19 @@ _KEYWORDS = {
 }
 _PATTERNS = ("LIKE", "ILIKE", "RLIKE", "REGEXP")
 """operators that are also functions"""
+_QUANTIFIERS = ("ALL", "ANY", "SOME")
 _INSIDE = frozenset(
     "WHEN THEN ELSE END AS FROM FOR BOTH LEADING TRAILING PLACING ALL ANY".split()  # noqa: SIM905
 )
 """keywords that occur only inside named constructs"""
 _LITERALS = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "X")
-_SUFFIXES = frozenset("DFSYB")
-"""suffixes of typed numbers, as in 0.5D, 1S and 0.5BD; a trailing L is plain"""
+_SUFFIXES = frozenset([*"DFSYB", "BD"])
+"""suffixes of typed numbers, as in 0.5D, 1S and 0.5BD; a trailing L is plain, a trailing l is not"""
+_TYPES = frozenset(
+    "boolean bool tinyint smallint int integer bigint float real double decimal numeric string "  # noqa: SIM905
+    "char varchar date timestamp interval array map struct".split()
+)
+"""cast targets without a construct name of their own; the element types of the last three have one"""
 _AFTER_CAST = ("CAST", "TRY_CAST")
 
 
@@ -57,16 +63,24 @@ def _found(tokens: Sequence[Token], columns: Collection[str]) -> Iterator[str]:
         if token.quoted:
             yield from _column(token.value, columns, folded)
         elif token.string:
+            if before is not None and before.string:
+                yield "adjacent strings"
             yield from _string(token)
         elif not token.key:
             continue
         elif token.key[0].isalpha() or token.key[0] == "_":
             if at in types:
+                yield from _type(token)
+                continue
+            if token.key in _SUFFIXES and _closes_number(tokens, at):
+                yield from _typed_number(after)
                 continue
             yield from _word(token, before, after, columns, folded)
         elif token.key[0].isdigit():
-            if token.key[-1] in _SUFFIXES and not token.key.startswith("0X"):
-                yield "typed number"
+            if token.key.startswith("0X"):
+                yield "hexadecimal number"
+            elif token.key[-1] in _SUFFIXES or token.text.endswith("l"):
+                yield from _typed_number(after)
         elif token.key == "[":
             if after is None or not after.string:
                 yield "array index"
@@ -76,6 +90,25 @@ def _found(tokens: Sequence[Token], columns: Collection[str]) -> Iterator[str]:
             continue
         else:
             yield from _sign(token, before, after)
+
+
+def _typed_number(after: Token | None) -> Iterator[str]:
+    yield "typed number"
+    if after is not None:
+        yield "text after a typed number"
+
+
+def _closes_number(tokens: Sequence[Token], at: int) -> bool:
+    """Whether the word is the suffix of a number that ends in a point, as in 0.D."""
+    number, point = tokens[max(at - 2, 0)], tokens[at - 1]
+    joined = at > 1 and number.end == point.start and point.end == tokens[at].start
+    return joined and point.key == "." and number.key[:1].isdigit()
+
+
+def _type(token: Token) -> Iterator[str]:
+    name = token.text.lower()
+    if name not in _TYPES:
+        yield f"cast to {name}"
 
 
 def _types(tokens: Sequence[Token]) -> set[int]:
@@ -119,6 +152,8 @@ def _word(
     )
     if key in _KEYWORDS and not (calls and key in _PATTERNS and not operand):
         yield _KEYWORDS[key]
+        if key in _PATTERNS and after is not None and after.key in _QUANTIFIERS:
+            yield "like any"
     elif after is not None and after.key == "(":
         yield f"{token.text.lower()}()"
     elif after is not None and after.string and key in _LITERALS:

@@ -32,6 +32,9 @@ _CONSTRAINT = "delta.constraints."
 _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 _MODE = "delta.columnMapping.mode"
 _MODES = ("name", "id")
+_HIGHEST, _NESTED = "delta.columnMapping.maxColumnId", "delta.columnMapping.nested.ids"
+_MOST = 100_000
+"""column ids that are looked for at most"""
 _ASSIGNED = "col-"
 """prefix of the physical names that Delta assigns with column mapping"""
 
@@ -42,6 +45,8 @@ def contents(metadata: Metadata) -> Contents:
     found = dict(
         _of_schema(metadata.schema_string or "", metadata.partition_columns, mode in _MODES)
     )
+    if mode in _MODES and _were_dropped(metadata):
+        found[requirements.DROPPED_COLUMNS] = ()
     names = _names(metadata.schema)
     for key, text in metadata.configuration.items():
         if key.lower().startswith(_CONSTRAINT) and text:
@@ -49,6 +54,15 @@ def contents(metadata: Metadata) -> Contents:
             for construct in constructs(text, names):
                 _add(found, requirements.EXPRESSION + construct, name)
     return found
+
+
+def _were_dropped(metadata: Metadata) -> bool:
+    """Whether the schema lacks a column id that was assigned: files keep dropped columns."""
+    highest = metadata.configuration.get(_HIGHEST) or ""
+    if not highest.isdecimal():
+        return False
+    given = _ids(metadata.schema)
+    return any(number not in given for number in range(1, min(int(highest), _MOST) + 1))
 
 
 @lru_cache(maxsize=4096)
@@ -106,17 +120,27 @@ def _of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str, str]]:
         word = _unusual(kind)
         if word is not None:
             yield requirements.TYPE + word, path
+        if kind == "variant":
+            yield from _collection(path, mapped)
     elif isinstance(kind, dict):
         match kind.get("type"):
             case "struct":
                 yield from _walk(kind, f"{path}.", mapped)
             case "array":
+                yield from _collection(path, mapped)
                 yield from _of_type(kind.get("elementType"), f"{path}.element", mapped)
             case "map":
+                yield from _collection(path, mapped)
                 yield from _of_type(kind.get("keyType"), f"{path}.key", mapped)
                 yield from _of_type(kind.get("valueType"), f"{path}.value", mapped)
             case other:
                 yield requirements.TYPE + str(other), path
+
+
+def _collection(path: str, mapped: bool) -> Iterator[tuple[str, str]]:
+    """The parts of an array, a map or a variant have no column ids in Parquet files."""
+    if mapped:
+        yield requirements.MAPPED_COLLECTIONS, path
 
 
 def _unusual(kind: str) -> str | None:
@@ -128,6 +152,23 @@ def _unusual(kind: str) -> str | None:
         precision, scale = int(decimal[1]), int(decimal[2])
         return None if 1 <= precision <= 38 and scale <= precision else "decimal out of range"
     return _PARAMETERS.sub("", kind).strip() or "without a name"
+
+
+def _ids(kind: Any) -> set[int]:
+    """The column ids of a type and everything in it, those for Iceberg too."""
+    if not isinstance(kind, dict):
+        return set()
+    found = set().union(*(_ids(kind.get(part)) for part in ("elementType", "keyType", "valueType")))
+    for field in kind.get("fields") or ():
+        if not isinstance(field, dict):
+            continue
+        found |= _ids(field.get("type"))
+        described = field.get("metadata")
+        if isinstance(described, dict):
+            nested = described.get(_NESTED)
+            values = [described.get(_ID), *(nested.values() if isinstance(nested, dict) else ())]
+            found |= {value for value in values if isinstance(value, int)}
+    return found
 
 
 def _expressions(metadata: Any) -> Iterator[str]:

@@ -29,7 +29,14 @@ _ROW_TRACKING = "delta.enableRowTracking"
 _ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 
 
-EVERY_LAYOUT = (*_FILES.values(), *_WRITERS.values(), requirements.MAPPING_ADDED_LATER)
+_COLUMN_IDS = (
+    requirements.MAPPING_ADDED_LATER,
+    requirements.MAPPED_COLLECTIONS,
+    requirements.DROPPED_COLUMNS,
+)
+"""hazards of column mapping that the schema shows; no finding reports them, because only readers that
+resolve columns by the ids in files are affected"""
+EVERY_LAYOUT = (*_FILES.values(), *_WRITERS.values(), *_COLUMN_IDS)
 """hazards that only the log or the schema shows, not a property"""
 
 
@@ -75,8 +82,8 @@ def hazards_seen(state: TableState, findings: Iterable[Finding]) -> Iterator[str
     """Yield every hazard of a table that was just read."""
     yield from hazards_of(findings, state.metadata.configuration, state.location)
     yield from (word for trace, word in _WRITERS.items() if state.traces.get(trace))
-    if requirements.MAPPING_ADDED_LATER in contents(state.metadata):
-        yield requirements.MAPPING_ADDED_LATER
+    shown = contents(state.metadata)
+    yield from (word for word in _COLUMN_IDS if word in shown)
 
 
 def hazards_unseen(state: TableState) -> Iterator[str]:
@@ -85,13 +92,15 @@ def hazards_unseen(state: TableState) -> Iterator[str]:
     yield from (word for trace, word in layout.items() if trace not in state.traces)
 
 
-def unsaved(reader: str) -> tuple[str, ...]:
+def unsaved(reader: str, configuration: Mapping[str, str | None]) -> tuple[str, ...]:
     """Return hazards that an inventory with findings of this reader cannot show.
 
     Hazards of file writers are excluded: they affect only Daft, and a caveat mentions them.
     """
+    mode = configuration.get(requirements.MAPPING_MODE) or "none"
+    columns = () if mode.lower() == "none" else _COLUMN_IDS
     # Only the log lists the data files.
-    return () if reader == "log" else tuple(_FILES.values())
+    return columns if reader == "log" else (*_FILES.values(), *columns)
 
 
 def _on(configuration: Mapping[str, str | None], key: str) -> bool:

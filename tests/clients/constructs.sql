@@ -325,3 +325,29 @@ array_sort(tags)[0] = 'a'
 flatten(array(tags))[0] = 'a'
 reduce(tags, 0, (a, t) -> a + 1) = 2
 aggregate(tags, 0, (a, t) -> a + 1) = 2
+price > -5.5D and id > 0
+price > -5BD and id > 0
+id > -9S and price > 0
+id > -9l and price > 0
+price > -5.D and id > 0
+id > 0L and price > 0
+word <> 'q' 'r' and id > 0
+id > 0 and word <> 'q' 'r'
+id > 0 and price > 0.5D
+id > 0 and cast(word as binary) is not null
+id > 0 and try_cast(word as long) is null
+id > 0 and cast(id as short) > 0
+id > 0 and cast(id as byte) > 0
+cast(price as dec(10,2)) > 0
+cast(at as timestamp_ntz) > cast('2000-01-01' as timestamp_ntz)
+id > 0 and cast(null as void) is null
+cast(price as numeric(10,2)) > 0
+cast(price as real) > 0
+cast(id as smallint) > 0
+cast(id as tinyint) > 0
+cast(price as float) > 0
+cast(word as varchar(10)) = 'Abc'
+cast(flag as bool)
+word like any ('A%', 'B%')
+word not like all ('z%', 'y%')
+id > 0x0

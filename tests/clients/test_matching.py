@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaproto.clients.catalog import Catalogue
 from deltaproto.clients.feature_matrix import FeatureAnswer, matrix
 from deltaproto.clients.matching import PathVerdict, Verdict, judge
 from deltaproto.clients.model import Access, Confidence, Handling, KnownBad, Path, ProtocolGate
 from deltaproto.clients.requirements import TableRequirements, table_requirements
+from deltaproto.clients.verdicts import judgements
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.protocol import Protocol
@@ -705,6 +707,44 @@ class TestHazards:
             Verdict.OK
         )
         assert self.judged("", Access.READ, **asked).verdict is Verdict.OK
+
+    def test_deletion_vectors_on_special_paths_are_a_hazard_of_their_own(self) -> None:
+        word = "deletion-vectors-on-special-paths"
+        listed = protocol(3, 7, ["deletionVectors"], ["deletionVectors"])
+        for path in ("escaped-paths", "non-ascii-paths"):
+            assert word in table_requirements(listed, {}, {}, hazards=[path]).hazards
+            assert word in table_requirements(listed, {}, {}, unseen=[path]).unseen
+            for asked, more in ((self.PLAIN, {}), (listed, {"absent": ["deletionVectors"]})):
+                needed = table_requirements(asked, {}, {}, hazards=[path], unseen=[path], **more)
+                assert word not in needed.hazards | needed.unseen
+        assert not table_requirements(listed, {}, {}, hazards=["hive-location"]).unseen
+
+    @pytest.mark.parametrize("version", ["1.40.0", "2.0.0", "2.1.0"])
+    def test_polars_misses_deletion_vectors_on_special_paths(self, version: str) -> None:
+        listed = protocol(3, 7, ["deletionVectors"], ["deletionVectors"])
+        needed = table_requirements(
+            listed, {"deletionVectors": True}, {}, hazards=["escaped-paths"]
+        )
+        for _, found in judgements(Catalogue().resolve(f"polars@{version}"), Access.READ, needed):
+            assert found.verdict is Verdict.WRONG
+            assert found.because == ("deletionVectors",)
+        plain = table_requirements(listed, {"deletionVectors": True}, {})
+        for _, found in judgements(Catalogue().resolve(f"polars@{version}"), Access.READ, plain):
+            assert found.verdict is Verdict.OK
+
+    @pytest.mark.parametrize("version", ["0.7.16", "0.7.26"])
+    @pytest.mark.parametrize(
+        ("hazard", "verdict"),
+        [("mapped-collections", Verdict.WRONG), ("dropped-columns", Verdict.UNKNOWN)],
+    )
+    def test_daft_looks_for_column_ids(self, version: str, hazard: str, verdict: Verdict) -> None:
+        mapped = protocol(3, 7, ["columnMapping"], ["columnMapping"])
+        mode = {"delta.columnMapping.mode": "name"}
+        for words, expected in (([hazard], verdict), ([], Verdict.OK)):
+            needed = table_requirements(mapped, {"columnMapping": True}, mode, hazards=words)
+            candidate = Catalogue().resolve(f"daft@{version}")
+            ((_, found),) = judgements(candidate, Access.READ, needed)
+            assert found.verdict is expected
 
     def test_a_refusal_by_a_gate_goes_first(self) -> None:
         needed = table_requirements(

@@ -82,6 +82,20 @@ class Columns:
             self.renamings = [text for text in self.renamings if " spare " not in text]
             self.renamings.append("alter table {t} drop column spare")
 
+    @property
+    def plain(self) -> bool:
+        """Parquet files alone can hold the columns."""
+        kinds = self._kinds.values()
+        return not self.layout and not {kind.name for kind in kinds} & {k.name for k in _TELLING}
+
+    def files(self) -> str:
+        """Parquet files with a few rows, in the folder `{path}`."""
+        values = ", ".join(f"{kind.value} as `{kind.name}`" for kind in self._kinds.values())
+        return (
+            "insert overwrite directory '{path}' using parquet "
+            f"select {values} from range(0, {ROWS}, 1, 2)"
+        )
+
     def insert(self, start: int, files: int) -> str:
         """INSERT of a few rows whose `id` begins with `start`."""
         given = {name: kind.value for name, kind in self._kinds.items() if kind.value}

@@ -6,6 +6,7 @@ Equal seeds give equal tables, so that a seed alone reproduces a case.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -13,6 +14,10 @@ from typing import NamedTuple
 from tests.planning.random_columns import Columns, random_columns
 from tests.recording.delta_spark import DeltaSpark, StatementError
 
+ORIGINS = ("clone", "converted", "restored")
+"""how a table can come about, beside CREATE TABLE"""
+RESTORE = "restore table"
+"""the beginning of the one statement that Spark may refuse, as not every table goes back"""
 AGE = "age"
 """stands among the statements where the history is made to look three days older"""
 _PAIRS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (1, 7), (2, 5), (2, 6), (2, 7), (3, 7))
@@ -48,7 +53,7 @@ class Draft(NamedTuple):
 
     seed: int
     statements: tuple[str, ...]
-    """SQL in which `{t}` is the table, or AGE"""
+    """SQL in which `{t}` is the table, `{source}` another and `{path}` its folder; or AGE"""
 
 
 def draft(seed: int) -> Draft:
@@ -66,9 +71,12 @@ def make(delta_spark: DeltaSpark, drafted: Draft, path: Path) -> str:
         if statement == AGE:
             age(str(path))
             continue
+        sql = statement.replace("{t}", f"delta.`{path}`").replace("{path}", str(path))
         try:
-            delta_spark.sql(statement.replace("{t}", f"delta.`{path}`"))
+            delta_spark.sql(sql.replace("{source}", f"delta.`{path}-source`"))
         except StatementError as error:
+            if statement.startswith(RESTORE):
+                continue
             raise AssertionError(
                 f"seed {drafted.seed} drafts what Spark refuses: {statement}\n{error}"
             ) from None
@@ -101,6 +109,7 @@ class _Drafting:
         if self.iceberg:
             self.named -= {"deletionVectors", *(n for n in _NAMED if n.startswith("icebergCompat"))}
         self.append_only = self.chance()
+        self.origin = Random(f"origin 26 {seed}").choice((*ORIGINS, *[""] * 5))
 
     def done(self) -> Draft:
         columns = self._create()
@@ -121,6 +130,7 @@ class _Drafting:
                 self._insert(columns)
         self._switch_off()
         self._left_behind(columns)
+        self._brought_here()
         if self.append_only:
             self._set("delta.appendOnly", "true")
         return Draft(self.seed, tuple(self.statements))
@@ -163,12 +173,23 @@ class _Drafting:
             else:
                 self.later.append((key, value))
         self.map_later = not self.mapping and self.chance()
+        if self.origin == "converted" and columns.plain and not self.mapping:
+            self._convert(columns, first)
+            return columns
         properties = ", ".join(f"'{key}'='{value}'" for key, value in first.items())
         self.statements.append(
             f"create table {{t}} ({columns.declared}) using delta {columns.layout}"
             + (f" tblproperties ({properties})" if properties else "")
         )
         return columns
+
+    def _convert(self, columns: Columns, first: Mapping[str, str]) -> None:
+        """Parquet files become a table, which gets its properties later."""
+        self.inserts += 1
+        self.statements += [columns.files(), "convert to delta parquet.`{path}`"]
+        for key, value in first.items():
+            if key not in ("delta.minReaderVersion", "delta.minWriterVersion"):
+                self._set(key, value)
 
     def _set(self, key: str, value: str) -> None:
         self.statements.append(f"alter table {{t}} set tblproperties ('{key}'='{value}')")
@@ -199,6 +220,14 @@ class _Drafting:
         if not columns.partitioned and self.chance(self.dense / 2):
             found.append(["alter table {t} cluster by (id)"])
         return found
+
+    def _brought_here(self) -> None:
+        """The table is a clone of what was made so far, or is what it once was."""
+        if self.origin == "clone":
+            self.statements = [text.replace("{t}", "{source}") for text in self.statements]
+            self.statements.append("create table {t} shallow clone {source}")
+        elif self.origin == "restored":
+            self.statements.append(f"{RESTORE} {{t}} to version as of 1")
 
     def _switch_off(self) -> None:
         for name in sorted(self.on):

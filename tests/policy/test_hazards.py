@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import pytest
+
 from deltaproto.clients import requirements
+from deltaproto.policy.contents import contents
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.hazards import hazards_of, unsaved
+from deltaproto.protocol.metadata import Metadata
 
 
 def finding(rule: str, evidence: str) -> Finding:
@@ -47,5 +54,62 @@ def test_properties_show_hazards_in_any_case() -> None:
 
 
 def test_only_the_log_shows_the_files() -> None:
-    assert requirements.ABSOLUTE_PATHS not in unsaved("log")
-    assert requirements.ABSOLUTE_PATHS in unsaved("spark")
+    assert requirements.ABSOLUTE_PATHS not in unsaved("log", {})
+    assert requirements.ABSOLUTE_PATHS in unsaved("spark", {})
+
+
+@pytest.mark.parametrize("reader", ["log", "spark"])
+def test_an_inventory_has_no_schema(reader: str) -> None:
+    words = {requirements.MAPPED_COLLECTIONS, requirements.DROPPED_COLUMNS}
+    assert words <= {*unsaved(reader, {"delta.columnMapping.mode": "Name"})}
+    assert not words & {*unsaved(reader, {"delta.columnMapping.mode": "none"})}
+    assert not words & {*unsaved(reader, {})}
+
+
+def mapped(*columns: dict[str, Any], highest: int, mode: str = "name") -> Metadata:
+    configuration = {
+        "delta.columnMapping.mode": mode,
+        "delta.columnMapping.maxColumnId": str(highest),
+    }
+    schema = json.dumps({"type": "struct", "fields": columns})
+    return Metadata(None, schema_string=schema, configuration=configuration)
+
+
+def column(number: int, kind: Any, **more: Any) -> dict[str, Any]:
+    metadata = {
+        "delta.columnMapping.id": number,
+        "delta.columnMapping.physicalName": f"col-{number}",
+        **more,
+    }
+    return {"name": f"c{number}", "type": kind, "nullable": True, "metadata": metadata}
+
+
+ARRAY = {"type": "array", "elementType": "long", "containsNull": True}
+MAP = {"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": True}
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+@pytest.mark.parametrize("kind", [ARRAY, MAP, "variant"])
+def test_parts_without_column_ids_are_a_hazard(kind: Any, mode: str) -> None:
+    inner = {"type": "struct", "fields": [column(3, kind)]}
+    for columns in ([column(2, kind), column(3, "long")], [column(2, inner)]):
+        shown = contents(mapped(column(1, "long"), *columns, highest=3, mode=mode))
+        assert {*shown} == {requirements.MAPPED_COLLECTIONS}
+    assert not contents(mapped(column(1, kind), highest=1, mode="none"))
+
+
+def test_a_column_id_that_is_missing_was_dropped() -> None:
+    dropped = {requirements.DROPPED_COLUMNS}
+    assert {*contents(mapped(column(1, "long"), column(3, "long"), highest=3))} == dropped
+    assert {*contents(mapped(column(1, "long"), highest=2))} == dropped
+    assert not contents(mapped(column(1, "long"), highest=2, mode="none"))
+    inner = {"type": "struct", "fields": [column(2, "long")]}
+    assert not contents(mapped(column(1, inner), highest=2))
+    assert {*contents(mapped(column(1, inner), highest=3))} == dropped
+
+
+def test_ids_for_iceberg_are_no_dropped_columns() -> None:
+    nested = {"delta.columnMapping.nested.ids": {"col-1.element": 2}}
+    shown = contents(mapped(column(1, ARRAY, **nested), highest=2))
+    assert {*shown} == {requirements.MAPPED_COLLECTIONS}
+    assert requirements.DROPPED_COLUMNS in contents(mapped(column(1, ARRAY), highest=2))

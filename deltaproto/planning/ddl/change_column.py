@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.checks import ColumnChange, altered, dependents, unresolved
-from deltaproto.planning.ddl.resolution import UNRESOLVED, default
+from deltaproto.planning.ddl.resolution import UNRESOLVED, Resolution, default
 from deltaproto.planning.ddl.user_statement import refused
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
@@ -86,10 +86,7 @@ class ChangeColumn(NamedTuple):
         outcome = altered(table, ColumnChange(CHANGED, schema), engine)
         if not self.default or outcome.refusal is not None:
             return outcome
-        judged = default(self.default, column.type, engine)
-        if judged.refusal is not None:
-            return Outcome(table, refusal=judged.refusal)
-        if not judged.unresolved:
+        if not default(self.default, column.type, engine).unresolved:
             return outcome
         commits = tuple(commit._replace(sure=False) for commit in outcome.commits)
         return outcome._replace(commits=commits, warnings=(*outcome.warnings, UNRESOLVED))
@@ -159,7 +156,8 @@ class ChangeColumn(NamedTuple):
                 f"{dotted(self.path)} is an identity column",
                 "only its comment, name and position can change",
             )
-        return self._no_default(table) or self._narrow(table, column, engine)
+        judged = default(self.default, column.type, engine) if self.default else Resolution()
+        return judged.refusal or self._no_default(table) or self._narrow(table, column, engine)
 
     def _mistyped(self, before: Type) -> Refusal | None:
         """Refuse type changes that Spark rejects before Delta."""

@@ -61,13 +61,7 @@ def forbidden(table: Table, schema: Struct) -> Refusal | None:
                 f"{dotted(path)} has a geospatial type, which Delta Spark disables",
                 "set spark.databricks.delta.geo.preview.enabled to enable it",
             )
-        if name.startswith(("string collate", "interval")) and not column.widened:
-            return Refusal(
-                "DELTA_UNSUPPORTED_DATA_TYPES",
-                f"{dotted(path)} has type {name}, which Delta Spark does not store",
-                "choose another type",
-            )
-    return None
+    return consistency.unstorable(table.with_schema(schema))
 
 
 def unresolved(path: Path) -> Refusal:

@@ -8,6 +8,7 @@ from deltaproto.planning.ddl.resolution import UNRESOLVED, check
 from deltaproto.planning.ddl.user_statement import refused
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.auto_enable import upgraded
+from deltaproto.planning.predict.consistency import unstorable
 from deltaproto.planning.predict.iceberg import KEY, broken, enabled
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal, Rewrite
 from deltaproto.planning.predict.schema import Path, resolved, written
@@ -34,8 +35,9 @@ class AddConstraint(NamedTuple):
                 "drop it first",
             )
         judged = check(table, self.expression, engine)
-        if judged.refusal is not None:
-            return Outcome(table, refusal=judged.refusal)
+        refusal = judged.refusal or unstorable(table)
+        if refusal is not None:
+            return Outcome(table, refusal=refusal)
         after = table.with_properties({CONSTRAINT + self.name.lower(): self.expression})
         protocol = upgraded(table.protocol, after.configuration, None, engine)
         if isinstance(protocol, Refusal):
@@ -51,9 +53,8 @@ class DropConstraintIfExists(NamedTuple):
     name: str
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        outcome = DropConstraint(self.name).outcome(table, engine)
-        if outcome.refusal is None:
-            return outcome
+        if table.constraint_key(self.name) is not None or unstorable(table) is not None:
+            return DropConstraint(self.name).outcome(table, engine)
         return Outcome(table, (PredictedCommit("DROP CONSTRAINT", table.protocol),))
 
 

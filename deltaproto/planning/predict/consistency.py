@@ -15,6 +15,7 @@ from deltaproto.protocol.properties import FORMATS, formats_in
 CHANGE_DATA = ("_change_type", "_commit_version", "_commit_timestamp")
 _VECTORS = "delta.enableDeletionVectors"
 _NOT_IN_HUDI = ("void", "byte", "short", "timestamp_ntz", "geometry", "geography")
+_NOT_STORED = ("string collate", "interval")
 _VIOLATION = "DELTA_UNIVERSAL_FORMAT_VIOLATION"
 
 
@@ -38,6 +39,7 @@ def broken(before: Table, after: Table, engine: Engine, *, setting: bool = False
     """
     return (
         statistics.misnamed(after)
+        or unstorable(after)
         or _reserved(before, after)
         or hudi(after)
         or _uniform(after)
@@ -57,6 +59,23 @@ def unfit(before: Table, after: Table, *, whole: bool = True) -> Refusal | None:
         or _uniform(after)
         or iceberg.unfit(after, after.schema or Struct(()))
     )
+
+
+def unstorable(table: Table) -> Refusal | None:
+    """Refuse a metadata change if a column has a type that Delta Spark does not store.
+
+    Another engine created such a column, or spark.databricks.delta.schema.typeCheck.enabled was
+    false. Appending rows still works.
+    """
+    for path, column in walk(table.schema or Struct(())):
+        name = column.type.name if isinstance(column.type, Atomic) else ""
+        if name.startswith(_NOT_STORED) and not column.widened:
+            return Refusal(
+                "DELTA_UNSUPPORTED_DATA_TYPES",
+                f"{dotted(path)} has type {name}, which Delta Spark does not store",
+                "choose another type",
+            )
+    return None
 
 
 def _reserved(before: Table, after: Table) -> Refusal | None:
