@@ -12,6 +12,7 @@ from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.search.cost import Cost
 from deltaproto.planning.statement import Action
+from deltaproto.protocol.isolation import Isolation, RowLevelSupport
 from deltaproto.protocol.protocol import Protocol
 
 
@@ -122,6 +123,42 @@ class ClientChange(NamedTuple):
     reason: str
 
 
+class ConcurrencyRules(NamedTuple):
+    """How writers of a table are kept apart that run at the same time."""
+
+    isolation: Isolation
+    row_level: RowLevelSupport
+    """whether Databricks compares them by row"""
+    reason: str
+
+
+class CellOutcome(NamedTuple):
+    """What a cell of a conflict matrix says."""
+
+    conflict: str
+    exceptions: tuple[str, ...]
+    when: str
+
+
+class ChangedCell(NamedTuple):
+    """A cell of an engine's conflict matrix that a plan changes."""
+
+    engine: str
+    operation: str
+    """of the transaction that commits last"""
+    against: str
+    before: CellOutcome
+    after: CellOutcome
+
+
+class ConcurrencyChange(NamedTuple):
+    """What a plan does to concurrent writers once it is carried out."""
+
+    before: ConcurrencyRules
+    after: ConcurrencyRules
+    cells: tuple[ChangedCell, ...]
+
+
 class Alternative(NamedTuple):
     """Another way, side by side with the plan's."""
 
@@ -173,6 +210,8 @@ class Plan(NamedTuple):
     clients: tuple[ClientChange, ...]
     complete: bool
     """False: the table could not be seen whole, so that predictions may miss something"""
+    concurrency: ConcurrencyChange | None = None
+    """None: the plan comes from a file of an earlier version"""
 
     @property
     def point_of_no_return(self) -> str | None:

@@ -10,6 +10,7 @@ from deltaproto.inspection import Inspection, Unreadable
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.hazards import hazards_seen, hazards_unseen
 from deltaproto.protocol.feature import Drop
+from deltaproto.protocol.isolation import Isolation, RowLevelSupport
 from deltaproto.protocol.layers import FeatureState, reasons
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import ReaderName, TableState, UnsupportedProtocol
@@ -32,17 +33,9 @@ def table_fields(result: Inspection | Unreadable) -> dict[str, Any]:
         "lowest_protocol": protocol_fields(subject.lowest) if subject.lowest else None,
         "reasons": list(reasons(state.protocol)),
         "features": [feature_fields(feature) for feature in subject.features],
-        "isolation": {
-            "declared": result.isolation.declared,
-            "effective": {
-                str(engine): None if level is None else str(level)
-                for engine, level in result.isolation.effective.items()
-            },
-            "row_level_concurrency": {
-                "databricks": str(result.row_level.databricks),
-                "reason": result.row_level.reason,
-            },
-        },
+        "isolation": isolation_fields(
+            result.isolation, result.row_level.databricks, result.row_level.reason
+        ),
         "partition_columns": list(state.metadata.partition_columns),
         "clustering_columns": _listed(state.clustering_columns),
         "configuration": dict(sorted(state.metadata.configuration.items())),
@@ -69,6 +62,18 @@ def protocol_fields(protocol: Protocol) -> dict[str, Any]:
         "minWriterVersion": protocol.min_writer_version,
         "readerFeatures": _sorted(protocol.reader_features),
         "writerFeatures": _sorted(protocol.writer_features),
+    }
+
+
+def isolation_fields(level: Isolation, rows: RowLevelSupport, reason: str) -> dict[str, Any]:
+    """The declared level, what each engine makes of it, and row-level concurrency."""
+    return {
+        "declared": level.declared,
+        "effective": {
+            str(engine): None if effective is None else str(effective)
+            for engine, effective in level.effective.items()
+        },
+        "row_level_concurrency": {"databricks": str(rows), "reason": reason},
     }
 
 

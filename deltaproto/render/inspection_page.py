@@ -92,7 +92,7 @@ def _facts(result: Inspection) -> Iterator[tuple[str, Line]]:
     yield "Protocol", (f"{state.protocol}: {words.scheme(state.protocol)}",)
     yield "Why", ("; ".join(reasons(state.protocol)),)
     yield "Lowest protocol", (words.lowest(result),)
-    yield "Isolation", (words.isolation(result),)
+    yield "Isolation", (words.isolation(result.isolation),)
     yield "Row-level concurrency", (f"{result.row_level.databricks}: {result.row_level.reason}",)
     yield "Partition columns", (words.columns(state.metadata.partition_columns),)
     yield "Clustering columns", (words.columns(state.clustering_columns),)

@@ -67,7 +67,7 @@ def _facts(result: Inspection) -> list[tuple[str, str]]:
         ("protocol", f"{protocol}: {words.scheme(protocol)}"),
         *(("" if number else "why", reason) for number, reason in enumerate(reasons(protocol))),
         ("lowest", words.lowest(result)),
-        ("isolation", words.isolation(result)),
+        ("isolation", words.isolation(result.isolation)),
         ("row-level", f"{result.row_level.databricks} on Databricks: {result.row_level.reason}"),
     ]
     if state.metadata.partition_columns:

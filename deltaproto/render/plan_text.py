@@ -12,6 +12,7 @@ from deltaproto.planning.plan import Blocked, ClientChange, Plan, Step
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
+from deltaproto.render.plan_concurrency import concurrency_lines
 from deltaproto.render.plan_impact import hits
 from deltaproto.render.plan_json import moments, stamp
 from deltaproto.render.plan_summary import Summary, print_summary
@@ -59,6 +60,7 @@ class PlanText:
             out.line()
             out.folded(cost_text(plan.cost, plan.steps), first="  cost      ")
             self._steps(plan)
+        self._concurrency(plan)
         self._clients(plan.clients)
         self._alternatives(plan)
         if plan.kept:
@@ -131,6 +133,14 @@ class PlanText:
             out.line("        undo      " + out.paint(step.undo + kept, DIM))
         for loss in step.losses:
             out.folded(f"for good: {loss}", RED, first="        ")
+
+    def _concurrency(self, plan: Plan) -> None:
+        if plan.concurrency is None:
+            return
+        self._out.line()
+        self._out.line("  " + self._out.paint("concurrency", BOLD))
+        for label, text in concurrency_lines(plan.concurrency):
+            self._out.folded(text, first=f"    {label:<11}  ")
 
     def _clients(self, changes: tuple[ClientChange, ...]) -> None:
         shown = [c for c in changes if worse(c) or better(c) or c.after is not Verdict.OK]

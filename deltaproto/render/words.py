@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deltaproto.inspection import Inspection
 from deltaproto.protocol.feature import Feature, FeatureStatus
-from deltaproto.protocol.isolation import WriterEngine
+from deltaproto.protocol.isolation import Isolation, WriterEngine
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol
 
@@ -60,14 +60,14 @@ def droppable(feature: Feature, kept_by: tuple[str, ...] = ()) -> str:
     return f"{drop.delta_spark}+{marks}"
 
 
-def isolation(inspection: Inspection) -> str:
+def isolation(found: Isolation) -> str:
     """Declared level, and what it comes to with each engine."""
     levels: dict[str, list[str]] = {}
     for engine in WriterEngine:
-        level = inspection.isolation.effective[engine]
+        level = found.effective[engine]
         shown = "an error" if level is None else str(level)
         levels.setdefault(shown, []).append(str(engine))
-    declared = inspection.isolation.declared
+    declared = found.declared
     effective = "; ".join(f"{level} on {', '.join(names)}" for level, names in levels.items())
     return f"{declared if declared is not None else 'not set'}: {effective}"
 
