@@ -7,6 +7,7 @@ from typing import Any
 
 from deltaproto.errors import TableError
 from deltaproto.inspection import Inspection, Unreadable
+from deltaproto.inspection.least_versions import least_versions
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.hazards import hazards_seen, hazards_unseen
 from deltaproto.protocol.feature import Drop
@@ -36,6 +37,7 @@ def table_fields(result: Inspection | Unreadable) -> dict[str, Any]:
         "isolation": isolation_fields(
             result.isolation, result.row_level.databricks, result.row_level.reason
         ),
+        "requires_at_least": _at_least(result),
         "partition_columns": list(state.metadata.partition_columns),
         "clustering_columns": _listed(state.clustering_columns),
         "configuration": dict(sorted(state.metadata.configuration.items())),
@@ -75,6 +77,17 @@ def isolation_fields(level: Isolation, rows: RowLevelSupport, reason: str) -> di
         },
         "row_level_concurrency": {"databricks": str(rows), "reason": reason},
     }
+
+
+def _at_least(result: Inspection) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for each in least_versions(result):
+        found.setdefault(each.client.id, {})[str(each.access)] = {
+            "verdict": str(each.newest.verdict),
+            "since": each.since,
+            "because": list(each.newest.because),
+        }
+    return found
 
 
 def feature_fields(state: FeatureState) -> dict[str, Any]:

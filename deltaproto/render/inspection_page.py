@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from deltaproto.clients.model import Access
 from deltaproto.errors import TableError
 from deltaproto.inspection import Inspection, Unreadable
+from deltaproto.inspection.least_versions import least_versions
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.layers import reasons
 from deltaproto.render import words
@@ -94,6 +96,9 @@ def _facts(result: Inspection) -> Iterator[tuple[str, Line]]:
     yield "Lowest protocol", (words.lowest(result),)
     yield "Isolation", (words.isolation(result.isolation),)
     yield "Row-level concurrency", (f"{result.row_level.databricks}: {result.row_level.reason}",)
+    least = [*least_versions(result)]
+    yield "To read", (words.at_least(least, Access.READ),)
+    yield "To append", (words.at_least(least, Access.APPEND),)
     yield "Partition columns", (words.columns(state.metadata.partition_columns),)
     yield "Clustering columns", (words.columns(state.clustering_columns),)
 

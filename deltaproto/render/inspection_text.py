@@ -8,8 +8,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from deltaproto.clients.model import Access
 from deltaproto.errors import TableError
 from deltaproto.inspection import Inspection, Unreadable
+from deltaproto.inspection.least_versions import least_versions
 from deltaproto.policy.finding import Finding, Severity
 from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.layers import FeatureState, reasons
@@ -69,6 +71,11 @@ def _facts(result: Inspection) -> list[tuple[str, str]]:
         ("lowest", words.lowest(result)),
         ("isolation", words.isolation(result.isolation)),
         ("row-level", f"{result.row_level.databricks} on Databricks: {result.row_level.reason}"),
+    ]
+    least = [*least_versions(result)]
+    facts += [
+        ("to read", words.at_least(least, Access.READ)),
+        ("to append", words.at_least(least, Access.APPEND)),
     ]
     if state.metadata.partition_columns:
         facts.append(("partitions", words.columns(state.metadata.partition_columns)))

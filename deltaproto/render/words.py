@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from deltaproto.clients.model import Access
+from deltaproto.clients.usability import Usability
+from deltaproto.clients.verdict import Verdict
 from deltaproto.inspection import Inspection
+from deltaproto.inspection.least_versions import ENGINES
 from deltaproto.protocol.feature import Feature, FeatureStatus
 from deltaproto.protocol.isolation import Isolation, WriterEngine
 from deltaproto.protocol.layers import FeatureState
@@ -70,6 +76,24 @@ def isolation(found: Isolation) -> str:
     declared = found.declared
     effective = "; ".join(f"{level} on {', '.join(names)}" for level, names in levels.items())
     return f"{declared if declared is not None else 'not set'}: {effective}"
+
+
+def at_least(found: Iterable[Usability], access: Access) -> str:
+    """The versions that an access requires, engine by engine."""
+    since, every, never = [], [], []
+    for each in found:
+        name, last = ENGINES[each.client.id], each.newest
+        if each.access is not access:
+            continue
+        if last.verdict is not Verdict.OK:
+            because = f" because of {', '.join(last.because)}" if last.because else ""
+            never.append(f"not the newest {name} ({last.verdict}{because})")
+        elif each.since is None:
+            every.append(f"any known {name}")
+        else:
+            since.append(f"{name} {each.since}")
+    least = [f"requires at least {', '.join(since)}"] if since else []
+    return "; ".join([*least, *every, *never])
 
 
 def columns(names: tuple[str, ...] | None) -> str:
