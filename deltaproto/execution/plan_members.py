@@ -13,8 +13,12 @@ from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.goal_text import goal_text
 from deltaproto.planning.plan import (
     Blocked,
+    CellOutcome,
+    ChangedCell,
     Clash,
     ClientChange,
+    ConcurrencyChange,
+    ConcurrencyRules,
     Fingerprint,
     Plan,
     Rewrites,
@@ -25,6 +29,7 @@ from deltaproto.planning.plan import (
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.search.cost import Cost
 from deltaproto.planning.statement import Action
+from deltaproto.protocol.isolation import Isolation, IsolationLevel, RowLevelSupport, WriterEngine
 from deltaproto.protocol.protocol import Protocol
 
 _Member = TypeVar("_Member")
@@ -73,6 +78,7 @@ def plan_of(entry: Mapping[str, Any], command: str) -> Plan:
         warnings=_each(entry["warnings"], text),
         clients=_each(entry["clients"], _client),
         complete=entry["complete"] is True,
+        concurrency=_concurrency(entry["concurrency"]) if "concurrency" in entry else None,
     )
 
 
@@ -132,6 +138,37 @@ def _client(entry: Mapping[str, Any]) -> ClientChange:
         because=_each(entry["because"], text),
         reason=entry["reason"] or "",
     )
+
+
+def _concurrency(entry: Mapping[str, Any]) -> ConcurrencyChange:
+    cells = _each(entry["cells"], _cell)
+    return ConcurrencyChange(_rules(entry["before"]), _rules(entry["after"]), cells)
+
+
+def _rules(entry: Mapping[str, Any]) -> ConcurrencyRules:
+    declared, rows = entry["declared"], entry["row_level_concurrency"]
+    effective = {
+        engine: None if level is None else IsolationLevel(level)
+        for engine in WriterEngine
+        for level in (entry["effective"][engine.value],)
+    }
+    level = Isolation(None if declared is None else text(declared), effective)
+    return ConcurrencyRules(level, RowLevelSupport(rows["databricks"]), text(rows["reason"]))
+
+
+def _cell(entry: Mapping[str, Any]) -> ChangedCell:
+    return ChangedCell(
+        engine=text(entry["engine"]),
+        operation=text(entry["operation"]),
+        against=text(entry["against"]),
+        before=_outcome(entry["before"]),
+        after=_outcome(entry["after"]),
+    )
+
+
+def _outcome(entry: Mapping[str, Any]) -> CellOutcome:
+    exceptions = _each(entry["exceptions"], text)
+    return CellOutcome(text(entry["conflict"]), exceptions, text(entry["when"]))
 
 
 def _each(values: Any, made: Callable[[Any], _Member]) -> tuple[_Member, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.planning.advice import advice
+from deltaproto.planning.concurrency import concurrency_change
 from deltaproto.planning.engine_support import incapable
 from deltaproto.planning.goal_text import goal_text
 from deltaproto.planning.impact import client_changes
@@ -138,7 +139,8 @@ def _plan(
 ) -> Plan:
     made = steps(best.moves, given.engine, given.files, given.sql, given.writers)
     after = made[-1].protocol_after if made else given.table.protocol
-    ending = ending_of(best.moves[-1].outcome.table) if made else EndState(after)
+    left = best.moves[-1].outcome.table if made else given.table
+    ending = ending_of(left) if made else EndState(after)
     return Plan(
         command="plan-downgrade",
         table=given.name,
@@ -158,6 +160,7 @@ def _plan(
         warnings=(*given.warnings, *advice(given, made, after)),
         clients=client_changes(given, needs_after(given.needs, ending) if made else given.needs),
         complete=given.complete,
+        concurrency=concurrency_change(given, left),
     )
 
 
@@ -177,6 +180,7 @@ def _rewritten(
         cost=copy.cost,
         clients=client_changes(given, after),
         warnings=(*given.warnings, _COPY),
+        concurrency=concurrency_change(given, given.table._replace(protocol=copy.protocol_after)),
     )
 
 

@@ -12,6 +12,7 @@ from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.search.cost import Cost
 from deltaproto.planning.statement import Action
+from deltaproto.protocol.isolation import Isolation, RowLevelSupport
 from deltaproto.protocol.protocol import Protocol
 
 
@@ -122,6 +123,42 @@ class ClientChange(NamedTuple):
     reason: str
 
 
+class ConcurrencyRules(NamedTuple):
+    """How concurrent writers of a table are isolated."""
+
+    isolation: Isolation
+    row_level: RowLevelSupport
+    """whether Databricks detects conflicts by row"""
+    reason: str
+
+
+class CellOutcome(NamedTuple):
+    """The content of one cell of a conflict matrix."""
+
+    conflict: str
+    exceptions: tuple[str, ...]
+    when: str
+
+
+class ChangedCell(NamedTuple):
+    """A cell of an engine's conflict matrix that a plan changes."""
+
+    engine: str
+    operation: str
+    """of the transaction that commits last"""
+    against: str
+    before: CellOutcome
+    after: CellOutcome
+
+
+class ConcurrencyChange(NamedTuple):
+    """A plan's lasting effect on concurrent writers."""
+
+    before: ConcurrencyRules
+    after: ConcurrencyRules
+    cells: tuple[ChangedCell, ...]
+
+
 class Alternative(NamedTuple):
     """An alternative solution, compared with the plan's."""
 
@@ -173,6 +210,8 @@ class Plan(NamedTuple):
     clients: tuple[ClientChange, ...]
     complete: bool
     """False: the table was not fully visible, so predictions may be incomplete"""
+    concurrency: ConcurrencyChange | None = None
+    """None: the plan comes from a file of an earlier version"""
 
     @property
     def point_of_no_return(self) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from deltaproto.clients.model import Access
 from deltaproto.clients.verdict import Verdict
 from deltaproto.planning.advice import advice, names_it, short, what_it_does
+from deltaproto.planning.concurrency import concurrency_change
 from deltaproto.planning.ddl.user_statement import Parsed
 from deltaproto.planning.enable import Impossible, enabling
 from deltaproto.planning.engine_support import incapable
@@ -89,6 +90,7 @@ def plan_upgrade(given: PlanInput, asked: Upgrade) -> Plan:
         warnings=(*given.warnings, *walk.notes, *advice(given, made, after)),
         clients=client_changes(given, needs_after(given.needs, ending) if made else given.needs),
         complete=given.complete,
+        concurrency=concurrency_change(given, walk.table if made else given.table),
     )
 
 

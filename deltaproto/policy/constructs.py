@@ -37,12 +37,12 @@ _INSIDE = frozenset(
 """keywords that occur only inside named constructs"""
 _LITERALS = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "X")
 _SUFFIXES = frozenset([*"DFSYB", "BD"])
-"""suffixes of typed numbers, as in 0.5D, 1S and 0.5BD; a trailing L is plain, a trailing l is not"""
+"""suffixes of typed numbers, as in 0.5D, 1S and 0.5BD; L is plain, lower-case l is not"""
 _TYPES = frozenset(
     "boolean bool tinyint smallint int integer bigint float real double decimal numeric string "  # noqa: SIM905
     "char varchar date timestamp interval array map struct".split()
 )
-"""cast targets without a construct name of their own; the element types of the last three have one"""
+"""cast targets that are not constructs; element types of the last three are checked"""
 _AFTER_CAST = ("CAST", "TRY_CAST")
 
 

@@ -34,8 +34,8 @@ _COLUMN_IDS = (
     requirements.MAPPED_COLLECTIONS,
     requirements.DROPPED_COLUMNS,
 )
-"""hazards of column mapping that the schema shows; no finding reports them, because only readers that
-resolve columns by the ids in files are affected"""
+"""hazards of column mapping that the schema shows; no finding reports them, because only readers
+that resolve columns by the ids in files are affected"""
 EVERY_LAYOUT = (*_FILES.values(), *_WRITERS.values(), *_COLUMN_IDS)
 """hazards that only the log or the schema shows, not a property"""
 

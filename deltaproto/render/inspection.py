@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
+from deltaproto.clients.model import Access
 from deltaproto.errors import TableError
 from deltaproto.inspection import Inspection, Unreadable
 from deltaproto.inspection.activity import Activity
+from deltaproto.inspection.least_versions import least_versions
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.feature import FeatureKind
 from deltaproto.protocol.layers import FeatureState, reasons
@@ -148,8 +150,11 @@ def _facts(result: Inspection) -> Iterator[tuple[str, Line]]:
     for reason in reasons(protocol):
         yield "Why", (reason,)
     yield "Lowest", (words.lowest(result),)
-    yield "Isolation", (words.isolation(result),)
+    yield "Isolation", (words.isolation(result.isolation),)
     yield "Row-level", (f"{result.row_level.databricks} on Databricks: {result.row_level.reason}",)
+    least = [*least_versions(result)]
+    yield "To read", (words.at_least(least, Access.READ),)
+    yield "To append", (words.at_least(least, Access.APPEND),)
     if state.metadata.partition_columns:
         yield "Partitions", (words.columns(state.metadata.partition_columns),)
     if state.clustering_columns:

@@ -7,9 +7,11 @@ from typing import Any
 
 from deltaproto.errors import TableError
 from deltaproto.inspection import Inspection, Unreadable
+from deltaproto.inspection.least_versions import least_versions
 from deltaproto.policy.finding import Finding
 from deltaproto.policy.hazards import hazards_seen, hazards_unseen
 from deltaproto.protocol.feature import Drop
+from deltaproto.protocol.isolation import Isolation, RowLevelSupport
 from deltaproto.protocol.layers import FeatureState, reasons
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import ReaderName, TableState, UnsupportedProtocol
@@ -32,17 +34,10 @@ def table_fields(result: Inspection | Unreadable) -> dict[str, Any]:
         "lowest_protocol": protocol_fields(subject.lowest) if subject.lowest else None,
         "reasons": list(reasons(state.protocol)),
         "features": [feature_fields(feature) for feature in subject.features],
-        "isolation": {
-            "declared": result.isolation.declared,
-            "effective": {
-                str(engine): None if level is None else str(level)
-                for engine, level in result.isolation.effective.items()
-            },
-            "row_level_concurrency": {
-                "databricks": str(result.row_level.databricks),
-                "reason": result.row_level.reason,
-            },
-        },
+        "isolation": isolation_fields(
+            result.isolation, result.row_level.databricks, result.row_level.reason
+        ),
+        "requires_at_least": _at_least(result),
         "partition_columns": list(state.metadata.partition_columns),
         "clustering_columns": _listed(state.clustering_columns),
         "configuration": dict(sorted(state.metadata.configuration.items())),
@@ -70,6 +65,29 @@ def protocol_fields(protocol: Protocol) -> dict[str, Any]:
         "readerFeatures": _sorted(protocol.reader_features),
         "writerFeatures": _sorted(protocol.writer_features),
     }
+
+
+def isolation_fields(level: Isolation, rows: RowLevelSupport, reason: str) -> dict[str, Any]:
+    """The declared level, what each engine makes of it, and row-level concurrency."""
+    return {
+        "declared": level.declared,
+        "effective": {
+            str(engine): None if effective is None else str(effective)
+            for engine, effective in level.effective.items()
+        },
+        "row_level_concurrency": {"databricks": str(rows), "reason": reason},
+    }
+
+
+def _at_least(result: Inspection) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for each in least_versions(result):
+        found.setdefault(each.client.id, {})[str(each.access)] = {
+            "verdict": str(each.newest.verdict),
+            "since": each.since,
+            "because": list(each.newest.because),
+        }
+    return found
 
 
 def feature_fields(state: FeatureState) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deltaproto.planning.checksum import KEY, plan_id, seal
-from deltaproto.planning.plan import Blocked, Plan, Step
+from deltaproto.planning.plan import Blocked, CellOutcome, ConcurrencyChange, Plan, Step
 from deltaproto.planning.search.cost import Cost
-from deltaproto.render.inspection_json import protocol_fields
+from deltaproto.render.inspection_json import isolation_fields, protocol_fields
 
 _HOUR = 3600
 
@@ -63,10 +63,36 @@ def plan_fields(plan: Plan, now: float) -> dict[str, Any]:
             }
             for change in plan.clients
         ],
+        **({"concurrency": _concurrency(plan.concurrency)} if plan.concurrency else {}),
         "point_of_no_return": plan.point_of_no_return,
         "complete": plan.complete,
     }
     return {**fields, KEY: seal(fields)}
+
+
+def _concurrency(change: ConcurrencyChange) -> dict[str, Any]:
+    return {
+        "before": isolation_fields(*change.before),
+        "after": isolation_fields(*change.after),
+        "cells": [
+            {
+                "engine": cell.engine,
+                "operation": cell.operation,
+                "against": cell.against,
+                "before": _outcome(cell.before),
+                "after": _outcome(cell.after),
+            }
+            for cell in change.cells
+        ],
+    }
+
+
+def _outcome(found: CellOutcome) -> dict[str, Any]:
+    return {
+        "conflict": found.conflict,
+        "exceptions": list(found.exceptions),
+        "when": found.when,
+    }
 
 
 def cost_fields(cost: Cost) -> dict[str, int]:

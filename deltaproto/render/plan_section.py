@@ -27,6 +27,7 @@ from deltaproto.render.document.blocks import (
     listed,
 )
 from deltaproto.render.findings import problem_block
+from deltaproto.render.plan_concurrency import concurrency_lines
 from deltaproto.render.plan_impact import hits
 from deltaproto.render.plan_json import moments, stamp
 from deltaproto.render.plan_summary import Summary
@@ -117,6 +118,10 @@ def _blocks(plan: Plan, now: float) -> Iterator[Block]:
         ]
         if impact:
             yield Section("", "Impact", impact)
+    if plan.concurrency is not None:
+        lines = concurrency_lines(plan.concurrency)
+        facts = [(name, (text,)) for name, text in lines]
+        yield Section("", "Concurrency", [FactList(facts)])
     if plan.clients:
         yield Section("", "Clients", list(_clients(plan.clients)))
     if plan.alternatives:
@@ -125,8 +130,7 @@ def _blocks(plan: Plan, now: float) -> Iterator[Block]:
     if plan.kept:
         yield Section("", "Stays", list(_blocked(plan.kept, None)))
     if plan.warnings:
-        lines = [Callout(Tone.WARNING, (text,)) for text in plan.warnings]
-        yield Section("", "Warnings", lines)
+        yield Section("", "Warnings", [Callout(Tone.WARNING, (text,)) for text in plan.warnings])
 
 
 def _features(before: Protocol, after: Protocol) -> Iterator[Block]:

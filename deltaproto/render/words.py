@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from deltaproto.clients.model import Access
+from deltaproto.clients.usability import Usability
+from deltaproto.clients.verdict import Verdict
 from deltaproto.inspection import Inspection
+from deltaproto.inspection.least_versions import ENGINES
 from deltaproto.protocol.feature import Feature, FeatureStatus
-from deltaproto.protocol.isolation import WriterEngine
+from deltaproto.protocol.isolation import Isolation, WriterEngine
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol
 
@@ -60,16 +66,34 @@ def droppable(feature: Feature, kept_by: tuple[str, ...] = ()) -> str:
     return f"{drop.delta_spark}+{marks}"
 
 
-def isolation(inspection: Inspection) -> str:
+def isolation(found: Isolation) -> str:
     """Declared level, and what it comes to with each engine."""
     levels: dict[str, list[str]] = {}
     for engine in WriterEngine:
-        level = inspection.isolation.effective[engine]
+        level = found.effective[engine]
         shown = "an error" if level is None else str(level)
         levels.setdefault(shown, []).append(str(engine))
-    declared = inspection.isolation.declared
+    declared = found.declared
     effective = "; ".join(f"{level} on {', '.join(names)}" for level, names in levels.items())
     return f"{declared if declared is not None else 'not set'}: {effective}"
+
+
+def at_least(found: Iterable[Usability], access: Access) -> str:
+    """The versions that an access requires, engine by engine."""
+    since, every, never = [], [], []
+    for each in found:
+        name, last = ENGINES[each.client.id], each.newest
+        if each.access is not access:
+            continue
+        if last.verdict is not Verdict.OK:
+            because = f" because of {', '.join(last.because)}" if last.because else ""
+            never.append(f"not the newest {name} ({last.verdict}{because})")
+        elif each.since is None:
+            every.append(f"any known {name}")
+        else:
+            since.append(f"{name} {each.since}")
+    least = [f"requires at least {', '.join(since)}"] if since else []
+    return "; ".join([*least, *every, *never])
 
 
 def columns(names: tuple[str, ...] | None) -> str:

@@ -3,16 +3,16 @@
 ## What it does
 Reports properties of data files that the log shows and the protocol does not:
 
-- absolute paths: the table is a shallow clone, or files were registered in their original location;
+- absolute paths: the table is a shallow clone, or files were registered where they were;
 - paths with escapes or characters beyond ASCII, which come from partition values;
 - partition columns stored under physical names, as in tables that were created with column
   mapping.
 
 `deltaproto check` also considers column mapping that was enabled on existing files, which have no
-column ids, arrays, maps and variants with column mapping, whose elements have no column ids,
-columns that were dropped with column mapping, deletion vectors on files whose paths contain escapes
-or non-ASCII characters, and data files that delta-rs wrote: DELETE, UPDATE and MERGE, and appends by
-some callers, leave Arrow view types in the Parquet footer.
+column ids; arrays, maps and variants with column mapping, whose elements have no column ids;
+columns that were dropped with column mapping; deletion vectors on files whose paths contain escapes
+or non-ASCII characters; and data files that delta-rs wrote: DELETE, UPDATE and MERGE, and appends
+by some callers, leave Arrow view types in the Parquet footer.
 
 ## Why it breaks
 The specification allows all of this, and the protocol does not announce it. Clients that were

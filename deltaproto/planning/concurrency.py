@@ -1,0 +1,128 @@
+"""What a plan does to concurrent writers for good: isolation, row-level concurrency, conflicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from deltaproto.conflicts.matrix import MatrixEngine, cells, default_level
+from deltaproto.conflicts.operation import UNLISTED, Cell, Operation
+from deltaproto.conflicts.row_level import ByRow, Compute, by_row
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.plan import CellOutcome, ChangedCell, ConcurrencyChange, ConcurrencyRules
+from deltaproto.planning.predict.schema import walk
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.request import PlanInput
+from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.databricks_runtime import named_runtime
+from deltaproto.protocol.feature import PropertyIs
+from deltaproto.protocol.isolation import (
+    DECLARABLE,
+    PROPERTY,
+    IsolationLevel,
+    RowLevelConcurrency,
+    RowLevelSupport,
+    WriterEngine,
+    isolation,
+    row_level_concurrency,
+)
+from deltaproto.protocol.layers import FeatureState
+
+_VECTORS, _IDENTITY, _CLUSTERING = "deletionVectors", "identityColumns", "clustering"
+_NONE: frozenset[Operation] = frozenset()
+
+
+class _Seen(NamedTuple):
+    """What decides the conflicts of one table."""
+
+    rules: ConcurrencyRules
+    by_row: frozenset[Operation]
+    vectors: bool | None
+    identity: bool | None
+
+
+def concurrency_change(given: PlanInput, after: Table) -> ConcurrencyChange:
+    """Isolation, row-level concurrency and conflicts before a plan, and as it leaves the table."""
+    was = _seen(given, given.table)
+    will = was if after is given.table else _seen(given, after)
+    changed = (cell for engine in MatrixEngine for cell in _changed(engine, was, will))
+    return ConcurrencyChange(was.rules, will.rules, tuple(changed) if will != was else ())
+
+
+def _seen(given: PlanInput, table: Table) -> _Seen:
+    names = {_VECTORS, _IDENTITY, _CLUSTERING} & table.protocol.supported
+    enabled = {name: _enabled(given, table, name) for name in names}
+    states = tuple(_state(name, enabled[name]) for name in sorted(names))
+    own = row_level_concurrency(states, table.partition_columns, table.clustering)
+    rows = _by_row(own, given.engine)
+    support, reason = own.databricks, own.reason
+    if support is RowLevelSupport.YES and given.engine.name is EngineName.DATABRICKS:
+        support = RowLevelSupport.YES if rows.operations else RowLevelSupport.NO
+        reason = f"{reason}; {rows.reason}"
+    rules = ConcurrencyRules(isolation(table.configuration.get(PROPERTY)), support, reason)
+    return _Seen(
+        rules, rows.operations, enabled.get(_VECTORS, False), enabled.get(_IDENTITY, False)
+    )
+
+
+def _enabled(given: PlanInput, table: Table, name: str) -> bool | None:
+    """Whether the table uses a feature that it supports; None: not known."""
+    seen = next((state.enabled for state in given.states if state.name == name), None)
+    if table is given.table:
+        return seen
+    rule = feature_catalog.record(name).enablement
+    if isinstance(rule, PropertyIs):
+        return rule.holds(table.configuration.get(rule.key_in(table.configuration)))
+    if name == _IDENTITY and table.schema is not None:
+        return any(column.identity for _, column in walk(table.schema))
+    return seen
+
+
+def _state(name: str, enabled: bool | None) -> FeatureState:
+    feature = feature_catalog.record(name)
+    return FeatureState(feature, feature.kind, False, False, enabled, None, (), "")
+
+
+def _by_row(own: RowLevelConcurrency, engine: Engine) -> ByRow:
+    """What is compared by row on the engine of the plan, or else on any newer runtime."""
+    if own.databricks is not RowLevelSupport.YES:
+        return ByRow(_NONE, own.reason)
+    named = named_runtime(engine.version) if engine.name is EngineName.DATABRICKS else None
+    # Rows are not counted on where clustering decides and is not known.
+    return by_row(bool(own.liquid), Compute(None if named is None else named.runtime))
+
+
+def _changed(engine: MatrixEngine, was: _Seen, will: _Seen) -> Iterator[ChangedCell]:
+    for before, after in zip(_cells(engine, was), _cells(engine, will), strict=True):
+        one, other = _outcome(before), _outcome(after)
+        if one != other:
+            names = str(engine), str(before.operation), str(before.against)
+            yield ChangedCell(*names, one, other)
+
+
+def _outcome(cell: Cell) -> CellOutcome:
+    return CellOutcome(str(cell.conflict), tuple(map(str, cell.exceptions)), cell.when)
+
+
+def _cells(engine: MatrixEngine, seen: _Seen) -> tuple[Cell, ...]:
+    effective = seen.rules.isolation.effective[WriterEngine(engine)]
+    # As `conflicts` shows a level that no table may declare.
+    level = effective if effective in DECLARABLE else default_level(engine)
+    assert level is not None
+    if engine is not MatrixEngine.DATABRICKS:
+        return _matrix(engine, level, _NONE, None, seen.identity)
+    return _matrix(engine, level, seen.by_row, seen.vectors, seen.identity)
+
+
+@lru_cache(maxsize=256)
+def _matrix(
+    engine: MatrixEngine,
+    level: IsolationLevel,
+    rows: frozenset[Operation],
+    vectors: bool | None,
+    identity: bool | None,
+) -> tuple[Cell, ...]:
+    """The documented pairs."""
+    every = cells(engine, level, by_row=rows, deletion_vectors=vectors, identity=identity)
+    return tuple(cell for cell in every if not {cell.operation, cell.against} & UNLISTED)

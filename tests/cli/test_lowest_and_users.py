@@ -1,0 +1,148 @@
+"""Issue 27 item by item, as a user meets it: the lowest protocol, and who can use a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ran
+from tests.support.contract import plan
+from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
+
+Cli = Callable[..., Ran]
+BASIC = ["appendOnly", "invariants"]
+VECTORS = protocol(3, 7, ["deletionVectors"], [*BASIC, "deletionVectors"])
+ON = {"delta.enableDeletionVectors": "true"}
+STRUCT = {"type": "struct", "fields": [column("x")]}
+
+
+def words(ran: Ran) -> str:
+    return " ".join(ran.out.split())
+
+
+def lost(found: dict[str, object]) -> list[object]:
+    clients = found["clients"]
+    assert isinstance(clients, list)
+    return [c for c in clients if c["before"] == "ok" and c["after"] != "ok"]
+
+
+@pytest.mark.parametrize(("pair", "lowest"), [((2, 5), (1, 4)), ((2, 6), (1, 6))])
+def test_item_1_the_lowest_versions_take_no_access(
+    cli: Cli, log: Log, pair: tuple[int, int], lowest: tuple[int, int]
+) -> None:
+    log.commit(0, commit_info(), protocol(*pair), metadata()).commit(1, add())
+    found = plan(cli("plan-downgrade", log.table, "--lowest", "--format", "json"))
+    after = found["protocol_after"]
+    assert (after["minReaderVersion"], after["minWriterVersion"]) == lowest
+    assert lost(found) == []
+    (kept,) = [each for each in found["kept"] if each["feature"] == "checkConstraints"]
+    assert "(1,7)" in kept["reason"]
+    assert "trino@483 append" in kept["reason"]
+
+
+def test_item_2_the_lowest_protocol_for_a_client_and_for_a_policy(
+    cli: Cli, log: Log, tmp_path: Path
+) -> None:
+    stored = protocol(3, 7, ["deletionVectors", "timestampNtz"], [*BASIC, "deletionVectors"])
+    stored["protocol"]["writerFeatures"].append("timestampNtz")
+    log.commit(0, commit_info(), stored, metadata(ON)).commit(1, add())
+    policy = tmp_path / "policy.yaml"
+    client = "deltalake/pyarrow@1.6.6"
+    policy.write_text(f"policy_version: 1\nclients: [{{client: {client}, access: [read]}}]\n")
+    for goal in (("--for-client", client, "--access", "read"), ("--policy", str(policy))):
+        found = plan(cli("plan-downgrade", log.table, "--lowest", *goal, "--format", "json"))
+        assert found["goal"]["kind"] == "lowest"
+        assert "deletionVectors" in {*found["features_removed"]} or found["blocked"]
+
+
+def test_item_4_a_blocked_plan_changes_nothing_for_clients(cli: Cli, log: Log) -> None:
+    log.commit(0, commit_info(), VECTORS, metadata(ON)).commit(1, add())
+    for goal in (("--drop", "invariants"), ("--lowest",)):
+        found = plan(cli("plan-downgrade", log.table, *goal, "--format", "json"))
+        assert found["steps"] == found["clients"] == []
+
+
+def test_item_5_lower_versions_and_one_more_reader_feature(cli: Cli, log: Log) -> None:
+    log.commit(0, commit_info(), VECTORS, metadata(ON)).commit(1, add())
+    lower = words(cli("plan-upgrade", log.table, "--set", "delta.minReaderVersion=1"))
+    assert "Nothing to do" in lower
+    assert "never lowers a protocol: plan-downgrade" in lower
+    more = words(cli("plan-upgrade", log.table, "--enable", "variantType"))
+    assert "Reader features join" in more
+
+
+def test_item_6_who_can_use_this_table(cli: Cli, log: Log) -> None:
+    log.commit(0, commit_info(), VECTORS, metadata(ON)).commit(1, add())
+    ran = cli("check", log.table)
+    assert ran.code == 0
+    (trino,) = [line for line in ran.out.splitlines() if line.split()[:1] == ["trino"]]
+    assert trino.split()[1] == "483"
+    assert "databricks-runtime" in ran.out
+    ranges = cli("check", log.table, "--client", "databricks-runtime")
+    assert ranges.code == 0
+    assert ">= 12.2" in ranges.out
+    assert cli("check", log.table, "--client", "all").code == 0
+
+
+def test_item_10_history_names_the_plan_of_a_commit(cli: Cli, log: Log) -> None:
+    mark = '{"deltaproto":{"plan":"0123456789abcdef","step":"s1","run":"r1","actor":"ann"}}'
+    log.commit(0, commit_info("CREATE TABLE"), protocol(1, 2), metadata())
+    log.commit(1, commit_info("SET TBLPROPERTIES", userMetadata=mark), VECTORS, metadata(ON))
+    text = words(cli("history", log.table))
+    assert "plan 0123456789abcdef, step s1, run r1" in text
+    assert "by ann" in text
+
+
+def test_item_11_gates_fail_together_before_spark(cli: Cli, log: Log, tmp_path: Path) -> None:
+    log.commit(0, commit_info(), protocol(1, 2), metadata()).commit(1, add())
+    file, policy = tmp_path / "plan.json", tmp_path / "policy.yaml"
+    goal = ("--enable", "deletionVectors", "--format", "json", "--output", str(file))
+    cli("plan-upgrade", log.table, *goal)
+    policy.write_text("policy_version: 1\ntables: {'**': {maintenance_windows: []}}\n")
+    log.commit(2, commit_info(), metadata({"delta.appendOnly": "true"}))
+    ran = cli("apply", str(file), "--yes", "--policy", str(policy), "--format", "json")
+    assert ran.code == 4
+    failed = {g["name"] for r in ran.json["results"] for g in r["gates"] if not g["passed"]}
+    assert len(failed) >= 2
+
+
+def test_item_12_a_struct_field_rules_rows_out(cli: Cli, log: Log) -> None:
+    schema = schema_string(column("id"), column("s", STRUCT))
+    log.commit(0, commit_info(), VECTORS, metadata(ON, schema)).commit(1, add())
+    engine = ("--engine", "databricks", "--format", "json", "--sql")
+    for condition in ("lower(s.x) = 'a'", "t.s.x BETWEEN 1 AND 3"):
+        found = cli("conflicts", log.table, *engine, f"DELETE FROM t WHERE {condition}").json
+        assert found["row_level_concurrency"] == "off"
+    plain = cli("conflicts", log.table, *engine, "DELETE FROM t WHERE id = 3").json
+    assert plain["row_level_concurrency"] == "on"
+
+
+@pytest.mark.parametrize(("runtime", "verdict"), [("16.0", "unknown"), ("16.1", "ok")])
+def test_item_13_no_yes_against_the_page(cli: Cli, log: Log, runtime: str, verdict: str) -> None:
+    stored = protocol(1, 7, None, [*BASIC, "collations", "domainMetadata"])
+    log.commit(0, commit_info(), stored, metadata()).commit(1, add())
+    client = ("--client", f"databricks-runtime@{runtime}", "--access", "read")
+    (found,) = cli("check", log.table, *client, "--format", "json").json["verdicts"]
+    assert found["verdict"] == verdict
+
+
+def test_item_14_a_stream_seen_from_two_clusters(cli: Cli, log: Log) -> None:
+    log.commit(0, commit_info(), protocol(1, 2), metadata())
+    for batch in range(6):
+        query = {"outputMode": "Append", "queryId": "q", "epochId": str(batch)}
+        info = commit_info(
+            "STREAMING UPDATE", operationParameters=query, clusterId=f"c-{batch % 2}"
+        )
+        txn = {"txn": {"appId": "q", "version": batch, "lastUpdated": 1}}
+        log.commit(batch + 1, info, txn, add(f"{batch}.parquet"))
+    found = cli("inspect", log.table, "--activity", "--format", "json").table["findings"]
+    assert "DP122" in {each["rule"] for each in found}
+
+
+def test_item_16_gitlab_code_quality(cli: Cli, log: Log) -> None:
+    log.commit(0, commit_info(), protocol(2, 5), metadata()).commit(1, add())
+    ran = cli("check", log.table, "--client", "trino@400", "--format", "gitlab")
+    assert ran.code == 1
+    assert {"description", "check_name", "fingerprint", "severity", "location"} <= {*ran.json[0]}
