@@ -148,8 +148,8 @@ def none_to_resume() -> UsageError:
 
 
 def new_id(began: datetime) -> str:
-    """Sorts by time; two that begin in one second differ."""
-    return f"{began:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+    """Sorts by time, to the microsecond; two that begin at once differ."""
+    return f"{began:%Y%m%dT%H%M%SZ}-{began.microsecond:05x}{secrets.randbelow(16**3):03x}"
 
 
 def _rows(staging: Staging, name: Inventory) -> Iterator[pa.RecordBatch]:
