@@ -265,7 +265,7 @@ def require_finished(inventory: str, state: NewestState, storage: Mapping[str, s
         of = f" of {in_words(stopped.extent)}" if stopped.extent else ""
         raise TableError(
             ErrorCode.NOT_FOUND,
-            f"{inventory}: the newest scan{of}, {stopped.scan_id}, is not finished",
+            f"{inventory}: the newest scan, {stopped.scan_id}{of}, is not finished",
             f"run the same scan with --resume, or choose a finished one: "
             f"--scan {state.scans[0].scan_id}",
         )

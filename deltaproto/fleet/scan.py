@@ -146,8 +146,8 @@ def none_to_resume() -> UsageError:
 
 
 def new_id(began: datetime) -> str:
-    """Return an id that sorts by time and is unique within a second."""
-    return f"{began:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+    """Return an id that sorts by time, to the microsecond, and is unique."""
+    return f"{began:%Y%m%dT%H%M%SZ}-{began.microsecond:05x}{secrets.randbelow(16**3):03x}"
 
 
 def _rows(staging: Staging, name: Inventory) -> Iterator[pa.RecordBatch]:

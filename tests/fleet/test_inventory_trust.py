@@ -17,6 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from deltaproto.cli.inventories import scan_notices
 from deltaproto.fleet.newest import NewestState
+from deltaproto.fleet.scan import new_id
 from deltaproto.fleet.scan_history import PastScan
 from deltaproto.fleet.staging import Held, is_running, spark_lock
 from tests.conftest import Ran
@@ -301,7 +302,8 @@ def test_a_killed_scan_of_one_root_and_a_later_scan_of_another(
     assert cli("scan", str(lake / "b"), "--inventory", where).code == 0
     for command in ((*CHECK, where), ("report", where), plan, ("drift", where)):
         ran = cli(*command)
-        assert (ran.code, "is not finished" in ran.out + ran.err) == (3, True), command
+        told = " ".join((ran.out + ran.err).split())
+        assert (ran.code, "is not finished" in told) == (3, True), command
     # Another scan cannot resume it: its roots would claim to be searched.
     ran = cli("scan", str(lake / "b"), "--inventory", where, "--resume")
     assert (ran.code, "the unfinished scan 2" in ran.err) == (2, True)
@@ -334,6 +336,16 @@ def kill_scan(where: str, *words: str) -> None:
     code += "from deltaproto.cli.main import main\nmain()"
     command = [sys.executable, "-c", code, "scan", *words, "--inventory", where]
     assert subprocess.run(command, capture_output=True, check=False).returncode == -signal.SIGKILL
+
+
+def test_ids_of_scans_sort_by_time() -> None:
+    """Which of two scans is later decides what is evaluated, within a second as well."""
+    began = datetime(2026, 1, 1, tzinfo=UTC)
+    moments = [
+        began + timedelta(microseconds=each) for each in (0, 1, 16, 99_999, 999_999, 1 << 20)
+    ]
+    ids = [new_id(each) for each in moments]
+    assert ids == sorted(set(ids))
 
 
 @pytest.mark.parametrize(
