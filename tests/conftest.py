@@ -67,7 +67,7 @@ class Ran(NamedTuple):
 @pytest.fixture(autouse=True)
 def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.startswith("DELTAPROTO_") or name == "NO_COLOR":
+        if name.startswith("DELTAPROTO_") or name in ("NO_COLOR", "COLUMNS"):
             monkeypatch.delenv(name)
 
 

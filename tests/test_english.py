@@ -96,8 +96,6 @@ STILL_TO_REWRITE: dict[str, tuple[str, ...]] = {
         "apply, execute",
         "roll back, undo",
         "continue, resume",
-        "require, enable implicitly",
-        "custom",
         "requested",
         "is reported, read from",
         "shows, reports",

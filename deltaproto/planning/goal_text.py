@@ -1,4 +1,4 @@
-"""A plan's goal in words, from the goal as plan files hold it. Pure."""
+"""Describe a plan's goal in one line, from the goal as stored in plan files. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def goal_text(goal: Mapping[str, Any], before: Protocol) -> str:
     """Describe the goal of a plan for a table with the protocol `before`.
 
     Raises:
-        KeyError, TypeError, ValueError: for a goal that no plan has.
+        KeyError, TypeError, ValueError: if the goal is invalid.
     """
     if "undo" in goal:
-        return f"take back plan {goal['undo']}"
+        return f"undo plan {goal['undo']}"
     match goal["kind"]:
         case "upgrade":
             return "; ".join(_upgrade(goal))
@@ -35,7 +35,7 @@ def goal_text(goal: Mapping[str, Any], before: Protocol) -> str:
 
 
 def approvable_goal(plan: Plan) -> str:
-    """The goal as an approval must name it: statements of the user's own are part of it."""
+    """The goal as an approval must name it: user-written SQL statements are part of it."""
     statements = plan.goal.get("sql")
     return f"{plan.goal_text}: {'; '.join(statements)}" if statements else plan.goal_text
 
@@ -51,7 +51,7 @@ def _upgrade(goal: Mapping[str, Any]) -> Iterator[str]:
         reader, writer = int(versions["reader"]), int(versions["writer"])
         yield f"reader version {reader} and writer version {writer} at least"
     if count := len(goal.get("sql") or ()):
-        yield f"{count} statement{'s' if count > 1 else ''} of your own"
+        yield f"{count} SQL statement{'s' if count > 1 else ''}"
     if kept := goal.get("keep"):
         yield f"{', '.join(kept)} keep working"
 

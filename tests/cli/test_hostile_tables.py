@@ -216,5 +216,5 @@ def test_a_saved_version_below_zero_is_refused(cli: Cli, log: Log, tmp_path: Pat
 
 def test_an_inventory_row_with_a_version_below_zero_is_an_error(cli: Cli, log: Log) -> None:
     row = {"table": "t", "location": "file:///t", "version": -5, "features": (), "findings": ()}
-    with pytest.raises(TableError, match="the inventory holds -5 as the table's version"):
+    with pytest.raises(TableError, match="the inventory has -5 as the table's version"):
         facts_of({**dict.fromkeys(("min_reader_version", "reader_features")), **row})

@@ -68,9 +68,9 @@ def test_item_5_lower_versions_and_one_more_reader_feature(cli: Cli, log: Log) -
     log.commit(0, commit_info(), VECTORS, metadata(ON)).commit(1, add())
     lower = words(cli("plan-upgrade", log.table, "--set", "delta.minReaderVersion=1"))
     assert "Nothing to do" in lower
-    assert "never lowers a protocol: plan-downgrade" in lower
+    assert "does not lower a protocol: use plan-downgrade" in lower
     more = words(cli("plan-upgrade", log.table, "--enable", "variantType"))
-    assert "Reader features join" in more
+    assert "Adds reader features" in more
 
 
 def test_item_6_who_can_use_this_table(cli: Cli, log: Log) -> None:

@@ -94,10 +94,10 @@ class TestGate:
         sql = sql.replace(" t ", f" delta.`{log.table}` ")
         words = ("--sql", sql, "--format", "json", "--output", plan)
         assert cli("plan-upgrade", log.table, *words).code == 0
-        found = gate(cli, plan, policy(tmp_path, goal="1 statement of your own"))
+        found = gate(cli, plan, policy(tmp_path, goal="1 SQL statement"))
         assert not found["passed"]
-        assert f'not "1 statement of your own: {sql}"' in found["message"]
-        assert gate(cli, plan, policy(tmp_path, goal=f"1 statement of your own: {sql}"))["passed"]
+        assert f'not "1 SQL statement: {sql}"' in found["message"]
+        assert gate(cli, plan, policy(tmp_path, goal=f"1 SQL statement: {sql}"))["passed"]
 
     @pytest.mark.parametrize(
         ("changes", "why"),

@@ -46,7 +46,7 @@ def test_a_table_that_takes_too_long_is_one_error_row(
     rows = TableScanner(ReadSettings("s", {}, seconds=0.2)).look(found).to_pylist()
     assert [row["error"] and row["error"]["code"] for row in rows] == [None, "timeout", None]
     assert [row["version"] for row in rows] == [0, None, 0]
-    assert "within 0.2 s" in rows[1]["error"]["message"]
+    assert "longer than 0.2 s" in rows[1]["error"]["message"]
 
 
 def test_where_nothing_can_be_interrupted_nothing_more_is_read_after_the_limit(

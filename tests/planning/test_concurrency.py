@@ -68,7 +68,7 @@ def matrix(cli: Cli, table: str, engine: str) -> dict[Cell, tuple[str, tuple[str
 def test_item_3_deletion_vectors_gain_row_level_concurrency(cli: Cli, tmp_path: Path) -> None:
     table = made(tmp_path / "t", protocol(1, 4))
     change = shown(cli, "plan-upgrade", table, "--enable", "deletionVectors")
-    assert rows(change["before"]) == ("no", "it needs deletion vectors, which are not enabled")
+    assert rows(change["before"]) == ("no", "it requires deletion vectors, which are not enabled")
     assert rows(change["after"])[0] == "yes"
     assert "14.2" in rows(change["after"])[1]
     found = verdicts(change)

@@ -229,7 +229,7 @@ class TestComparing:
         # delta-rs takes the first of two protocols in a commit, Spark and the log reader the last.
         log.commit(0, protocol(1, 3), protocol(1, 2), metadata())
         ran = cli("inspect", log.table, "--reader", "all")
-        assert "DP121 minWriterVersion: log has 2, delta-rs has 3" in ran.out
+        assert "DP121  minWriterVersion: log has 2, delta-rs has 3" in ran.out
         assert "DP120" not in ran.out
 
 

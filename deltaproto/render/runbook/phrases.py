@@ -81,7 +81,7 @@ def phrases(language: str) -> Phrases:
         known = ", ".join(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
         raise UsageError(
             f"there is no language {language}",
-            f"there is {known}; or give a YAML file with phrases of your own",
+            f"there is {known}; or pass a YAML file with custom phrases",
         )
     own = _checked(_loaded(language), language)
     return Phrases(own.pop("language", Path(language).stem), own)
