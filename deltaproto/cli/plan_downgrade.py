@@ -46,7 +46,8 @@ def run(values: Mapping[str, Any]) -> int:
 
 def is_feature(word: str) -> bool:
     """Return True if a word after `--drop A` is another feature rather than a table."""
-    return all(feature_catalog.search(part)[0] is not None for part in word.split(",") if part)
+    parts = [part for part in word.split(",") if part]
+    return bool(parts) and all(feature_catalog.search(part)[0] is not None for part in parts)
 
 
 def is_client(word: str) -> bool:

@@ -127,6 +127,13 @@ class TestParser:
         assert found == meant
         assert {k: type(v) for k, v in found.items()} == {k: type(v) for k, v in meant.items()}
 
+    @pytest.mark.parametrize("word", ["", ",", ",,"])
+    def test_a_word_that_names_nothing_is_no_further_feature(self, word: str) -> None:
+        command = entry.command_named("plan-upgrade")
+        words = ["--enable", "columnMapping", word]
+        found = parsed(command, words)
+        assert (found["enable"], found["tables"]) == (("columnMapping",), (word,))
+
     @given(lines(), st.data())
     @settings(max_examples=250)
     def test_each_mistake_is_refused(

@@ -18,7 +18,7 @@ from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.cost import Files
 from deltaproto.planning.search.goals import Absent, AtMost, EndState, Goal
 from deltaproto.planning.search.search import HistoryChoice, Task, nearest, reachable, search
-from deltaproto.planning.statement import DropFeature
+from deltaproto.planning.statement import DropFeature, SetProperties
 from deltaproto.planning.usage import ending_of
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
@@ -223,6 +223,29 @@ def test_switching_off_is_as_cheap_as_can_be(data: st.DataObject) -> None:
             assert move.outcome.refusal is None or move.outcome.refusal.retry, move.statement
         after = each.moves[-1].outcome.table if each.moves else table
         assert goal.reached(EndState(after.protocol, ending_of(after).off))
+
+
+def test_files_are_not_purged_before_mapping_rewrites_them_all() -> None:
+    used = frozenset({"appendOnly", "columnMapping", "deletionVectors"})
+    table = Table(
+        protocol=Protocol.carrying({"invariants", *used}),
+        configuration={key: value for name in used for key, value in SWITCHED[name].items()},
+        vectors=True,
+        clustering=(),
+        row_ids=False,
+        traced=used,
+        aged=frozenset(),
+    )
+    needs = planned_for(table).needs._replace(used=used)
+    goal = Unused(used, used)
+    task = Task(table, goal, Engine(EngineName.DELTA_SPARK, "4.4.0"), FILES, needs)
+    best = search(task)[0]
+    assert best.cost == cheapest(task)
+    assert [move.statement for move in best.moves] == [
+        SetProperties({"delta.appendOnly": "false"}, "appendOnly"),
+        SetProperties({"delta.enableDeletionVectors": "false"}, "deletionVectors"),
+        SetProperties({"delta.columnMapping.mode": "none"}, "columnMapping"),
+    ]
 
 
 def planned_for(table: Table) -> PlanInput:

@@ -24,6 +24,7 @@ from deltaproto.planning.statement import (
     ClusterBy,
     DropConstraint,
     DropFeature,
+    Purge,
     SetProperties,
     Statement,
     Wait,
@@ -77,9 +78,7 @@ def route(
     clustering = _unclustered(table, choice)
     if clustering:
         walk.go(ClusterBy(()))
-    for name in in_order(choice.off):
-        for statement in switched_off(name, walk.table):
-            walk.go(statement)
+    _disable(walk, choice)
     if "checkConstraints" in choice.gone:
         for name in table.constraints:
             walk.go(DropConstraint(name))
@@ -151,6 +150,24 @@ class _Walk:
         self.moves.append(PredictedStatement(statement, self.table, outcome))
         self.table = outcome.table
         return outcome.refusal is None
+
+
+def _disable(walk: _Walk, choice: DropSelection) -> None:
+    """Disable the features that stay in the protocol.
+
+    Disabling column mapping rewrites every file without its deletion vectors, so the purge waits
+    for it, and is left out if no vector remains.
+    """
+    purges: list[Purge] = []
+    for name in in_order(choice.off):
+        for statement in switched_off(name, walk.table):
+            if isinstance(statement, Purge) and "columnMapping" in choice.off:
+                purges.append(statement)
+            else:
+                walk.go(statement)
+    for purge in purges:
+        if walk.table.vectors is not False:
+            walk.go(purge)
 
 
 def _drop_immediately(walk: _Walk, choice: DropSelection) -> None:
